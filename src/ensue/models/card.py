@@ -1,0 +1,58 @@
+"""What is known about a model: where it comes from, its fingerprint, and what it was trained on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import EnsueError
+
+CARD_FILE = "ensue-card.json"
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """The facts that travel with a model.
+
+    `identity` holds everything about the model that changes a score (weights, tokenizer, dtype, revision);
+    two models with equal identities give equal scores.
+    """
+
+    name: str
+    kind: str
+    source: str
+    identity: dict[str, str] = field(default_factory=dict)
+    licence: str = "unknown"
+    max_length: int | None = None
+    needs_bos: bool = False
+    trained_on_shuffled_text: bool = False
+    training: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_card_facts(folder: Path) -> dict[str, Any]:
+    """The facts a model folder states about itself in `ensue-card.json`; none if it has no such file."""
+    path = folder / CARD_FILE
+    if not path.is_file():
+        return {}
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EnsueError(f"{path} is not a readable model card: {error}.") from error
+    if not isinstance(facts, dict):
+        raise EnsueError(f"{path} is not a model card: it must hold a JSON object.")
+    known = {"licence", "needs_bos", "trained_on_shuffled_text", "training", "source", "max_length"}
+    return {key: value for key, value in facts.items() if key in known}
+
+
+def write_card_facts(folder: Path, **facts: Any) -> None:
+    """State facts about a model in its folder, as training code does when it saves what it trained."""
+    path = folder / CARD_FILE
+    temporary = path.with_suffix(".tmp")
+    merged = {**read_card_facts(folder), **facts}
+    temporary.write_text(json.dumps(merged, indent=2, sort_keys=True) + "\n", "utf-8")
+    temporary.replace(path)

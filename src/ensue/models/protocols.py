@@ -1,0 +1,77 @@
+"""What a model can do, as small protocols; a benchmark states which of them it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.errors import EnsueError
+from ensue.models.card import ModelCard
+from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Anything with a card."""
+
+    @property
+    def card(self) -> ModelCard: ...
+
+
+@runtime_checkable
+class Scorer(Model, Protocol):
+    """Gives log-likelihoods of text. `ensue.scoring.score` drives it; nobody else need call these."""
+
+    def check(self, policy: Policy) -> None:
+        """Raise EnsueError where this scorer cannot follow the policy."""
+
+    def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
+        """Turn requests into parts (tokenise, mark the boundary, cut windows)."""
+
+    def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
+        """Score the parts not in `done`, batch by batch; batches do not depend on `done`."""
+
+    def policy_signature(self, policy: Policy) -> str:
+        """The scorer's choices (BOS, first token, boundary, window, precision) in a few words."""
+
+
+@runtime_checkable
+class Encoder(Model, Protocol):
+    """Turns texts into vectors."""
+
+    def encode(
+        self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """An array texts × width, or texts × layers × width when `layers` is given (0 is the embedding)."""
+
+
+@runtime_checkable
+class Generator(Model, Protocol):
+    """Continues prompts."""
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
+    ) -> list[str]: ...
+
+
+Capability = TypeVar("Capability", bound=Model)
+
+_ABILITIES: dict[type, str] = {Scorer: "score text", Encoder: "encode text", Generator: "generate text"}
+
+
+def abilities(model: Model) -> list[str]:
+    """The capabilities of a model, in words."""
+    return [words for protocol, words in _ABILITIES.items() if isinstance(model, protocol)]
+
+
+def require(model: Model, capability: type[Capability], why: str) -> Capability:
+    """The model, if it has the capability; otherwise one sentence that says what it can do instead."""
+    if isinstance(model, capability):
+        return model
+    can = " and ".join(abilities(model)) or "do nothing that ensue knows of"
+    raise EnsueError(
+        f"{why} needs a model that can {_ABILITIES[capability]}, but {model.card.name} can only {can}."
+    )
