@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -111,35 +113,62 @@ class PartScore(NamedTuple):
     spans: tuple[tuple[int, int], ...] | None = None
 
 
-class Weights(NamedTuple):
-    """How a part enters its request: total += total_weight * sum, count += count_weight * tokens.
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How the parts of a request make one score.
 
-    `mean_weight` is its share in the per-token score (None: total divided by count).
+    `sum`: totals add up. `average`: total and per-token score are means over the parts. `means`: the
+    per-token score is the `shares`-weighted mean of the parts' means, the total that times the tokens.
     """
 
-    total: float = 1.0
-    count: float = 1.0
-    mean: float | None = None
+    rule: Literal["sum", "average", "means"] = "sum"
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A request made ready: its parts, how they add up, and what was done to it on the way."""
+    """A request made ready: its parts, how they mix, and what was done to it on the way.
+
+    `tokens` is the number of the request's tokens that are scored (None: as many as the parts return);
+    `spans` are their character offsets in the continuation, where each token is scored once.
+    """
 
     parts: tuple[Part, ...]
-    weights: tuple[Weights, ...]
+    mix: Mix = Mix()
+    tokens: int | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     notes: Counter[str] = field(default_factory=Counter)
 
     def digest(self, identity: bytes) -> str:
         """The journal key: the model and policy identity, the parts, and how they are put together."""
         h = hashlib.sha256(identity)
-        for part, weight in zip(self.parts, self.weights, strict=True):
+        h.update(f"{self.mix.rule}{self.mix.shares}{self.tokens}".encode())
+        for part in self.parts:
             key = part.key
             h.update(len(key).to_bytes(8, "little"))
             h.update(key)
-            h.update(repr(tuple(weight)).encode())
         return h.hexdigest()
+
+    def combine(self, scores: Sequence[PartScore], detail: bool) -> Score:
+        """The score of the request from the scores of its parts."""
+        # fsum is exact: the order in which tokens come does not move the total.
+        sums = [math.fsum(score.logprobs) for score in scores]
+        counts = [len(score.logprobs) for score in scores]
+        means = [total / count if count else 0.0 for total, count in zip(sums, counts, strict=True)]
+        tokens = sum(counts) if self.tokens is None else self.tokens
+        if self.mix.rule == "sum":
+            logprob = math.fsum(sums)
+            mean = logprob / tokens if tokens else 0.0
+        elif self.mix.rule == "average":
+            logprob, mean = math.fsum(sums) / len(sums), math.fsum(means) / len(means)
+        else:
+            mean = math.fsum(share * m for share, m in zip(self.mix.shares, means, strict=True))
+            logprob = mean * tokens
+        if not detail or sum(counts) != tokens:
+            return Score(logprob, tokens, mean)
+        logprobs = tuple(float(x) for score in scores for x in score.logprobs)
+        spans = self.spans if self.spans is not None else (scores[0].spans if len(scores) == 1 else None)
+        return Score(logprob, tokens, mean, logprobs, spans)
 
 
 class Score(NamedTuple):

@@ -1,0 +1,118 @@
+"""Reading a run folder back: every problem is one sentence that names the file and the line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import EnsueError
+
+RUN_FILE = "run.json"
+RESULTS_FILE = "results.json"
+ITEMS_FILE = "items.jsonl"
+PROFILES_FILE = "profiles.jsonl"
+
+_ROW_KEYS = ("task", "metric", "value", "n", "settings")
+_ITEM_KEYS: dict[str, type] = {"id": str, "task": str, "settings": dict, "scores": dict}
+
+
+def read_run(folder: str | Path) -> dict[str, Any]:
+    """What `run.json` says was asked, of which model, on which machine."""
+    return _read_object(_run_folder(folder) / RUN_FILE)
+
+
+def read_results(folder: str | Path) -> dict[str, Any]:
+    """The results of a finished run; an unfinished one has none and is an error."""
+    folder = _run_folder(folder)
+    path = folder / RESULTS_FILE
+    if not path.exists():
+        raise EnsueError(f"{folder} is an unfinished run; continue it with --resume.")
+    results = _read_object(path)
+    rows = results.get("metrics")
+    if not isinstance(rows, list):
+        raise EnsueError(f"{path} has no list of metrics, so it is not a results file.")
+    for place, row in enumerate(rows, start=1):
+        missing = [key for key in _ROW_KEYS if not isinstance(row, dict) or key not in row]
+        if missing:
+            raise EnsueError(f"{path}: metric row {place} lacks {', '.join(missing)}.")
+        if not isinstance(row["settings"], dict):
+            raise EnsueError(f"{path}: the settings of metric row {place} are not an object.")
+        # A run on one document has a value and no interval; a reader should not have to care how that is said.
+        row["ci95"] = row.get("ci95") or [None, None]
+    return results
+
+
+def is_finished(folder: str | Path) -> bool:
+    """Whether the run has its results; the run writes them last."""
+    return (_run_folder(folder) / RESULTS_FILE).exists()
+
+
+def read_items(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """The items of a run, one at a time, each with at least an id, a task, settings and scores."""
+    path = _run_folder(folder) / ITEMS_FILE
+    for line, item in _read_lines(path):
+        for key, kind in _ITEM_KEYS.items():
+            if not isinstance(item.get(key), kind):
+                raise EnsueError(f"{path}, line {line}: an item needs a JSON {_NAMES[kind]} called {key!r}.")
+        yield item
+
+
+def read_profiles(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """The surprisal profiles of a run, one document at a time; none where the run made no profiles."""
+    path = _run_folder(folder) / PROFILES_FILE
+    if not path.exists():
+        return
+    for line, profile in _read_lines(path):
+        if not isinstance(profile.get("versions"), list):
+            raise EnsueError(f"{path}, line {line}: a profile needs a JSON list called 'versions'.")
+        yield profile
+
+
+_NAMES: dict[type, str] = {str: "string", dict: "object"}
+
+
+def _run_folder(folder: str | Path) -> Path:
+    path = Path(folder)
+    if not path.is_dir():
+        raise EnsueError(f"{path} is not a run folder: there is no such folder.")
+    if not (path / RUN_FILE).exists():
+        raise EnsueError(f"{path} is not a run folder: it has no {RUN_FILE}.")
+    return path
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes().decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise EnsueError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise EnsueError(f"{path} cannot be read: {error}.") from error
+    if not isinstance(value, dict):
+        raise EnsueError(f"{path} must hold a JSON object.")
+    return value
+
+
+def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON-lines file with their line numbers; blank lines are passed over."""
+    try:
+        # Bytes, so that a wrong encoding is reported with its line and no character but \n ends one.
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, _parse_line(path, number, line)
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise EnsueError(f"{path}, line {number}: not JSON ({error.msg} at column {error.colno}).") from error
+    except UnicodeDecodeError as error:
+        raise EnsueError(f"{path}, line {number}: not UTF-8 text.") from error
+    if not isinstance(value, dict):
+        raise EnsueError(f"{path}, line {number}: not a JSON object.")
+    return value

@@ -1,0 +1,151 @@
+"""The one way requests become scores: prepare, drop repeats, take what is journaled, run the rest, combine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import ensue
+from ensue.models.protocols import Scorer
+from ensue.scoring.journal import Journal
+from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, Score
+
+# Called with (done, total), in tokens of work.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of all requests, in order, and what was done to get them.
+
+    `tokens` counts scored tokens over all requests; `computed` the requests that were not in the journal.
+    """
+
+    scores: list[Score]
+    signature: str
+    notes: Counter[str]
+    tokens: int
+    distinct: int
+    computed: int
+
+
+def signature(scorer: Scorer, policy: Policy) -> str:
+    """The choices behind a score in one line, printed with every result."""
+    card = scorer.card
+    weights = card.identity.get("weights", "-")[:12]
+    return f"ensue:{ensue.__version__} model:{card.name} weights:{weights} {scorer.policy_signature(policy)}"
+
+
+def identity(scorer: Scorer, policy: Policy) -> bytes:
+    """Everything but the tokens that changes a score, for journal keys."""
+    facts = {"model": scorer.card.identity, "kind": scorer.card.kind, "policy": asdict(policy)}
+    return json.dumps([facts, scorer.policy_signature(policy)], sort_keys=True).encode()
+
+
+def score(
+    scorer: Scorer,
+    requests: Sequence[Request],
+    *,
+    policy: Policy | None = None,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+) -> Scored:
+    """Score every request; each distinct one is computed once and journaled as soon as it is known."""
+    policy = policy or Policy()
+    scorer.check(policy)
+    distinct = _distinct(requests)
+    prepared = scorer.prepare(distinct, policy)
+    who = identity(scorer, policy)
+    keys = [p.digest(who) for p in prepared]
+    known: dict[str, Score] = {}
+    wants_detail = {key: False for key in keys}
+    for key, request in zip(keys, distinct, strict=True):
+        wants_detail[key] |= request.detail
+    if journal is not None:
+        for key in keys:
+            if (found := journal.get(key, detail=wants_detail[key])) is not None:
+                known[key] = found
+    ready = set(known)
+    _compute(scorer, dict(zip(keys, prepared, strict=True)), wants_detail, known, journal, progress)
+    by_request = dict(zip(((r.context, r.continuation) for r in distinct), keys, strict=True))
+    scores = [known[by_request[r.context, r.continuation]] for r in requests]
+    notes: Counter[str] = Counter()
+    for item in prepared:
+        notes.update(item.notes)
+    return Scored(
+        scores=scores,
+        signature=signature(scorer, policy),
+        notes=notes,
+        tokens=sum(s.tokens for s in scores),
+        distinct=len(wants_detail),
+        computed=len(wants_detail) - len(ready),
+    )
+
+
+def _distinct(requests: Sequence[Request]) -> list[Request]:
+    """Each (context, continuation) once, in order of first appearance; detail if any asks for it."""
+    seen: dict[tuple[str, str], Request] = {}
+    for request in requests:
+        key = (request.context, request.continuation)
+        if key not in seen or (request.detail and not seen[key].detail):
+            seen[key] = request
+    return list(seen.values())
+
+
+def _compute(
+    scorer: Scorer,
+    prepared: dict[str, Prepared],
+    wants_detail: dict[str, bool],
+    known: dict[str, Score],
+    journal: Journal | None,
+    progress: Progress | None,
+) -> None:
+    """Run what is not known yet and add it to `known` and to the journal, batch by batch."""
+    index: dict[bytes, int] = {}
+    parts: list[Part] = []
+    waiting: list[dict[str, None]] = []  # the requests that still want each part
+    places: dict[str, list[int]] = {}
+    for key, item in prepared.items():
+        places[key] = [index.setdefault(part.key, len(index)) for part in item.parts]
+        for place, part in zip(places[key], item.parts, strict=True):
+            if place == len(parts):
+                parts.append(part)
+                waiting.append({})
+            if key not in known:
+                waiting[place][key] = None
+    missing = {key: len(set(where)) for key, where in places.items() if key not in known}
+    done = {place for place, keys in enumerate(waiting) if not keys}
+    total = sum(part.size for part in parts)
+    finished = sum(parts[place].size for place in done)
+    found: dict[int, PartScore] = {}
+
+    def settle(ready: list[str]) -> None:
+        batch = [(k, prepared[k].combine([found[p] for p in places[k]], wants_detail[k])) for k in ready]
+        known.update(batch)
+        if journal is not None and batch:
+            journal.add(batch)
+        for key in ready:
+            for place in set(places[key]):
+                del waiting[place][key]
+                if not waiting[place]:
+                    del found[place]
+
+    settle([key for key, count in missing.items() if count == 0])
+    if progress is not None:
+        progress(finished, total)
+    if len(done) == len(parts):
+        return
+    for batch in scorer.execute(parts, done):
+        ready = []
+        for place, part_score in batch:
+            found[place] = part_score
+            finished += parts[place].size
+            for key in waiting[place]:
+                missing[key] -= 1
+                if missing[key] == 0:
+                    ready.append(key)
+        settle(ready)
+        if progress is not None:
+            progress(finished, total)

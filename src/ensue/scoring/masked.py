@@ -1,0 +1,187 @@
+"""Pseudo-log-likelihood of masked language models: each token predicted from all the others."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ensue.errors import EnsueError, RunFailed
+from ensue.scoring.causal import Finished, out_of_memory
+from ensue.scoring.network import Network
+from ensue.scoring.plan import Budget
+from ensue.scoring.request import MaskedPart, PartScore, Policy, Prepared, Request
+from ensue.scoring.tokens import tokenise
+from ensue.scoring.tree import common_prefix
+from ensue.scoring.windows import RELEASED_MASKED, cut_windows
+
+log = logging.getLogger(__name__)
+
+
+class Specials(NamedTuple):
+    """The ids a tokenizer puts around a text, and the mask."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    mask: int
+
+
+def specials_of(tokenizer: Any, model: str) -> Specials:
+    """What the tokenizer puts around a text, read off an example."""
+    if tokenizer.mask_token_id is None:
+        raise EnsueError(f"The tokenizer of {model} has no mask token, so masked scoring is not possible.")
+    whole = list(tokenizer("a")["input_ids"])
+    bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    for offset in range(len(whole) - len(bare) + 1):
+        if whole[offset : offset + len(bare)] == bare:
+            return Specials(
+                tuple(whole[:offset]), tuple(whole[offset + len(bare) :]), int(tokenizer.mask_token_id)
+            )
+    raise EnsueError(f"The tokenizer of {model} changes a text when it adds special tokens.")
+
+
+def prepare_masked(
+    requests: Sequence[Request],
+    policy: Policy,
+    *,
+    tokenizer: Any,
+    specials: Specials,
+    max_length: int,
+    model: str,
+) -> list[Prepared]:
+    """Requests as masked parts; a context is seen but not scored."""
+    room = max_length - len(specials.before) - len(specials.after)
+    if room < 1:
+        raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
+    texts = [request.context + request.continuation for request in requests]
+    joint = tokenise(tokenizer, texts)
+    contexts = dict(
+        zip(
+            (r.context for r in requests),
+            (ids for ids, _ in tokenise(tokenizer, [r.context for r in requests])),
+            strict=True,
+        )
+    )
+    out = []
+    for request, (ids, spans), text in zip(requests, joint, texts, strict=True):
+        begin = common_prefix(contexts[request.context], ids) if request.context else 0
+        words = _words(tokenizer, text, len(ids)) if policy.masked == "within-word" else list(range(len(ids)))
+        if len(ids) > room and (policy.window == "refuse" or (begin and policy.overflow == "refuse")):
+            raise EnsueError(
+                f"A text of {len(ids)} tokens is longer than the {room} that {model} takes "
+                f"(it begins {text[:40]!r}); shorten it or choose another window policy."
+            )
+        notes: Counter[str] = Counter()
+        cuts, mix = cut_windows(len(ids), room, "strided" if begin else policy.window, RELEASED_MASKED)
+        notes["windowed"] += len(cuts) > 1
+        parts, scored = [], []
+        for cut in cuts:
+            start = max(cut.scored_from, begin)
+            if start >= cut.end:
+                continue
+            shift = len(specials.before) - cut.begin
+            piece = np.asarray(
+                [*specials.before, *ids[cut.begin : cut.end], *specials.after], dtype=np.int32
+            )
+            targets = range(start, cut.end)
+            hidden = tuple(
+                tuple(j + shift for j in range(i, cut.end) if words[j] == words[i]) for i in targets
+            )
+            parts.append(MaskedPart(piece, tuple(i + shift for i in targets), hidden))
+            scored.extend(targets)
+        if not parts:
+            notes["nothing to score"] += 1
+            out.append(Prepared((), tokens=0, spans=(), notes=+notes))
+            continue
+        tokens = len(set(scored))
+        found = None
+        if spans and len(scored) == tokens:
+            offset = len(request.context)
+            found = tuple((max(spans[i][0] - offset, 0), spans[i][1] - offset) for i in scored)
+        out.append(Prepared(tuple(parts), mix, tokens, found, +notes))
+    return out
+
+
+def _words(tokenizer: Any, text: str, length: int) -> list[int]:
+    """The word each token belongs to; tokens without one stand alone."""
+    if not tokenizer.is_fast:
+        raise EnsueError("The within-word variant needs a fast tokenizer, which knows word borders.")
+    ids = tokenizer(text, add_special_tokens=False, verbose=False).word_ids()
+    return [-1 - i if word is None else int(word) for i, word in enumerate(ids[:length])]
+
+
+class MaskedExecutor:
+    """Scores masked parts: rows of like length in batches, the head at the masked position only."""
+
+    def __init__(self, network: Network, budget: Budget, mask: int) -> None:
+        self.network = network
+        self.budget = budget
+        self.mask = mask
+
+    def run(self, parts: Sequence[MaskedPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
+        """Scores of the parts not in `done`; a part comes out when its last position is known."""
+        rows = [
+            (part, target)
+            for part in sorted(range(len(parts)), key=lambda i: (-len(parts[i].ids), i))
+            for target in range(len(parts[part].targets))
+        ]
+        found = {i: np.zeros(len(part.targets)) for i, part in enumerate(parts) if i not in done}
+        left = {i: len(part.targets) for i, part in enumerate(parts) if i not in done}
+        position = 0
+        while position < len(rows):
+            width = len(parts[rows[position][0]].ids)
+            batch = rows[position : position + max(self.budget.batch // width, 1)]
+            wanted = any(part in left for part, _ in batch)
+            try:
+                values = self._run(parts, batch) if wanted else None
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                self._shrink()
+                continue
+            position += len(batch)
+            finished: Finished = []
+            for (part, target), value in zip(batch, values if values is not None else (), strict=False):
+                if part in left:
+                    found[part][target] = value
+                    left[part] -= 1
+                    if left[part] == 0:
+                        del left[part]
+                        finished.append((part, PartScore(found.pop(part))))
+            if finished:
+                yield finished
+
+    def _shrink(self) -> None:
+        smaller = self.budget.halved()
+        if smaller is None:
+            raise RunFailed("Memory ran out with the smallest batch; finished scores are kept, use --resume.")
+        log.warning("out of memory: batch budget %d -> %d tokens", self.budget.batch, smaller.batch)
+        self.budget = smaller
+
+    def _run(
+        self, parts: Sequence[MaskedPart], batch: Sequence[tuple[int, int]]
+    ) -> npt.NDArray[np.float64]:
+        """One forward pass over masked copies."""
+        width = max(len(parts[part].ids) for part, _ in batch)
+        ids = np.zeros((len(batch), width), dtype=np.int64)
+        mask = np.zeros((len(batch), width), dtype=np.int64)
+        where = np.zeros(len(batch), dtype=np.int64)
+        targets = np.zeros(len(batch), dtype=np.int64)
+        for row, (index, target) in enumerate(batch):
+            part = parts[index]
+            ids[row, : len(part.ids)] = part.ids
+            ids[row, list(part.hidden[target])] = self.mask
+            mask[row, : len(part.ids)] = 1
+            where[row] = row * width + part.targets[target]
+            targets[row] = part.ids[part.targets[target]]
+        device = self.network.device
+        with torch.inference_mode():
+            padding = None if mask.all() else torch.from_numpy(mask).to(device)
+            hidden = self.network.hidden(torch.from_numpy(ids).to(device), attention_mask=padding)
+            chosen = hidden.flatten(0, 1).index_select(0, torch.from_numpy(where).to(device))
+            return self.network.logprobs(chosen, targets)

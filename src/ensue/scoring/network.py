@@ -1,0 +1,90 @@
+"""A transformers model seen as a trunk (tokens to hidden states) and a head (hidden states to log-probabilities)."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+# Logits are made for so many entries (rows × vocabulary) at a time: 64 MB in float32, 1 GB on a GPU.
+_CPU_ENTRIES = 2**24
+_GPU_ENTRIES = 2**28
+
+
+class _TrunkOutput:
+    """Stands for what a trunk returns, so that a model's own forward applies its head to given states."""
+
+    def __init__(self, hidden: torch.Tensor) -> None:
+        self.last_hidden_state = hidden
+
+    def __getitem__(self, index: int) -> torch.Tensor | None:
+        return self.last_hidden_state if index == 0 else None
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+class Network:
+    """Runs a model's trunk and, at chosen positions only, its head.
+
+    The head is the model's own forward with the trunk swapped out, so scaling, soft-capping and transforms
+    between trunk and vocabulary stay exactly the model's. Where a model does not divide so (`split` is
+    False), its logits stand in for hidden states and the head does nothing.
+    """
+
+    def __init__(self, model: Any, *, split: bool = True) -> None:
+        self.model = model
+        self.split = split
+        self.device: torch.device = model.device
+        self.dtype: torch.dtype = model.dtype
+        self.trunk = model.base_model
+        accepted = inspect.signature(self.trunk.forward if split else model.forward).parameters
+        self.takes_positions = "position_ids" in accepted
+        self.takes_cache = "past_key_values" in accepted
+        self.vocabulary = int(model.get_output_embeddings().weight.shape[0])
+        entries = _CPU_ENTRIES if self.device.type == "cpu" else _GPU_ENTRIES
+        self.chunk = max(entries // self.vocabulary, 1)
+
+    def hidden(
+        self,
+        ids: torch.Tensor,
+        *,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+        cache: Any | None = None,
+    ) -> torch.Tensor:
+        """The last hidden states, batch × positions × width."""
+        arguments: dict[str, Any] = {"input_ids": ids, "attention_mask": attention_mask}
+        if self.takes_positions:
+            arguments["position_ids"] = position_ids
+        if self.takes_cache:
+            arguments |= {"past_key_values": cache, "use_cache": cache is not None}
+        if self.split:
+            output = self.trunk(**arguments)
+            return output[0]  # type: ignore[no-any-return]
+        return self.model(**arguments).logits  # type: ignore[no-any-return]
+
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The head on rows of hidden states (rows × width), in float32."""
+        if not self.split:
+            return hidden.float()
+        original = self.trunk.forward
+        self.trunk.forward = lambda *args, **kwargs: _TrunkOutput(hidden[None])
+        try:
+            dummy = torch.zeros((1, 1), dtype=torch.long, device=self.device)
+            return self.model(input_ids=dummy).logits[0].float()  # type: ignore[no-any-return]
+        finally:
+            self.trunk.forward = original
+
+    def logprobs(self, hidden: torch.Tensor, targets: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Log-probability of each target from its row of hidden states, a chunk of the vocabulary at a time."""
+        wanted = torch.from_numpy(targets).to(self.device)
+        out = torch.empty(len(targets), dtype=torch.float64)
+        for begin in range(0, len(targets), self.chunk):
+            logits = self.logits(hidden[begin : begin + self.chunk])
+            chosen = logits.gather(1, wanted[begin : begin + self.chunk, None])[:, 0]
+            out[begin : begin + self.chunk] = (chosen - logits.logsumexp(1)).double().cpu()
+        return out.numpy()

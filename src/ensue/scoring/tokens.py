@@ -1,0 +1,150 @@
+"""From text to token parts: BOS, the boundary between context and continuation, and windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.errors import EnsueError
+from ensue.scoring.request import Policy, Prepared, Request, TokenPart
+from ensue.scoring.tree import common_prefix
+from ensue.scoring.windows import RELEASED_CAUSAL, cut_windows
+
+Ids = npt.NDArray[np.int32]
+Spans = list[tuple[int, int]]
+
+# Texts are given to the tokenizer in slices of this many, which keeps its own copies small.
+_SLICE = 512
+
+
+def tokenise(tokenizer: Any, texts: Sequence[str]) -> list[tuple[Ids, Spans]]:
+    """Token ids and character spans of each text, without special tokens."""
+    out: list[tuple[Ids, Spans]] = []
+    for begin in range(0, len(texts), _SLICE):
+        encoded = tokenizer(
+            list(texts[begin : begin + _SLICE]),
+            add_special_tokens=False,
+            return_offsets_mapping=tokenizer.is_fast,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+        spans = encoded["offset_mapping"] if tokenizer.is_fast else [[] for _ in encoded["input_ids"]]
+        for ids, offsets in zip(encoded["input_ids"], spans, strict=True):
+            out.append((np.asarray(ids, dtype=np.int32), [(int(a), int(b)) for a, b in offsets]))
+    return out
+
+
+def own_bos(tokenizer: Any) -> int | None:
+    """The BOS id, if the tokenizer itself puts one first; None if it does not."""
+    bos = tokenizer.bos_token_id
+    if bos is None:
+        return None
+    ids = tokenizer("a")["input_ids"]
+    return int(bos) if ids and ids[0] == bos else None
+
+
+def prepare_causal(
+    requests: Sequence[Request],
+    policy: Policy,
+    *,
+    tokenizer: Any,
+    bos: int | None,
+    max_length: int,
+    model: str,
+) -> list[Prepared]:
+    """Requests as token parts for a left-to-right model.
+
+    Context and continuation are tokenised jointly; the continuation begins where the joint tokens leave the
+    context's own, so a token that spans the join belongs to it. With a BOS every window starts with
+    it; without one the first token of a window only conditions the rest.
+    """
+    room = max_length - (bos is not None)
+    if room < 2:
+        raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
+    joint = tokenise(tokenizer, [request.context + request.continuation for request in requests])
+    contexts = sorted({request.context for request in requests if request.context})
+    context_ids = dict(zip(contexts, (ids for ids, _ in tokenise(tokenizer, contexts)), strict=True))
+    prepared = []
+    for request, (ids, spans) in zip(requests, joint, strict=True):
+        notes: Counter[str] = Counter()
+        begin = 0
+        if request.context:
+            begin = common_prefix(context_ids[request.context], ids)
+            notes["boundary token"] += begin < len(context_ids[request.context])
+        ids, spans, begin = _fit_context(request, ids, spans, begin, room, policy, notes, model)
+        prepared.append(_windows(ids, spans, begin, len(request.context), room, policy, bos, notes, model))
+    return prepared
+
+
+def _fit_context(
+    request: Request,
+    ids: Ids,
+    spans: Spans,
+    begin: int,
+    room: int,
+    policy: Policy,
+    notes: Counter[str],
+    model: str,
+) -> tuple[Ids, Spans, int]:
+    """Shorten a context that does not fit before its continuation, from the left, where the policy allows."""
+    excess = len(ids) - room
+    if excess <= 0 or begin == 0:
+        return ids, spans, begin
+    if policy.overflow == "refuse":
+        raise EnsueError(
+            f"A context of {begin} tokens and its continuation of {len(ids) - begin} do not fit the {room} "
+            f"tokens {model} takes (context begins {request.context[:40]!r}); shorten it or allow "
+            f"truncation with --set overflow=truncate."
+        )
+    # One token of context stays, so that the continuation's first token is conditioned on something.
+    drop = min(excess, begin - 1)
+    if drop:
+        notes["context truncated"] += 1
+        notes["context tokens dropped"] += drop
+    return ids[drop:], spans[drop:], begin - drop
+
+
+def _windows(
+    ids: Ids,
+    spans: Spans,
+    begin: int,
+    context_chars: int,
+    room: int,
+    policy: Policy,
+    bos: int | None,
+    notes: Counter[str],
+    model: str,
+) -> Prepared:
+    """Cut the tokens into windows and put the BOS first in each."""
+    if len(ids) > room and policy.window == "refuse":
+        raise EnsueError(f"A text of {len(ids)} tokens is longer than the {room} that {model} takes.")
+    # A whole text mixes as the policy says; a continuation is always scored token by token, once.
+    window = policy.window if begin == 0 else "strided"
+    cuts, mix = cut_windows(len(ids), room, window, RELEASED_CAUSAL)
+    notes["windowed"] += len(cuts) > 1
+    parts, scored = [], []
+    first = 1 if bos is None else 0
+    for cut in cuts:
+        start = max(cut.scored_from, begin, cut.begin + first)
+        piece = ids[cut.begin : cut.end]
+        if bos is not None:
+            piece = np.concatenate([np.asarray([bos], dtype=np.int32), piece])
+        if len(piece) < 2 or start >= cut.end:
+            continue
+        parts.append(TokenPart(piece, start - cut.begin + (bos is not None)))
+        scored.extend(range(start, cut.end))
+    if mix.rule == "means" and len(parts) != len(cuts):
+        mix = type(mix)("sum")
+    if not parts:
+        notes["nothing to score"] += 1
+        return Prepared((), tokens=0, spans=(), notes=+notes)
+    tokens = len(ids) if mix.rule == "means" else len(set(scored))
+    found = None
+    if spans and len(scored) == tokens:
+        found = tuple((max(spans[i][0] - context_chars, 0), spans[i][1] - context_chars) for i in scored)
+    return Prepared(tuple(parts), mix, tokens, found, +notes)
