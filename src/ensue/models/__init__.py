@@ -1,0 +1,7 @@
+"""Models: what they can do, and where they come from."""
+
+from ensue.models.card import ModelCard, write_card_facts
+from ensue.models.names import load_model
+from ensue.models.protocols import Encoder, Generator, Model, Scorer, abilities, require
+
+__all__ = ["Encoder", "Generator", "Model", "ModelCard", "Scorer", "abilities", "load_model", "require", "write_card_facts"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from array import array
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
-from ensue.runs.reading import ITEMS_FILE, is_finished, read_items, read_run
+from ensue.runs.reading import ITEMS_FILE, is_finished, read_numbered_items, read_run
 from ensue.stats.multiple import holm
 from ensue.stats.paired import PairedTest, paired_test
 
@@ -61,14 +62,17 @@ class Comparison:
         return plain
 
 
-def compare_runs(path_a: str | Path, path_b: str | Path, *, rounds: int = 10_000, seed: int = 0) -> Comparison:
+def compare_runs(
+    path_a: str | Path, path_b: str | Path, *, rounds: int = 10_000, seed: int = 0
+) -> Comparison:
     """Test every metric of two runs on the items, matched by id, task and settings, that both have."""
     folder_a, folder_b = Path(path_a), Path(path_b)
     run_a, run_b = read_run(folder_a), read_run(folder_b)
     matched = _match(folder_a, folder_b)
     if matched.shared == 0:
         raise EnsueError(
-            f"{folder_a} and {folder_b} share no items: compare runs of the same benchmark, data and settings."
+            f"{folder_a} and {folder_b} share no items: "
+            f"compare runs of the same benchmark, data and settings."
         )
     rows = _test_rows(matched, rounds, seed)
     if not rows:
@@ -115,25 +119,22 @@ class _Matched(NamedTuple):
 def _match(folder_a: Path, folder_b: Path) -> _Matched:
     waiting: dict[str, _Kept | None] = {}
     clusters: dict[str, int] = {}
-    names: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for key, item in _keyed(folder_a):
+    for line, key, item in _keyed(folder_a):
         if key in waiting:
-            raise EnsueError(f"{folder_a / ITEMS_FILE} has the item {item['id']!r} twice with equal settings.")
-        scores = tuple(_numbers(item["scores"]).items())
-        metrics = tuple(name for name, _ in scores)
-        shared_names = names.setdefault(metrics, metrics)
+            raise _repeated(folder_a, line, item)
         cluster = clusters.setdefault(str(item.get("cluster", item["id"])), len(clusters))
-        kept = tuple((name, value) for name, (_, value) in zip(shared_names, scores, strict=True))
-        waiting[key] = _Kept(cluster, kept, _shown(item))
+        # Every parsed line brings its own copy of the metric names; interning keeps one.
+        scores = tuple((sys.intern(name), score) for name, score in _numbers(item["scores"]).items())
+        waiting[key] = _Kept(cluster, scores, _shown(item))
     groups: dict[tuple[str, str, str], _Group] = {}
     shared = only_b = shown_differently = 0
-    for key, item in _keyed(folder_b):
+    for line, key, item in _keyed(folder_b):
         if key not in waiting:
             only_b += 1
             continue
         twin = waiting[key]
         if twin is None:
-            raise EnsueError(f"{folder_b / ITEMS_FILE} has the item {item['id']!r} twice with equal settings.")
+            raise _repeated(folder_b, line, item)
         # Marked rather than removed, so that a second twin is noticed.
         waiting[key] = None
         shared += 1
@@ -151,9 +152,13 @@ def _match(folder_a: Path, folder_b: Path) -> _Matched:
     return _Matched(list(groups.values()), shared, only_a, only_b, shown_differently)
 
 
-def _keyed(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for item in read_items(folder):
-        yield "\0".join([item["id"], item["task"], _canonical(item["settings"])]), item
+def _keyed(folder: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for line, item in read_numbered_items(folder):
+        yield line, "\0".join([item["id"], item["task"], _canonical(item["settings"])]), item
+
+
+def _repeated(folder: Path, line: int, item: dict[str, Any]) -> EnsueError:
+    return EnsueError(f"{folder / ITEMS_FILE}, line {line}: the item {item['id']!r} was there before.")
 
 
 def _canonical(settings: dict[str, Any]) -> str:
@@ -200,7 +205,12 @@ def _test_rows(matched: _Matched, rounds: int, seed: int) -> list[ComparedRow]:
 def _sortable(settings: dict[str, Any]) -> list[tuple[str, bool, float, str]]:
     """Numbers in order of size and before words, so block size 10 comes after 9."""
     return [
-        (name, not isinstance(value, (int, float)), value if isinstance(value, (int, float)) else 0.0, str(value))
+        (
+            name,
+            not isinstance(value, (int, float)),
+            value if isinstance(value, (int, float)) else 0.0,
+            str(value),
+        )
         for name, value in sorted(settings.items())
     ]
 
@@ -216,7 +226,9 @@ def _notes(
     for folder in (folder_a, folder_b):
         if not is_finished(folder):
             yield f"{folder} is an unfinished run; only the items it has so far are compared."
-    if run_a.get("signature") != run_b.get("signature"):
+    # A run learns its signature from its model and writes it when it ends.
+    signatures = [run["signature"] for run in (run_a, run_b) if run.get("signature")]
+    if len(set(signatures)) > 1:
         yield "The signatures differ, so the runs were not scored by the same rules."
     if matched.only_a or matched.only_b:
         yield (
@@ -225,6 +237,6 @@ def _notes(
         )
     if matched.shown_differently:
         yield (
-            f"{matched.shown_differently} of {matched.shared} shared items showed their sentences in different "
-            f"orders (other seeds), so those are paired by document only."
+            f"{matched.shown_differently} of {matched.shared} shared items showed their sentences in "
+            f"different orders (other seeds), so those are paired by document, not by shuffle."
         )

@@ -28,7 +28,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
     folder = _run_folder(folder)
     path = folder / RESULTS_FILE
     if not path.exists():
-        raise EnsueError(f"{folder} is an unfinished run; continue it with --resume.")
+        raise _unfinished(folder)
     results = _read_object(path)
     rows = results.get("metrics")
     if not isinstance(rows, list):
@@ -39,7 +39,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
             raise EnsueError(f"{path}: metric row {place} lacks {', '.join(missing)}.")
         if not isinstance(row["settings"], dict):
             raise EnsueError(f"{path}: the settings of metric row {place} are not an object.")
-        # A run on one document has a value and no interval; a reader should not have to care how that is said.
+        # A single document has a value and no interval; readers should not care how that is said.
         row["ci95"] = row.get("ci95") or [None, None]
     return results
 
@@ -51,12 +51,22 @@ def is_finished(folder: str | Path) -> bool:
 
 def read_items(folder: str | Path) -> Iterator[dict[str, Any]]:
     """The items of a run, one at a time, each with at least an id, a task, settings and scores."""
-    path = _run_folder(folder) / ITEMS_FILE
+    for _, item in read_numbered_items(folder):
+        yield item
+
+
+def read_numbered_items(folder: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The items with their line numbers, for readers that may yet find fault with one."""
+    folder = _run_folder(folder)
+    path = folder / ITEMS_FILE
+    if not path.exists() and not (folder / RESULTS_FILE).exists():
+        raise _unfinished(folder)
     for line, item in _read_lines(path):
         for key, kind in _ITEM_KEYS.items():
             if not isinstance(item.get(key), kind):
-                raise EnsueError(f"{path}, line {line}: an item needs a JSON {_NAMES[kind]} called {key!r}.")
-        yield item
+                noun = "string" if kind is str else "object"
+                raise EnsueError(f"{path}, line {line}: an item needs a JSON {noun} called {key!r}.")
+        yield line, item
 
 
 def read_profiles(folder: str | Path) -> Iterator[dict[str, Any]]:
@@ -70,9 +80,6 @@ def read_profiles(folder: str | Path) -> Iterator[dict[str, Any]]:
         yield profile
 
 
-_NAMES: dict[type, str] = {str: "string", dict: "object"}
-
-
 def _run_folder(folder: str | Path) -> Path:
     path = Path(folder)
     if not path.is_dir():
@@ -80,6 +87,10 @@ def _run_folder(folder: str | Path) -> Path:
     if not (path / RUN_FILE).exists():
         raise EnsueError(f"{path} is not a run folder: it has no {RUN_FILE}.")
     return path
+
+
+def _unfinished(folder: Path) -> EnsueError:
+    return EnsueError(f"{folder} is an unfinished run; continue it with --resume.")
 
 
 def _read_object(path: Path) -> dict[str, Any]:

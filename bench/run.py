@@ -1,0 +1,198 @@
+"""Measures ensue beside its peers: one process per contender, runs interleaved, equal scores asserted.
+
+    python bench/run.py --peers .venv-peers/bin/python [--rounds 3] [--only shared,shuffle,masked]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cases
+
+from ensue.models import load_model
+from ensue.models.catalog import catalog
+from ensue.models.store import home, pull
+from ensue.runs.environment import environment
+
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Contender:
+    """Who runs, in which environment, on which job."""
+
+    name: str
+    worker: str
+    python: str
+    job: dict[str, Any]
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(self, threads: int) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+        environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE / "workers")}
+        done = subprocess.run(
+            [self.python, str(HERE / "workers" / f"{self.worker}.py")],
+            input=json.dumps({**self.job, "threads": threads}),
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+        if done.returncode or not lines:
+            raise SystemExit(f"{self.name} failed with code {done.returncode}:\n{done.stdout[-500:]}{done.stderr[-3000:]}")
+        self.runs.append(json.loads(lines[-1].removeprefix("RESULT ")))
+
+    def middle(self, key: str) -> float:
+        return statistics.median(run[key] for run in self.runs)
+
+    @property
+    def scores(self) -> list[float]:
+        return self.runs[0]["scores"]
+
+
+def measure(title: str, contenders: list[Contender], rounds: int, threads: int) -> dict[str, Any]:
+    """Run the contenders in turn, several rounds, and give the middle of each."""
+    for number in range(rounds):
+        for contender in contenders:
+            contender.run(threads)
+            last = contender.runs[-1]
+            print(
+                f"{title} round {number + 1}: {contender.name:<28} {last['cpu_seconds']:8.1f} CPU s "
+                f"{last['wall_seconds']:8.1f} s {last['peak_mib']:7.0f} MiB",
+                flush=True,
+            )
+    return {
+        c.name: {k: round(c.middle(k), 2) for k in ("cpu_seconds", "wall_seconds", "peak_mib")} for c in contenders
+    }
+
+
+def agree(ours: Contender, theirs: Contender, tokens: list[int], tolerance: float) -> float:
+    """The largest difference in nats a token; more than the tolerance ends the bench."""
+    gap = max(abs(a - b) / n for a, b, n in zip(ours.scores, theirs.scores, tokens, strict=True))
+    if gap > tolerance:
+        raise SystemExit(f"{ours.name} and {theirs.name} differ by {gap:.2e} nats a token: not the same job.")
+    return gap
+
+
+def shared(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
+    requests = cases.shared_context(model)
+    job = {"kind": "tokens", "model": folder, "dtype": "float32", "requests": requests, "bos": "never"}
+    ours = Contender("ensue", "ensue_worker", sys.executable, job)
+    peers = [
+        Contender(f"lm-eval, batch {size}", "lm_eval_worker", args.peers, {**job, "batch_size": size}) for size in (1, 6)
+    ]
+    table = measure("6 choices after 1,024 tokens", [ours, *peers], args.rounds, args.threads)
+    gap = max(agree(ours, p, [len(r["ids"]) - r["start"] for r in requests], 1e-4) for p in peers)
+    best = min(p.middle("cpu_seconds") for p in peers)
+    return {
+        "case": "2 examples, 6 continuations of 128 tokens after a shared 1,024-token context, float32",
+        "table": table,
+        "largest difference, nats a token": gap,
+        "speed (CPU seconds, best lm-eval / ensue)": best / ours.middle("cpu_seconds"),
+        "memory (ensue / lm-eval at batch 6)": ours.middle("peak_mib") / peers[1].middle("peak_mib"),
+    }
+
+
+def shuffle(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
+    requests = cases.shuffle_test(model, args.documents)
+    job = {"kind": "rolling", "model": folder, "dtype": "float32", "requests": requests, "bos": "always"}
+    ours = Contender("ensue float32", "ensue_worker", sys.executable, job)
+    half = Contender("ensue bfloat16", "ensue_worker", sys.executable, {**job, "dtype": "bfloat16"})
+    theirs = Contender("lm-eval float32, batch 1", "lm_eval_worker", args.peers, {**job, "batch_size": 1})
+    their_half = Contender(
+        "lm-eval bfloat16, batch 1", "lm_eval_worker", args.peers, {**job, "dtype": "bfloat16", "batch_size": 1}
+    )
+    table = measure("shuffle test k=1…5", [ours, theirs, half, their_half], args.rounds, args.threads)
+    tokens = [len(model.tokenizer(r["continuation"])["input_ids"]) for r in requests]
+    moved = [abs(a - b) / n for a, b, n in zip(ours.scores, half.scores, tokens, strict=True)]
+    return {
+        "case": f"all {len(requests)} distinct texts of k = 1…5 on {args.documents} documents of about 400 tokens",
+        "table": table,
+        "largest difference, nats a token": agree(ours, theirs, tokens, 1e-4),
+        "float32 speed (CPU seconds, lm-eval float32 / ensue float32)": theirs.middle("cpu_seconds")
+        / ours.middle("cpu_seconds"),
+        "bfloat16 speed (CPU seconds, lm-eval float32 / ensue bfloat16)": theirs.middle("cpu_seconds")
+        / half.middle("cpu_seconds"),
+        "bfloat16 both (CPU seconds, lm-eval bfloat16 / ensue bfloat16)": their_half.middle("cpu_seconds")
+        / half.middle("cpu_seconds"),
+        "bfloat16 moves scores by, nats a token (mean)": statistics.fmean(moved),
+        "bfloat16 changes choices": changed_choices(requests, ours.scores, half.scores),
+    }
+
+
+def changed_choices(requests: list[dict[str, Any]], exact: list[float], half: list[float]) -> str:
+    """How many original-against-shuffled choices differ between two sets of scores."""
+    originals: dict[tuple[str, ...], int] = {}
+    changed = total = 0
+    for index, request in enumerate(requests):
+        key = tuple(sorted(request["continuation"].split()))
+        first = originals.setdefault(key, index)
+        if first != index:
+            total += 1
+            changed += (exact[first] > exact[index]) != (half[first] > half[index])
+    return f"{changed} of {total}"
+
+
+def masked(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
+    bert = cases.masked_model(pull(catalog()["minilm"]), home() / "bench" / "masked-minilm")
+    tokenizer = load_model(str(bert)).tokenizer  # type: ignore[attr-defined]
+    requests = cases.masked_texts(tokenizer)
+    job = {"kind": "masked", "model": str(bert), "dtype": "float32", "requests": requests, "bos": "auto"}
+    ours = Contender("ensue", "ensue_worker", sys.executable, job)
+    theirs = Contender("minicons", "minicons_worker", args.peers, job)
+    table = measure("masked scoring", [ours, theirs], args.rounds, args.threads)
+    tokens = [len(tokenizer(r["continuation"])["input_ids"]) for r in requests]
+    return {
+        "case": "3 texts of 256 tokens, every token masked once, 6-layer 384-wide BERT, float32",
+        "table": table,
+        "largest difference, nats a token": agree(ours, theirs, tokens, 1e-4),
+        "speed (CPU seconds, minicons / ensue)": theirs.middle("cpu_seconds") / ours.middle("cpu_seconds"),
+        "memory (ensue / minicons)": ours.middle("peak_mib") / theirs.middle("peak_mib"),
+    }
+
+
+def as_markdown(found: dict[str, Any]) -> str:
+    lines = [f"## {found['case']}", "", "| contender | CPU s | wall s | peak MiB |", "|---|---:|---:|---:|"]
+    for name, row in found["table"].items():
+        lines.append(f"| {name} | {row['cpu_seconds']:.1f} | {row['wall_seconds']:.1f} | {row['peak_mib']:.0f} |")
+    lines.append("")
+    for key, value in found.items():
+        if key not in ("case", "table"):
+            lines.append(f"- {key}: {value if isinstance(value, str) else f'{value:.3g}'}")
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", required=True, help="python of the environment with the peers")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--documents", type=int, default=2)
+    parser.add_argument("--only", default="shared,masked,shuffle")
+    args = parser.parse_args()
+    folder = str(pull(catalog()["smollm2"]))
+    model = load_model("smollm2")
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    for name in args.only.split(","):
+        found = {"shared": shared, "shuffle": shuffle, "masked": masked}[name](args, model, folder)
+        about = environment()
+        command = f"python bench/run.py --rounds {args.rounds} --threads {args.threads} --documents {args.documents} --only {name}"
+        text = as_markdown(found) + f"\n{about['cpu']}, {args.threads} threads, Python {platform.python_version()}, "
+        text += f"torch {about['packages']['torch']}, transformers {about['packages']['transformers']}; `{command}`\n"
+        (results / f"{name}.md").write_text(text)
+        (results / f"{name}.json").write_text(json.dumps({**found, "environment": about, "command": command}, indent=2) + "\n")
+        print("\n" + text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What every benchmark is: settings, items made from data, and scores made from a model's outputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypedDict
+
+from ensue.models.protocols import Model
+from ensue.scoring.journal import Journal
+
+
+class Item(TypedDict):
+    """One line of items.jsonl: enough to score again without the model."""
+
+    id: str
+    cluster: str
+    task: str
+    settings: dict[str, Any]
+    scores: dict[str, float]
+    outputs: dict[str, Any]
+
+
+class MetricRow(TypedDict):
+    """One row of results.json; values are fractions."""
+
+    task: str
+    metric: str
+    value: float
+    ci95: list[float | None]
+    n: int
+    clusters: int
+    settings: dict[str, Any]
+
+
+# Called with (done, total, unit).
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass
+class Setting:
+    """One `--set key=value`: its default, what it means, and how it is read and checked."""
+
+    default: Any
+    about: str
+    read: Callable[[str], Any]
+
+
+@dataclass
+class Workplace:
+    """What a run lends a benchmark: a journal, a place for extra files, and someone to tell of progress."""
+
+    journal: Journal | None = None
+    folder: Path | None = None
+    progress: Progress | None = None
+
+
+@dataclass
+class Outcome:
+    """What a benchmark hands back: items, metric rows, and an account of what was left out."""
+
+    items: Iterator[Item] | list[Item]
+    metrics: list[MetricRow]
+    signature: str
+    skipped: dict[str, int]
+    tokens: int
+    extras: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+class Prepared(Protocol):
+    """A benchmark with its data read and its settings fixed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the data."""
+
+    @property
+    def source(self) -> str: ...
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome: ...
+
+
+class Benchmark(Protocol):
+    """A benchmark as the registry knows it."""
+
+    name: str
+    about: str
+    settings: Mapping[str, Setting]
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared: ...

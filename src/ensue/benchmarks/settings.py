@@ -1,0 +1,82 @@
+"""Reads `--set key=value` against what a benchmark knows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ensue.benchmarks.base import Setting
+from ensue.errors import EnsueError
+
+
+def whole(minimum: int = 1) -> Callable[[str], int]:
+    """A whole number not below a minimum."""
+
+    def read(text: str) -> int:
+        if not (text.lstrip("-").isdigit() and int(text) >= minimum):
+            raise ValueError(f"a whole number from {minimum}")
+        return int(text)
+
+    return read
+
+
+def optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The same, or `none`."""
+    return lambda text: None if text.lower() == "none" else read(text)
+
+
+def many(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Several, divided by commas, none twice."""
+
+    def read_all(text: str) -> list[Any]:
+        return list(dict.fromkeys(read(piece.strip()) for piece in text.split(",") if piece.strip()))
+
+    return read_all
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """One of a few words."""
+
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"one of {', '.join(choices)}")
+        return text
+
+    return read
+
+
+def text(value: str) -> str:
+    """Any text; \\n and \\t are understood."""
+    return value.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings with the given ones in place; an unknown key or bad value is one sentence."""
+    values = {key: setting.default for key, setting in known.items()}
+    for key, value in given.items():
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}."
+            raise EnsueError(f"{benchmark} has no setting {key!r}; {hint}")
+        written = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        try:
+            values[key] = known[key].read(written)
+        except ValueError as error:
+            raise EnsueError(f"{key}={written} will not do: {key} is {error}.") from None
+        if values[key] == []:
+            raise EnsueError(f"{key} is empty: name at least one value.")
+    return values
+
+
+# What every benchmark that scores text lets a user choose about scoring.
+POLICY_SETTINGS = {
+    "window": Setting(
+        "average",
+        "texts longer than the model: average (the paper), strided, released (the authors' code), refuse",
+        one_of("average", "strided", "released", "refuse"),
+    ),
+    "max_length": Setting(None, "use windows of so many tokens even if the model takes more", optional(whole(2))),
+    "bos": Setting("auto", "auto (as tokenizer and model card say), always, never", one_of("auto", "always", "never")),
+    "masked": Setting("original", "masked models: original or within-word", one_of("original", "within-word")),
+}

@@ -1,0 +1,249 @@
+"""The zero-shot Shuffle Test and its k-block form: does a model prefer the text in its own order?"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
+from ensue.benchmarks.shuffle.profile import Version, profile_row
+from ensue.errors import EnsueError
+from ensue.metrics.preference import prefer_per_token, prefer_total
+from ensue.models.protocols import Model, Scorer, require
+from ensue.scoring.engine import score
+from ensue.scoring.request import Policy, Request, Score
+from ensue.stats.bootstrap import clustered_interval
+from ensue.text.documents import Document, Documents, read_documents
+
+METRICS = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
+
+SETTINGS = {
+    "block_size": Setting([1, 2, 3, 4, 5], "sentences per block, one result row each", read.many(read.whole())),
+    "shuffles": Setting(20, "shuffled versions per document and block size", read.whole()),
+    "max_sentences": Setting(20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(2))),
+    "joiner": Setting(" ", "what stands between sentences", read.text),
+    **read.POLICY_SETTINGS,
+    "split": Setting("sentences", "sentences (by a splitter) or lines", read.one_of("sentences", "lines")),
+    "language": Setting("en", "language of the sentence splitter", read.text),
+    "text_column": Setting(None, "column that holds the text", read.optional(read.text)),
+    "allow_shuffle_trained": Setting(
+        "no", "yes: also run a model that was trained on shuffled text", read.one_of("no", "yes")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class ShuffleRun:
+    """The test with its documents read and its settings fixed."""
+
+    documents: Documents
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.documents.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.documents.source
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+        """Score every document and its shuffled versions, and judge each pair."""
+        scorer = require(model, Scorer, "The Shuffle Test")
+        self._zero_shot(model)
+        documents, notes = self._cut()
+        versions, skipped = self._versions(documents)
+        if not versions:
+            raise EnsueError(
+                f"No document of {self.source} is long enough to shuffle: each needs two blocks of different text."
+            )
+        used = {v.document.id for v in versions}
+        documents = [d for d in documents if d.id in used]
+        shown = _first_versions(versions)
+        requests = [Request(self._text(d.sentences), detail=True) for d in documents]
+        requests += [Request(v.text, detail=v in shown) for v in versions]
+        scored = score(
+            scorer,
+            requests,
+            policy=self._policy(),
+            journal=workplace.journal,
+            progress=_in_tokens(workplace),
+        )
+        originals = dict(zip((d.id for d in documents), scored.scores, strict=False))
+        pairs = list(zip(versions, scored.scores[len(documents) :], strict=True))
+        items = [_item(v, originals[v.document.id], s) for v, s in pairs]
+        accuracy = _accuracy_by_document(items)
+        profiles = [
+            profile_row(
+                v.document, self.settings["joiner"], originals[v.document.id], v, s, accuracy[v.document.id]
+            )
+            for v, s in pairs
+            if v in shown
+        ]
+        notes.update(scored.notes)
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{scored.signature} {self._signature()}",
+            skipped=skipped,
+            tokens=scored.tokens,
+            extras={"profiles": profiles},
+            notes=notes,
+        )
+
+    def _zero_shot(self, model: Model) -> None:
+        if model.card.trained_on_shuffled_text and self.settings["allow_shuffle_trained"] == "no":
+            raise EnsueError(
+                f"{model.card.name} was trained on shuffled text, so its Shuffle Test is not zero-shot; "
+                f"run it all the same with --set allow_shuffle_trained=yes."
+            )
+
+    def _cut(self) -> tuple[list[Document], Counter[str]]:
+        """Documents cut to the sentence limit, and how many were."""
+        limit = self.settings["max_sentences"]
+        notes: Counter[str] = Counter()
+        out = []
+        for document in self.documents.items:
+            if limit is not None and len(document.sentences) > limit:
+                notes[f"documents cut to {limit} sentences"] += 1
+                document = Document(document.id, document.sentences[:limit], document.domain)
+            out.append(document)
+        return out, notes
+
+    def _versions(self, documents: list[Document]) -> tuple[list[Version], dict[str, int]]:
+        skipped = Counter(self.documents.skipped)
+        versions = []
+        for size in self.settings["block_size"]:
+            for document in documents:
+                count = len(document.sentences)
+                if count <= size:
+                    skipped[f"too short for block size {size}"] += 1
+                    continue
+                seed = document_seed(self.seed, document.id, size)
+                orders = shuffled_orders(document.sentences, size, self.settings["shuffles"], seed)
+                if not orders:
+                    skipped[f"all orders read alike at block size {size}"] += 1
+                for number, order in enumerate(orders):
+                    sentences = tuple(document.sentences[i] for i in sentence_order(count, size, order))
+                    versions.append(Version(document, size, number, order, self._text(sentences)))
+        return versions, dict(skipped)
+
+    def _text(self, sentences: tuple[str, ...]) -> str:
+        return str(self.settings["joiner"]).join(sentences)
+
+    def _policy(self) -> Policy:
+        s = self.settings
+        return Policy(window=s["window"], bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
+
+    def _signature(self) -> str:
+        s = self.settings
+        joiner = s["joiner"].encode("unicode_escape").decode()
+        zero_shot = "" if s["allow_shuffle_trained"] == "no" else " zero-shot:unchecked"
+        return (
+            f"shuffles:{s['shuffles']} sentences:{s['max_sentences']} joiner:'{joiner}' "
+            f"ties:1e-4 seed:{self.seed}{zero_shot}"
+        )
+
+
+def _first_versions(versions: list[Version]) -> set[Version]:
+    """The first shuffled version of each document, whose surprisal profile is kept."""
+    first: dict[str, Version] = {}
+    for version in versions:
+        first.setdefault(version.document.id, version)
+    return set(first.values())
+
+
+def _item(version: Version, original: Score, shuffled: Score) -> Item:
+    total = prefer_total(original.logprob, shuffled.logprob)
+    mean = prefer_per_token(original.logprob_per_token, shuffled.logprob_per_token)
+    return Item(
+        id=f"{version.document.id}#k{version.block_size}#{version.number}",
+        cluster=version.document.id,
+        task="shuffle",
+        settings={"block_size": version.block_size},
+        scores={
+            "accuracy": float(total == "good"),
+            "accuracy_per_token": float(mean == "good"),
+            "ties": float(total == "same"),
+            "ties_per_token": float(mean == "same"),
+        },
+        outputs={
+            "domain": version.document.domain,
+            "order": list(version.order),
+            "original": _numbers(original),
+            "shuffled": _numbers(shuffled),
+        },
+    )
+
+
+def _numbers(score: Score) -> dict[str, float]:
+    return {"logprob": score.logprob, "tokens": score.tokens, "logprob_per_token": score.logprob_per_token}
+
+
+def _accuracy_by_document(items: list[Item]) -> dict[str, dict[str, float]]:
+    """Each document's accuracy at each block size."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        found[item["cluster"]][str(item["settings"]["block_size"])].append(item["scores"]["accuracy"])
+    return {d: {size: sum(v) / len(v) for size, v in sizes.items()} for d, sizes in found.items()}
+
+
+def metric_rows(items: list[Item]) -> Iterator[MetricRow]:
+    """One row per task, block size and metric; with several domains, rows for each domain follow."""
+    domains = sorted({item["outputs"]["domain"] for item in items})
+    yield from _rows("shuffle", items)
+    if len(domains) > 1:
+        for domain in domains:
+            yield from _rows(f"shuffle/{domain}", [i for i in items if i["outputs"]["domain"] == domain])
+
+
+def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
+    for size in sorted({item["settings"]["block_size"] for item in items}):
+        chosen = [item for item in items if item["settings"]["block_size"] == size]
+        clusters = [item["cluster"] for item in chosen]
+        for metric in METRICS:
+            found = clustered_interval([item["scores"][metric] for item in chosen], clusters)
+            yield MetricRow(
+                task=task,
+                metric=metric,
+                value=found.value,
+                ci95=[found.low, found.high],
+                n=found.n,
+                clusters=found.clusters,
+                settings={"block_size": size},
+            )
+
+
+def _in_tokens(workplace: Workplace) -> Any:
+    progress = workplace.progress
+    return None if progress is None else (lambda done, total: progress(done, total, "tokens"))
+
+
+class ShuffleBenchmark:
+    """The registry's entry."""
+
+    name = "shuffle"
+    about = "zero-shot Shuffle Test and k-Block Shuffle Test (Laban et al. 2021)"
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        if task:
+            raise EnsueError(f"shuffle has no tasks, so there is no shuffle/{task}.")
+        documents = read_documents(
+            data or "bundled",
+            limit=limit,
+            text_column=settings["text_column"],
+            split=settings["split"],
+            language=settings["language"],
+        )
+        return ShuffleRun(documents, seed, settings)
+
+
+benchmark = ShuffleBenchmark()

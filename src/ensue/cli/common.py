@@ -1,0 +1,85 @@
+"""What several commands share: option types, progress bars, and where words go."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from ensue.errors import EnsueError
+
+ModelName = Annotated[str, typer.Option("--model", "-m", help="Short name, folder, .gguf file, http(s):// endpoint or hub id.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")]
+Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
+BatchTokens = Annotated[int | None, typer.Option(min=32, help="Tokens in one forward pass (default: by device).")]
+AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")]
+RemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run code that comes with a hub model.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting; lists by commas. Repeatable.")]
+
+
+def parse_settings(pairs: list[str] | None) -> dict[str, str]:
+    """`key=value` pairs as a mapping; the last one of a key wins."""
+    found = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise EnsueError(f"--set {pair} is not of the form key=value.")
+        found[key.strip().replace("-", "_")] = value
+    return found
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def say(words: str) -> None:
+    """A line for people, on standard error."""
+    print(words, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error: bar on a terminal, now and then a line elsewhere."""
+    if not sys.stderr.isatty():
+        yield _Lines(title)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[unit]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None, unit="")
+
+        def update(done: int, total: int, unit: str = "tokens") -> None:
+            bar.update(task, completed=done, total=total, unit=unit)
+
+        yield update
+
+
+class _Lines:
+    """Progress where there is no terminal: one line for every tenth done."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.tenth = -1
+
+    def __call__(self, done: int, total: int, unit: str = "tokens") -> None:
+        tenth = 10 * done // total if total else 10
+        if tenth > self.tenth:
+            self.tenth = tenth
+            say(f"{self.title}: {10 * tenth} % of {total:,} {unit}")

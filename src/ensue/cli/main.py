@@ -1,0 +1,51 @@
+"""The `ensue` command; each subcommand imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ensue.cli.compare import compare
+from ensue.cli.models import app as models
+from ensue.cli.report import report
+from ensue.cli.run import run
+from ensue.cli.score import score
+from ensue.errors import EnsueError, RunFailed
+
+app = typer.Typer(
+    name="ensue",
+    help="Does the text follow? Measure whether language models follow text.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(score)
+app.command()(compare)
+app.command()(report)
+app.add_typer(models, name="models")
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
+    if version:
+        from ensue import __version__
+
+        print(f"ensue {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; what a user did wrong is one sentence and exit code 2."""
+    try:
+        app()
+    except EnsueError as error:
+        print(f"ensue: {error}", file=sys.stderr)
+        sys.exit(1 if isinstance(error, RunFailed) else 2)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is wrong.
+        sys.stderr.close()
+        sys.exit(0)

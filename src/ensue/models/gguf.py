@@ -1,0 +1,65 @@
+"""GGUF files: dequantised once through transformers and kept as safetensors."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+from ensue.errors import EnsueError
+from ensue.models.hf import need_torch
+from ensue.models.store import home
+
+_MAGIC = b"GGUF"
+
+
+def convert(path: Path, target: Path) -> Path:
+    """Write a GGUF file's model and tokenizer to `target` as float32 safetensors."""
+    need_torch(f"Reading {path.name}")
+    import torch
+    import transformers
+
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != _MAGIC:
+                raise EnsueError(f"{path} is not a GGUF file.")
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
+    print(f"converting {path.name} to safetensors, once …", file=sys.stderr, flush=True)
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name, "local_files_only": True}
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+        model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, struct.error) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise EnsueError(f"{path} cannot be converted: {reason}") from error
+    # The weights are plain floats now; a quantisation config would make loaders look for packed ones.
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.hf_quantizer = None
+    model.is_quantized = False
+    target.mkdir(parents=True, exist_ok=True)
+    try:
+        model.save_pretrained(target, safe_serialization=True)
+        tokenizer.save_pretrained(target)
+    except OSError as error:
+        raise EnsueError(f"{target} cannot be written: {error.strerror or error}.") from error
+    return target
+
+
+def converted(path: Path) -> Path:
+    """The converted copy of a GGUF file, made on first use and found again by the file's digest."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
+    target = home() / "converted" / digest[:32]
+    if (target / "config.json").is_file():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        convert(path, Path(scratch) / "model").rename(target)
+    return target

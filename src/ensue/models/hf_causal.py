@@ -1,0 +1,131 @@
+"""A Hugging Face left-to-right language model: scores, encodes and generates text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.errors import EnsueError
+from ensue.models.budget import default_budget
+from ensue.models.card import ModelCard
+from ensue.models.hf import Loaded
+from ensue.models.hf_encoder import encode_texts
+from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request
+from ensue.scoring.tokens import own_bos, prepare_causal
+
+# A model that states no limit (a recurrent one) is given windows of this size.
+_UNSTATED_LENGTH = 1_048_576
+
+
+class CausalModel:
+    """A causal language model and its tokenizer."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self.network, self.tokenizer = loaded.network, loaded.tokenizer
+
+    @property
+    def card(self) -> ModelCard:
+        return self._loaded.card
+
+    @cached_property
+    def executor(self) -> Any:
+        """The executor, probed once: how this model may be run is found out, not assumed."""
+        from ensue.scoring.causal import CausalExecutor
+        from ensue.scoring.probe import probe_causal
+
+        options = self._loaded.options
+        found = probe_causal(self.network, default_budget(self.network, options.batch_tokens))
+        if found.share and not options.share_prefixes:
+            return CausalExecutor(found.network, found.budget, share=False)
+        return found
+
+    def _bos(self, policy: Policy) -> int | None:
+        """BOS only where the tokenizer itself, or the model card, says so, unless the policy overrides."""
+        bos = self.tokenizer.bos_token_id
+        if policy.bos == "never":
+            return None
+        if policy.bos == "always" or self.card.needs_bos:
+            if bos is None:
+                raise EnsueError(f"The tokenizer of {self.card.name} has no BOS token to put first.")
+            return int(bos)
+        return own_bos(self.tokenizer)
+
+    def _length(self, policy: Policy) -> int:
+        limit = self.card.max_length or _UNSTATED_LENGTH
+        if policy.max_length is None:
+            return limit
+        if policy.max_length > limit:
+            raise EnsueError(f"max_length {policy.max_length} is more than the {limit} tokens {self.card.name} takes.")
+        return policy.max_length
+
+    def check(self, policy: Policy) -> None:
+        self._bos(policy)
+        self._length(policy)
+        if policy.masked != "original":
+            raise EnsueError(f"masked={policy.masked} is for masked language models; {self.card.name} is causal.")
+
+    def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
+        return prepare_causal(
+            requests,
+            policy,
+            tokenizer=self.tokenizer,
+            bos=self._bos(policy),
+            max_length=self._length(policy),
+            model=self.card.name,
+        )
+
+    def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
+        yield from self.executor.run(parts, done)
+
+    def policy_signature(self, policy: Policy) -> str:
+        bos = self._bos(policy)
+        first = "first:conditions" if bos is None else "first:scored"
+        return (
+            f"bos:{'none' if bos is None else bos} {first} boundary:joint-lcp "
+            f"window:{policy.window}/{self._length(policy)} overflow:{policy.overflow} "
+            f"dtype:{self.card.identity['dtype']}"
+        )
+
+    def encode(
+        self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        return encode_texts(self._loaded, texts, layers=layers, pooling=pooling or "mean", normalise=False)
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
+    ) -> list[str]:
+        """Continue each prompt (greedily unless told otherwise), one batch of like-long prompts at a time."""
+        import torch
+
+        tokenizer = self.tokenizer
+        tokenizer.padding_side = "left"
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        out: dict[int, str] = {}
+        settings = {"do_sample": False, **options}
+        if stop:
+            settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        for begin in range(0, len(order), 16):
+            chosen = order[begin : begin + 16]
+            batch = tokenizer([prompts[i] for i in chosen], return_tensors="pt", padding=True)
+            batch = {k: v.to(self.network.device) for k, v in batch.items() if k != "token_type_ids"}
+            with torch.inference_mode():
+                ids = self.network.generate(
+                    **batch, max_new_tokens=max_tokens, pad_token_id=tokenizer.pad_token_id, **settings
+                )
+            for index, row in zip(chosen, ids[:, batch["input_ids"].shape[1] :], strict=True):
+                text = tokenizer.decode(row, skip_special_tokens=True)
+                out[index] = _cut(text, stop)
+        return [out[i] for i in range(len(prompts))]
+
+
+def _cut(text: str, stop: Sequence[str]) -> str:
+    """The text up to the first stop string."""
+    ends = [place for word in stop if (place := text.find(word)) >= 0]
+    return text[: min(ends)] if ends else text

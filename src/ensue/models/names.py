@@ -1,0 +1,114 @@
+"""From a model's name to the model: short name, folder, GGUF file, endpoint, or hub id."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import EnsueError
+from ensue.models.catalog import catalog
+from ensue.models.hf import Options
+from ensue.models.protocols import Model
+
+BASELINES = ("random", "unigram")
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def load_model(
+    name: str,
+    *,
+    dtype: str = "float32",
+    device: str = "auto",
+    revision: str | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+    batch_tokens: int | None = None,
+    share_prefixes: bool = True,
+) -> Model:
+    """The model of that name, ready to use.
+
+    `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
+    `random`, `unigram`, `unigram:FILE`, or a hub id such as `gpt2-medium`.
+    """
+    options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
+    if name.startswith(("http://", "https://")):
+        from ensue.models.endpoint import EndpointModel
+
+        return EndpointModel(name)
+    if name == "random":
+        from ensue.models.baselines import RandomModel
+
+        return RandomModel()
+    if name == "unigram" or name.startswith("unigram:"):
+        return _unigram(name.partition(":")[2] or "bundled")
+    if name in catalog():
+        from ensue.models.store import pull
+
+        return _from_folder(pull(catalog()[name]), name, options, {})
+    path = Path(name).expanduser()
+    if name.endswith(".gguf"):
+        if not path.is_file():
+            raise EnsueError(f"There is no file {name}.")
+        from ensue.models.gguf import converted
+
+        return _from_folder(converted(path), path.stem, options, {"source": str(path)})
+    if path.is_dir():
+        return _from_folder(path, path.resolve().name, options, {})
+    if path.exists() or name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+        raise EnsueError(f"{name} is not a model: give a folder, a .gguf file, an endpoint or a model's name.")
+    return _from_hub(name, options)
+
+
+def _unigram(source: str) -> Model:
+    from ensue.models.baselines import UnigramModel
+    from ensue.text.documents import read_documents
+
+    documents = read_documents(source).items
+    return UnigramModel((" ".join(document.sentences) for document in documents), source)
+
+
+def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any]) -> Model:
+    from ensue.models import hf
+
+    config = hf.read_config(folder)
+    kind = hf.kind_of(folder, config)
+    if kind == "causal":
+        from ensue.models.hf_causal import CausalModel
+
+        return CausalModel(hf.load(folder, name, "AutoModelForCausalLM", kind, options, facts))
+    if kind == "masked":
+        from ensue.models.hf_masked import MaskedModel
+
+        return MaskedModel(hf.load(folder, name, "AutoModelForMaskedLM", kind, options, facts))
+    from ensue.models.hf_encoder import EncoderModel
+
+    return EncoderModel(hf.load(folder, name, "AutoModel", kind, options, facts), folder)
+
+
+def _from_hub(name: str, options: Options) -> Model:
+    from dataclasses import replace
+
+    from ensue.models import hf
+
+    hf.need_torch(f"Loading {name}")
+    import huggingface_hub
+
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "1_Pooling/*"]
+    if options.allow_pickle:
+        patterns += ["*.bin", "*.pt"]
+    if options.trust_remote_code:
+        patterns += ["*.py"]
+    try:
+        folder = huggingface_hub.snapshot_download(name, revision=options.revision, allow_patterns=patterns)
+    except Exception as error:
+        known = [*catalog(), *BASELINES]
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
+        raise EnsueError(
+            f"{name} is no folder here and could not be fetched from the model hub "
+            f"({type(error).__name__}); {hint}"
+        ) from None
+    commit = Path(folder).name
+    return _from_folder(Path(folder), name, replace(options, revision=commit), {"source": f"hub {name}@{commit}"})

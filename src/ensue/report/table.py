@@ -1,0 +1,196 @@
+"""Results, comparisons and surprisal profiles as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ensue.report.profiles import Sentence, Version, shape
+from ensue.report.shuffle import block_rows, settings_label
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ensue.runs.compare import Comparison
+
+_BAR_WIDTH = 16
+
+
+def metrics_table(results: Mapping[str, Any]) -> Table:
+    """One row per block size for the Shuffle Test, one row per metric for everything else."""
+    if results.get("benchmark") == "shuffle" and block_rows(results):
+        return _shuffle_table(results)
+    return _plain_table(results)
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """One row per metric and setting: both values, the difference a − b, its interval and p-values."""
+    from rich.markup import escape
+
+    table = _new_table(f"a: {_run_words(comparison.model_a, comparison.path_a)}")
+    table.title = f"{table.title}\nb: {escape(_run_words(comparison.model_b, comparison.path_b))}"
+    alike = _metrics_without_difference(comparison)
+    table.caption = (
+        f"{comparison.shared:,} shared items. p: paired permutation test over whole clusters; "
+        f"Holm: p corrected for the rows of the same metric."
+    ) + (f" Equal everywhere and not shown: {', '.join(alike)}." if alike else "")
+    several_tasks = len({row.task for row in comparison.rows}) > 1
+    only_sizes = all(list(row.settings) == ["block_size"] for row in comparison.rows)
+    for heading in (["task"] if several_tasks else []) + [
+        "metric",
+        "block size" if only_sizes else "settings",
+    ]:
+        table.add_column(heading)
+    for heading in ("a", "b", "a − b", "95 % interval", "p", "Holm"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in comparison.rows:
+        if row.metric in alike:
+            continue
+        colour = "default" if row.adjusted_p > 0.05 else "green" if row.test.difference > 0 else "red"
+        table.add_row(
+            *([escape(row.task)] if several_tasks else []),
+            escape(row.metric.replace("_", " ")),
+            escape(settings_label(row.settings) if only_sizes else _settings_words(row.settings)),
+            _fraction(row.value_a),
+            _fraction(row.value_b),
+            f"[{colour}]{row.test.difference:+.3f}[/{colour}]",
+            _signed_interval(row.test.low, row.test.high),
+            _p_value(row.test.p_value),
+            _p_value(row.adjusted_p),
+        )
+    return table
+
+
+def _metrics_without_difference(comparison: Comparison) -> list[str]:
+    """Metrics that are equal in every row, such as ties where nothing tied; none if all of them are."""
+    metrics = list(dict.fromkeys(row.metric for row in comparison.rows))
+    differing = {
+        row.metric
+        for row in comparison.rows
+        if row.test.difference or row.test.low or row.test.high or row.test.p_value < 1.0
+    }
+    return [metric for metric in metrics if metric not in differing] if differing else []
+
+
+def profile_table(profile: Mapping[str, Any]) -> Table:
+    """A line of `profiles.jsonl` as sentences with bars, the versions one after the other."""
+    from rich.markup import escape
+
+    document = shape(profile)
+    table = _new_table(document.name)
+    table.caption = "nats per token; marked is the sentence that stands furthest above the mean"
+    table.add_column("#", justify="right")
+    table.add_column("sentence")
+    table.add_column("surprisal", justify="right", no_wrap=True)
+    table.add_column("", min_width=_BAR_WIDTH, no_wrap=True)
+    for version in document.versions:
+        if len(document.versions) > 1:
+            table.add_row("", f"[bold]{escape(version.name)}[/bold]", "", "")
+        for sentence in version.sentences:
+            table.add_row(
+                str(sentence.place),
+                escape(sentence.text),
+                "–" if sentence.surprisal is None else f"{sentence.surprisal:.2f}",
+                _bar(sentence, version),
+                style="bold yellow" if sentence.stops else None,
+            )
+    return table
+
+
+def _bar(sentence: Sentence, version: Version) -> str:
+    bar = "█" * round(sentence.share * _BAR_WIDTH)
+    return f"{bar} {version.jump:+.2f}" if sentence.stops else bar
+
+
+def _run_words(model: str, path: str) -> str:
+    return f"{model} ({path})" if model else path
+
+
+def _shuffle_table(results: Mapping[str, Any]) -> Table:
+    table = _new_table(f"Shuffle Test · {results.get('model', '')}")
+    table.caption = (
+        "publ.: published by Laban et al. (2021), table 2, on other documents; "
+        "human on WSJ, GPT2-medium averaged over three domains. Chance is 0.5."
+    )
+    # Short words on two lines: the whole must fit a terminal of 80 columns.
+    headings = ["block\nsize", "accuracy", "95 %\ninterval", "per\ntoken", "ties", "pairs", "docs"]
+    for heading in [*headings, "publ.\nhuman", "publ.\nGPT2-med"]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in block_rows(results):
+        table.add_row(
+            row.label,
+            f"[bold]{_fraction(row.accuracy)}[/bold]",
+            _interval(row.low, row.high),
+            _fraction(row.per_token),
+            "–" if row.ties is None else f"{round(row.ties * row.n):,}",
+            f"{row.n:,}",
+            "–" if row.documents is None else f"{row.documents:,}",
+            _fraction(row.human),
+            _fraction(row.gpt2),
+        )
+    return table
+
+
+def _plain_table(results: Mapping[str, Any]) -> Table:
+    from rich.markup import escape
+
+    table = _new_table(f"{results.get('benchmark', '')} · {results.get('model', '')}")
+    rows = results["metrics"]
+    with_settings = any(row["settings"] for row in rows)
+    table.add_column("task")
+    if with_settings:
+        table.add_column("settings")
+    table.add_column("metric")
+    for heading in ("value", "95 % interval", "items", "clusters"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        clusters = row.get("clusters")
+        cells = [
+            escape(str(row["task"])),
+            *([escape(_settings_words(row["settings"]))] if with_settings else []),
+            escape(str(row["metric"])),
+            f"[bold]{_fraction(row['value'])}[/bold]",
+            _interval(*(row.get("ci95") or (None, None))),
+            f"{row['n']:,}",
+            "–" if clusters is None else f"{clusters:,}",
+        ]
+        table.add_row(*cells)
+    return table
+
+
+def _new_table(title: str) -> Table:
+    # rich takes a tenth of a second to import; those who only want JSON need not wait for it.
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    return Table(
+        title=escape(title),
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
+        caption_justify="left",
+    )
+
+
+def _settings_words(settings: Mapping[str, Any]) -> str:
+    """Unlike in a column of block sizes, a lone block size needs its name here."""
+    words = settings_label(settings)
+    return f"block size {words}" if list(settings) == ["block_size"] else words
+
+
+def _fraction(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.3f}–{high:.3f}"
+
+
+def _signed_interval(low: float | None, high: float | None) -> str:
+    # "to" rather than a dash, which would look like another minus.
+    return "–" if low is None or high is None else f"{low:+.3f} to {high:+.3f}"
+
+
+def _p_value(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,0 +1,104 @@
+"""A run folder: opened once, written whole or not at all, and continued only by the same question."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from ensue.errors import EnsueError
+
+RUN, ITEMS, RESULTS, JOURNAL = "run.json", "items.jsonl", "results.json", "journal.jsonl"
+
+
+class RunFolder:
+    """The folder of one run, locked while open."""
+
+    def __init__(self, path: Path, asked: Mapping[str, Any], *, resume: bool) -> None:
+        self.path = path
+        self._lock: IO[str] | None = None
+        try:
+            self._open(json.loads(json.dumps(asked)), resume)
+        except OSError as error:
+            self.close()
+            raise EnsueError(f"The run folder {path} cannot be used: {error.strerror}.") from error
+        except EnsueError:
+            self.close()
+            raise
+
+    def _open(self, asked: dict[str, Any], resume: bool) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise EnsueError(f"{self.path} is a file, not a run folder.")
+        fresh = not self.path.exists() or not any(self.path.iterdir())
+        if not fresh and not (self.path / RUN).exists():
+            raise EnsueError(f"{self.path} is not empty and holds no run; choose another --output.")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.path / ".lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EnsueError(f"Another process is working on {self.path}.") from None
+        if not fresh:
+            self._same_question(asked, resume)
+        self.asked = asked
+
+    def _same_question(self, asked: dict[str, Any], resume: bool) -> None:
+        state = "a finished" if self.finished else "an unfinished"
+        if not resume:
+            raise EnsueError(f"{self.path} holds {state} run; add --resume to use it, or choose another --output.")
+        try:
+            before = json.loads((self.path / RUN).read_text("utf-8")).get("asked", {})
+        except ValueError:
+            raise EnsueError(f"{self.path / RUN} is not readable JSON; choose another --output.") from None
+        for key in sorted({*before, *asked}):
+            if before.get(key) != asked.get(key):
+                raise EnsueError(
+                    f"{self.path} was run with {key} {_short(before.get(key))}, not {_short(asked.get(key))}; "
+                    f"choose another --output."
+                )
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / RESULTS).exists()
+
+    @property
+    def journal(self) -> Path:
+        return self.path / JOURNAL
+
+    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write a JSON file whole: to a temporary name, then renamed."""
+        self._write(name, [json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"])
+
+    def write_lines(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write a JSON-lines file whole."""
+        self._write(name, (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
+
+    def _write(self, name: str, pieces: Iterable[str]) -> None:
+        target = self.path / name
+        temporary = target.with_name(f".{name}.part")
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                for piece in pieces:
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise EnsueError(
+                f"{target} cannot be written: {error.strerror}; finished scores are kept, make room and run "
+                f"again with --resume."
+            ) from error
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,27 @@
+"""Surprisal profiles of scored texts, in the form the report draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ensue.errors import EnsueError
+from ensue.runs.score import Text
+from ensue.scoring.request import Score
+from ensue.scoring.surprisal import profile_version
+
+
+def text_profiles(texts: Sequence[Text], joiner: str, scores: Sequence[Score]) -> list[dict[str, Any]]:
+    """One profile per text: its sentences and how surprising each is."""
+    rows = []
+    for text, score in zip(texts, scores, strict=True):
+        if not text.sentences:
+            raise EnsueError("A profile needs whole texts, not a context and a continuation.")
+        found = profile_version("text", list(text.sentences), list(range(len(text.sentences))), joiner, score)
+        if found is None:
+            raise EnsueError(
+                f"{text.id} has no profile: its tokens were scored more than once (use --set window=strided) "
+                f"or the model does not say where they lie."
+            )
+        rows.append({"document": text.id, "domain": "", "versions": [found]})
+    return rows

@@ -1,0 +1,138 @@
+"""Runs a benchmark: reads the data, loads the model, evaluates, and leaves a run folder behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ensue
+from ensue.benchmarks import registry
+from ensue.benchmarks.base import Outcome, Prepared, Progress, Workplace
+from ensue.benchmarks.settings import resolve
+from ensue.models.names import load_model
+from ensue.models.protocols import Model
+from ensue.runs.environment import environment, peak_memory
+from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
+from ensue.runs.reading import read_items, read_results
+from ensue.scoring.journal import Journal
+
+if TYPE_CHECKING:
+    import pandas
+
+DEFAULT_MODEL = "smollm2"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, read from its folder."""
+
+    folder: Path
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The contents of results.json."""
+        return dict(read_results(self.folder))
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The lines of items.jsonl."""
+        return [dict(item) for item in read_items(self.folder)]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The metric rows as a data frame, settings as columns."""
+        import pandas
+
+        rows = [{**row, **row["settings"]} for row in self.results["metrics"]]
+        return pandas.DataFrame([{k: v for k, v in row.items() if k != "settings"} for row in rows])
+
+
+def run(
+    benchmark: str,
+    *,
+    model: str | Model = DEFAULT_MODEL,
+    data: str | Path | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    resume: bool = False,
+    model_options: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Run a benchmark (or one of its tasks, `benchmark/task`) and return the finished run.
+
+    Without `output` the folder is `runs/BENCHMARK-MODEL-HASH`, the hash that of the question asked.
+    """
+    name, _, task = benchmark.partition("/")
+    found = registry.find(name)
+    values = resolve(name, found.settings, settings)
+    prepared = found.prepare(task, None if data is None else str(data), limit, seed, values)
+    loaded = load_model(model, **(model_options or {})) if isinstance(model, str) else model
+    asked = {
+        "benchmark": benchmark,
+        "model": loaded.card.name,
+        "model_identity": loaded.card.identity,
+        "data_fingerprint": prepared.fingerprint,
+        "limit": limit,
+        "seed": seed,
+        "settings": values,
+        "version": ensue.__version__,
+    }
+    folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
+    try:
+        if not folder.finished:
+            _evaluate(folder, prepared, loaded, progress)
+    finally:
+        folder.close()
+    return Run(folder.path)
+
+
+def _default_output(asked: dict[str, Any]) -> Path:
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    plain = "".join(c if c.isalnum() or c in "._" else "-" for c in f"{asked['benchmark']}-{asked['model']}")
+    return Path("runs") / f"{plain}-{digest}"
+
+
+def _evaluate(folder: RunFolder, prepared: Prepared, model: Model, progress: Progress | None) -> None:
+    began, cpu_began = time.monotonic(), time.process_time()
+    about = {
+        "asked": folder.asked,
+        "data": {"source": prepared.source, "fingerprint": prepared.fingerprint},
+        "model": model.card.as_dict(),
+        "environment": environment(),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+    folder.write_json(RUN, about)
+    with Journal(folder.journal) as journal:
+        about["resumed_from"] = len(journal)
+        outcome = prepared.evaluate(model, Workplace(journal, folder.path, progress))
+    about |= {
+        "signature": outcome.signature,
+        "seconds": round(time.monotonic() - began, 2),
+        "cpu_seconds": round(time.process_time() - cpu_began, 2),
+        "peak_memory": peak_memory(),
+    }
+    folder.write_lines(ITEMS, outcome.items)
+    for name, rows in outcome.extras.items():
+        folder.write_lines(f"{name}.jsonl", rows)
+    folder.write_json(RUN, about)
+    # Last of all: a folder without it is an unfinished run.
+    folder.write_json(RESULTS, _results(folder, outcome, about["seconds"]))
+    folder.journal.unlink()
+
+
+def _results(folder: RunFolder, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    return {
+        "benchmark": folder.asked["benchmark"],
+        "model": folder.asked["model"],
+        "signature": outcome.signature,
+        "metrics": outcome.metrics,
+        "skipped": dict(sorted(outcome.skipped.items())),
+        "notes": dict(sorted(outcome.notes.items())),
+        "seconds": seconds,
+        "tokens": outcome.tokens,
+    }

@@ -1,0 +1,134 @@
+"""Documents, which every benchmark on running text starts from, read from wherever they are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Literal
+
+from ensue.errors import EnsueError
+from ensue.text import readers
+from ensue.text.hub import is_hub_name, read_hub
+from ensue.text.rows import Row
+from ensue.text.sentences import split_lines, split_sentences
+
+BUNDLED = "bundled"
+
+Split = Literal["sentences", "lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text as sentences; `text` is the raw text where the source gave one and not its sentences."""
+
+    id: str
+    sentences: tuple[str, ...]
+    domain: str
+    text: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents in the order of their source.
+
+    `fingerprint` changes with the ids, the sentences and the domains that the source states, and stays the
+    same when the files move. `skipped` counts what could not be read, by reason.
+    """
+
+    items: tuple[Document, ...]
+    fingerprint: str
+    skipped: dict[str, int]
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.items)
+
+
+def read_documents(
+    source: str | Path = BUNDLED,
+    *,
+    limit: int | None = None,
+    text_column: str | None = None,
+    split: Split = "sentences",
+    language: str = "en",
+    encoding: str = "utf-8",
+) -> Documents:
+    """The first `limit` documents (or all) of a source.
+
+    A source is `bundled`, a JSON Lines file (`text` or `sentences`; `id` and `domain` may be there), a text
+    file, a folder of either, or, where no such path exists, a hub data set: `owner/name[/config][:split]`.
+    `text_column` names the column to read where it has another name; `split="lines"` takes each line of a
+    text for a sentence; `language` (an ISO 639 code) is for the splitter, `encoding` for files not in UTF-8.
+
+    >>> read_documents(limit=1).items[0].domain
+    'news'
+    """
+    if limit is not None and limit < 1:
+        raise EnsueError(f"The limit of documents is {limit}, but must be at least 1.")
+    splitter = _splitter(split, language)
+    items: list[Document] = []
+    skipped: Counter[str] = Counter()
+    places: dict[str, str] = {}
+    digest = hashlib.sha256()
+    for row in _rows(source, text_column, encoding):
+        if row.is_empty:
+            skipped["no text"] += 1
+            continue
+        if row.id in places:
+            raise EnsueError(f"{row.place} has the id {row.id!r}, which {places[row.id]} has already.")
+        places[row.id] = row.place
+        sentences = tuple(splitter(row.text)) if row.text is not None else row.sentences or ()
+        items.append(Document(row.id, sentences, row.domain or row.default_domain, row.text))
+        # A domain taken from the name of a file or folder is left out, or moving the data would change it.
+        digest.update(json.dumps([row.id, row.domain, sentences]).encode() + b"\n")
+        if len(items) == limit:
+            break
+    if not items:
+        raise EnsueError(f"{source} has no document with text.")
+    return Documents(tuple(items), digest.hexdigest(), dict(skipped), str(source))
+
+
+def _splitter(split: str, language: str) -> Callable[[str], list[str]]:
+    if split == "sentences":
+        return partial(split_sentences, language=language)
+    if split == "lines":
+        return split_lines
+    raise EnsueError(f"Text is split into sentences or lines, not into {split!r}.")
+
+
+def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterator[Row]:
+    """The rows of a source, by what it is."""
+    if source == BUNDLED:
+        return _bundled_rows()
+    if not str(source):
+        raise EnsueError("No documents are named: give a file, a folder or a hub data set.")
+    path = Path(source).expanduser()
+    # Not Path.exists, which raises on a name that is too long or holds a NUL.
+    if not os.path.exists(path):
+        if isinstance(source, str) and is_hub_name(source):
+            return read_hub(source, text_column=text_column)
+        raise EnsueError(f"{source} does not exist.")
+    if path.is_dir():
+        return readers.read_folder(path, text_column=text_column, encoding=encoding)
+    if not path.is_file():
+        raise EnsueError(f"{source} is neither a file nor a folder.")
+    if path.suffix.lower() in readers.JSON_LINES:
+        return readers.read_json_lines(path, text_column=text_column, encoding=encoding)
+    if path.suffix.lower() in readers.TEXT_FILES:
+        return iter([readers.read_text_file(path, encoding=encoding)])
+    raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .txt or a folder of them.")
+
+
+def _bundled_rows() -> Iterator[Row]:
+    with as_file(files("ensue.text") / "data" / "documents.jsonl") as path:
+        yield from readers.read_json_lines(path)

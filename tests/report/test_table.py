@@ -1,0 +1,75 @@
+"""The tables of the terminal, printed at 80 columns and read back."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from tests.report.synthetic import make_items, make_profile, make_results, write_run
+
+from ensue.report.shuffle import block_rows
+from ensue.report.table import comparison_table, metrics_table, profile_table
+from ensue.runs.compare import compare_runs
+
+
+def printed(table):
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get().splitlines()
+
+
+def test_the_terminal_table_has_a_row_per_block_size():
+    items = make_items(documents=400)
+    lines = printed(metrics_table(make_results(items, model="[bold]odd[/bold]")))
+    assert "[bold]odd[/bold]" in lines[0]
+    first = block_rows(make_results(items))[0]
+    expected = [f"{first.accuracy:.3f}", f"{first.low:.3f}–{first.high:.3f}", "1.000", "0", "2,000", "400"]
+    assert ["1", *expected, "0.975", "0.945"] in [line.split() for line in lines]
+    assert sum(line.split()[:1] in (["1"], ["3"]) for line in lines) == 2
+
+
+def test_the_terminal_table_of_another_benchmark_has_a_row_per_metric():
+    row = {
+        "task": "SP/wiki",
+        "metric": "accuracy",
+        "value": 0.5,
+        "ci95": [0.4, None],
+        "n": 10,
+        "settings": {},
+    }
+    lines = printed(metrics_table({"benchmark": "discoeval", "model": "m", "metrics": [row]}))
+    rows = [line.split() for line in lines]
+    assert ["SP/wiki", "accuracy", "0.500", "–", "10", "–"] in rows
+
+
+def test_a_comparison_has_a_row_per_metric_that_differs(tmp_path):
+    items = make_items(documents=40)
+    worse = [{**item, "scores": {**item["scores"], "accuracy": 0.0}} for item in items]
+    write_run(tmp_path / "a", items, make_results(items), run={"model": {"name": "first"}})
+    write_run(tmp_path / "b", worse, make_results(worse), run={"model": {"name": "second"}})
+    found = compare_runs(tmp_path / "a", tmp_path / "b")
+    lines = printed(comparison_table(found))
+    text = " ".join(" ".join(lines).split())
+    assert "a: first (" in text
+    assert "b: second (" in text
+    row = found.rows[0]
+    cells = f"accuracy 1 {row.value_a:.3f} 0.000 {row.test.difference:+.3f} {row.test.low:+.3f} to"
+    assert cells in text
+    assert text.count("<0.001 <0.001") == 2
+    assert "Equal everywhere and not shown: accuracy_per_token, ties." in text
+
+
+def test_a_comparison_of_equal_runs_shows_every_metric(tmp_path):
+    items = make_items()
+    write_run(tmp_path / "a", items, make_results(items))
+    lines = printed(comparison_table(compare_runs(tmp_path / "a", tmp_path / "a")))
+    assert sum("+0.000 to +0.000" in line for line in lines) == 6
+
+
+def test_a_profile_marks_where_the_text_stops_following():
+    lines = printed(profile_table(make_profile("[red]doc[/red]", text="Short.")))
+    assert "[red]doc[/red]" in lines[0]
+    marked = [line for line in lines if "+1.60" in line]
+    assert len(marked) == 1
+    assert "Short. Number 2." in marked[0]
+    assert "5.00" in marked[0]
+    assert marked[0].count("█") == 16
