@@ -14,7 +14,9 @@ from ensue.text.bundled import bundled_documents
 Requests = list[dict[str, Any]]
 
 
-def shared_context(model: Any, examples: int = 2, context: int = 1024, choices: int = 6, length: int = 128) -> Requests:
+def shared_context(
+    model: Any, examples: int = 2, context: int = 1024, choices: int = 6, length: int = 128
+) -> Requests:
     """Examples of one long context with several continuations, as ChapterBreak has them."""
     text = " ".join(s for d in bundled_documents().items for s in d.sentences)
     ids = np.asarray(model.tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -29,7 +31,9 @@ def shared_context(model: Any, examples: int = 2, context: int = 1024, choices: 
     return out
 
 
-def shuffle_test(model: Any, documents: int, tokens: int = 400, sizes: tuple[int, ...] = (1, 2, 3, 4, 5)) -> Requests:
+def shuffle_test(
+    model: Any, documents: int, tokens: int = 400, sizes: tuple[int, ...] = (1, 2, 3, 4, 5)
+) -> Requests:
     """All distinct texts of a Shuffle Test on documents of 20 sentences and about 400 tokens."""
     bundled = [d.sentences for d in bundled_documents().items]
     out: dict[str, dict[str, Any]] = {}
@@ -40,8 +44,10 @@ def shuffle_test(model: Any, documents: int, tokens: int = 400, sizes: tuple[int
         texts = [" ".join(sentences)]
         for size in sizes:
             seed = document_seed(0, f"bench-{number}", size)
-            for order in shuffled_orders(sentences, size, 20, seed):
-                texts.append(" ".join(sentences[i] for i in sentence_order(len(sentences), size, order)))
+            texts += [
+                " ".join(sentences[i] for i in sentence_order(len(sentences), size, order))
+                for order in shuffled_orders(sentences, size, 20, seed)
+            ]
         for text in texts:
             out.setdefault(text, {"context": "", "continuation": text})
     return list(out.values())

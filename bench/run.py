@@ -1,6 +1,6 @@
 """Measures ensue beside its peers: one process per contender, runs interleaved, equal scores asserted.
 
-    python bench/run.py --peers .venv-peers/bin/python [--rounds 3] [--only shared,shuffle,masked]
+python bench/run.py --peers .venv-peers/bin/python [--rounds 3] [--only shared,shuffle,masked]
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Contender:
         )
         lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
         if done.returncode or not lines:
-            raise SystemExit(f"{self.name} failed with code {done.returncode}:\n{done.stdout[-500:]}{done.stderr[-3000:]}")
+            raise SystemExit(
+                f"{self.name} failed with code {done.returncode}:\n{done.stdout[-500:]}{done.stderr[-3000:]}"
+            )
         self.runs.append(json.loads(lines[-1].removeprefix("RESULT ")))
 
     def middle(self, key: str) -> float:
@@ -71,7 +73,8 @@ def measure(title: str, contenders: list[Contender], rounds: int, threads: int) 
                 flush=True,
             )
     return {
-        c.name: {k: round(c.middle(k), 2) for k in ("cpu_seconds", "wall_seconds", "peak_mib")} for c in contenders
+        c.name: {k: round(c.middle(k), 2) for k in ("cpu_seconds", "wall_seconds", "peak_mib")}
+        for c in contenders
     }
 
 
@@ -88,7 +91,8 @@ def shared(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
     job = {"kind": "tokens", "model": folder, "dtype": "float32", "requests": requests, "bos": "never"}
     ours = Contender("ensue", "ensue_worker", sys.executable, job)
     peers = [
-        Contender(f"lm-eval, batch {size}", "lm_eval_worker", args.peers, {**job, "batch_size": size}) for size in (1, 6)
+        Contender(f"lm-eval, batch {size}", "lm_eval_worker", args.peers, {**job, "batch_size": size})
+        for size in (1, 6)
     ]
     table = measure("6 choices after 1,024 tokens", [ours, *peers], args.rounds, args.threads)
     gap = max(agree(ours, p, [len(r["ids"]) - r["start"] for r in requests], 1e-4) for p in peers)
@@ -109,7 +113,10 @@ def shuffle(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]
     half = Contender("ensue bfloat16", "ensue_worker", sys.executable, {**job, "dtype": "bfloat16"})
     theirs = Contender("lm-eval float32, batch 1", "lm_eval_worker", args.peers, {**job, "batch_size": 1})
     their_half = Contender(
-        "lm-eval bfloat16, batch 1", "lm_eval_worker", args.peers, {**job, "dtype": "bfloat16", "batch_size": 1}
+        "lm-eval bfloat16, batch 1",
+        "lm_eval_worker",
+        args.peers,
+        {**job, "dtype": "bfloat16", "batch_size": 1},
     )
     table = measure("shuffle test k=1…5", [ours, theirs, half, their_half], args.rounds, args.threads)
     tokens = [len(model.tokenizer(r["continuation"])["input_ids"]) for r in requests]
@@ -163,7 +170,9 @@ def masked(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
 def as_markdown(found: dict[str, Any]) -> str:
     lines = [f"## {found['case']}", "", "| contender | CPU s | wall s | peak MiB |", "|---|---:|---:|---:|"]
     for name, row in found["table"].items():
-        lines.append(f"| {name} | {row['cpu_seconds']:.1f} | {row['wall_seconds']:.1f} | {row['peak_mib']:.0f} |")
+        lines.append(
+            f"| {name} | {row['cpu_seconds']:.1f} | {row['wall_seconds']:.1f} | {row['peak_mib']:.0f} |"
+        )
     lines.append("")
     for key, value in found.items():
         if key not in ("case", "table"):
@@ -186,11 +195,17 @@ def main() -> None:
     for name in args.only.split(","):
         found = {"shared": shared, "shuffle": shuffle, "masked": masked}[name](args, model, folder)
         about = environment()
-        command = f"python bench/run.py --rounds {args.rounds} --threads {args.threads} --documents {args.documents} --only {name}"
-        text = as_markdown(found) + f"\n{about['cpu']}, {args.threads} threads, Python {platform.python_version()}, "
-        text += f"torch {about['packages']['torch']}, transformers {about['packages']['transformers']}; `{command}`\n"
+        command = f"python bench/run.py --rounds {args.rounds} --threads {args.threads} "
+        command += f"--documents {args.documents} --only {name}"
+        versions = {"Python": platform.python_version(), **about["packages"]}
+        text = as_markdown(found) + f"\n{about['cpu']}, {args.threads} threads, "
+        text += (
+            ", ".join(f"{k} {versions[k]}" for k in ("Python", "torch", "transformers")) + f"; `{command}`\n"
+        )
         (results / f"{name}.md").write_text(text)
-        (results / f"{name}.json").write_text(json.dumps({**found, "environment": about, "command": command}, indent=2) + "\n")
+        (results / f"{name}.json").write_text(
+            json.dumps({**found, "environment": about, "command": command}, indent=2) + "\n"
+        )
         print("\n" + text, flush=True)
 
 

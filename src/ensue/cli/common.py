@@ -12,15 +12,26 @@ import typer
 
 from ensue.errors import EnsueError
 
-ModelName = Annotated[str, typer.Option("--model", "-m", help="Short name, folder, .gguf file, http(s):// endpoint or hub id.")]
+ModelName = Annotated[
+    str, typer.Option("--model", "-m", help="Short name, folder, .gguf file, http(s):// endpoint or hub id.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
-BatchTokens = Annotated[int | None, typer.Option(min=32, help="Tokens in one forward pass (default: by device).")]
-AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")]
-RemoteCode = Annotated[bool, typer.Option("--trust-remote-code", help="Run code that comes with a hub model.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting; lists by commas. Repeatable.")]
+BatchTokens = Annotated[
+    int | None, typer.Option(min=32, help="Tokens in one forward pass (default: by device).")
+]
+AllowPickle = Annotated[
+    bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")
+]
+RemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run code that comes with a hub model.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting; lists by commas. Repeatable."),
+]
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
@@ -51,7 +62,14 @@ def progress_bar(title: str) -> Iterator[Callable[..., None]]:
         yield _Lines(title)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),

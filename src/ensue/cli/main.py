@@ -30,7 +30,9 @@ app.add_typer(models, name="models")
 
 
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+) -> None:
     if version:
         from ensue import __version__
 

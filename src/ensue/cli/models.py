@@ -25,7 +25,13 @@ def list_models(json: common.Json = False) -> None:
     ]
     rows += [
         {"name": "random", "here": True, "megabytes": 0, "licence": "-", "about": "baseline: chance"},
-        {"name": "unigram", "here": True, "megabytes": 0, "licence": "-", "about": "baseline: words without order"},
+        {
+            "name": "unigram",
+            "here": True,
+            "megabytes": 0,
+            "licence": "-",
+            "about": "baseline: words without order",
+        },
     ]
     if json:
         common.print_json(rows)

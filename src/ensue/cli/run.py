@@ -14,10 +14,14 @@ from ensue.cli import common
 def run(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK[/TASK]", help="For example: shuffle.")],
     model: common.ModelName = "smollm2",
-    data: Annotated[str | None, typer.Option(help="File, folder or hub data set; bundled documents if not given.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="File, folder or hub data set; bundled documents if not given.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    output: Annotated[Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     settings: common.Settings = None,
     report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,

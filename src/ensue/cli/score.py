@@ -11,12 +11,24 @@ from ensue.cli import common
 
 
 def score(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines (text, sentences, or context and continuation), a .txt file or a folder.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON lines (text, sentences, or context and continuation), a .txt file or a folder.",
+        ),
+    ],
     model: common.ModelName = "smollm2",
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N texts.")] = None,
-    profile: Annotated[bool, typer.Option("--profile", help="Surprisal sentence by sentence: where does it stop following?")] = False,
-    html: Annotated[Path | None, typer.Option(help="With --profile: write the profiles as a page with pictures.")] = None,
-    journal: Annotated[Path | None, typer.Option(help="Keep finished scores here and start from them next time.")] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Surprisal sentence by sentence: where does it stop following?")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="With --profile: write the profiles as a page with pictures.")
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="Keep finished scores here and start from them next time.")
+    ] = None,
     settings: common.Settings = None,
     json: common.Json = False,
     dtype: common.Dtype = "float32",
@@ -28,7 +40,7 @@ def score(
 ) -> None:
     """Score texts: total and per-token log-likelihood, in nats, in input order.
 
-    Settings: window, overflow, bos, max_length, masked, joiner, text_column.
+    Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
     from ensue.benchmarks.settings import resolve
     from ensue.runs.profiles import text_profiles
@@ -36,9 +48,7 @@ def score(
     from ensue.runs.score import score as score_texts
 
     values = resolve("score", SETTINGS, common.parse_settings(settings))
-    texts = read_texts(
-        file, joiner=values["joiner"], text_column=values["text_column"], limit=limit, by_sentence=profile
-    )
+    texts = read_texts(file, values, limit=limit, by_sentence=profile)
     with common.progress_bar(f"score {model}") as progress:
         scored = score_texts(
             [(t.request.context, t.request.continuation) for t in texts],

@@ -4,4 +4,14 @@ from ensue.models.card import ModelCard, write_card_facts
 from ensue.models.names import load_model
 from ensue.models.protocols import Encoder, Generator, Model, Scorer, abilities, require
 
-__all__ = ["Encoder", "Generator", "Model", "ModelCard", "Scorer", "abilities", "load_model", "require", "write_card_facts"]
+__all__ = [
+    "Encoder",
+    "Generator",
+    "Model",
+    "ModelCard",
+    "Scorer",
+    "abilities",
+    "load_model",
+    "require",
+    "write_card_facts",
+]

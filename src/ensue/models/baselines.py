@@ -30,7 +30,11 @@ class _WordScorer:
         return [Prepared((TextPart(r.context + r.continuation, len(r.context)),)) for r in requests]
 
     def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
-        yield [(i, self._score(part)) for i, part in enumerate(parts) if i not in done and isinstance(part, TextPart)]
+        yield [
+            (i, self._score(part))
+            for i, part in enumerate(parts)
+            if i not in done and isinstance(part, TextPart)
+        ]
 
     def policy_signature(self, policy: Policy) -> str:
         return "bos:none first:scored boundary:words window:none"

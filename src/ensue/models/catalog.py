@@ -48,7 +48,8 @@ def catalog() -> dict[str, Entry]:
     entries = {}
     for name, fields in raw.items():
         packages = tuple(
-            Package(**{**package, "files": tuple(package.get("files", ()))}) for package in fields.pop("packages")
+            Package(**{**package, "files": tuple(package.get("files", ()))})
+            for package in fields.pop("packages")
         )
         entries[name] = Entry(name=name, packages=packages, **fields)
     return entries

@@ -28,7 +28,11 @@ def convert(path: Path, target: Path) -> Path:
     except OSError as error:
         raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
     print(f"converting {path.name} to safetensors, once …", file=sys.stderr, flush=True)
-    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name, "local_files_only": True}
+    where = {
+        "pretrained_model_name_or_path": str(path.parent),
+        "gguf_file": path.name,
+        "local_files_only": True,
+    }
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
         model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)

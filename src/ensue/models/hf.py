@@ -68,7 +68,9 @@ def kind_of(folder: Path, config: dict[str, Any]) -> Kind:
     """What a model folder is, by the architecture it states."""
     names = config.get("architectures") or []
     if not names:
-        raise EnsueError(f"{folder / 'config.json'} names no architecture, so it is unclear what the model can do.")
+        raise EnsueError(
+            f"{folder / 'config.json'} names no architecture, so it is unclear what the model can do."
+        )
     name = str(names[0])
     if name.endswith(("ForMaskedLM", "ForPreTraining")):
         return "masked"
@@ -93,7 +95,9 @@ def check_folder(folder: Path, options: Options) -> None:
             raise EnsueError(f"{folder} holds no weights (*.safetensors).")
 
 
-def load(folder: Path, name: str, auto_class: str, kind: Kind, options: Options, facts: dict[str, Any]) -> Loaded:
+def load(
+    folder: Path, name: str, auto_class: str, kind: Kind, options: Options, facts: dict[str, Any]
+) -> Loaded:
     """Load a checked folder; weights are cast to the asked dtype and put in eval mode."""
     need_torch(f"Loading {name}")
     import torch

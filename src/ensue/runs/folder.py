@@ -48,7 +48,9 @@ class RunFolder:
     def _same_question(self, asked: dict[str, Any], resume: bool) -> None:
         state = "a finished" if self.finished else "an unfinished"
         if not resume:
-            raise EnsueError(f"{self.path} holds {state} run; add --resume to use it, or choose another --output.")
+            raise EnsueError(
+                f"{self.path} holds {state} run; add --resume to use it, or choose another --output."
+            )
         try:
             before = json.loads((self.path / RUN).read_text("utf-8")).get("asked", {})
         except ValueError:

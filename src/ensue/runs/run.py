@@ -99,7 +99,7 @@ def _default_output(asked: dict[str, Any]) -> Path:
 
 def _evaluate(folder: RunFolder, prepared: Prepared, model: Model, progress: Progress | None) -> None:
     began, cpu_began = time.monotonic(), time.process_time()
-    about = {
+    about: dict[str, Any] = {
         "asked": folder.asked,
         "data": {"source": prepared.source, "fingerprint": prepared.fingerprint},
         "model": model.card.as_dict(),

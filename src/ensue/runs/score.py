@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Policy, Request
 from ensue.text.documents import read_documents
-from ensue.text.readers import json_objects
+from ensue.text.readers import JSON_LINES, json_objects
 
 SETTINGS: dict[str, Setting] = {
     **POLICY_SETTINGS,
-    "overflow": Setting("refuse", "a context too long for the model: refuse or truncate", one_of("refuse", "truncate")),
+    "overflow": Setting(
+        "refuse", "a context too long for the model: refuse or truncate", one_of("refuse", "truncate")
+    ),
     "joiner": Setting(" ", "what stands between sentences", text),
+    "encoding": Setting("utf-8", "encoding of files that are not UTF-8", text),
     "text_column": Setting(None, "column that holds the text", optional(text)),
 }
 
@@ -72,17 +76,16 @@ def policy_of(settings: Mapping[str, Any]) -> Policy:
 
 
 def read_texts(
-    source: str, *, joiner: str, text_column: str | None, limit: int | None, by_sentence: bool = False
+    source: str, settings: Mapping[str, Any], *, limit: int | None, by_sentence: bool = False
 ) -> list[Text]:
     """The texts of a file: JSON lines with `text`, `sentences` or `context` and `continuation`, or plain text.
 
     A text is scored as it stands; `by_sentence` splits it and joins its sentences, as a profile needs.
     """
-    path = Path(source)
-    if path.suffix in (".jsonl", ".ndjson", ".json") and path.is_file() and _has_contexts(path):
-        found = list(_pairs(path))
-        return found[:limit]
-    documents = read_documents(source, limit=limit, text_column=text_column)
+    path, encoding, joiner = Path(source), settings["encoding"], settings["joiner"]
+    if path.suffix in JSON_LINES and path.is_file() and _has_contexts(path, encoding):
+        return list(islice(_pairs(path, encoding), limit))
+    documents = read_documents(source, limit=limit, text_column=settings["text_column"], encoding=encoding)
     return [
         Text(
             d.id,
@@ -93,14 +96,12 @@ def read_texts(
     ]
 
 
-def _has_contexts(path: Path) -> bool:
-    for _, row in json_objects(path):
-        return "continuation" in row
-    return False
+def _has_contexts(path: Path, encoding: str) -> bool:
+    return any("continuation" in row for _, row in islice(json_objects(path, encoding), 1))
 
 
-def _pairs(path: Path) -> Iterator[Text]:
-    for place, row in json_objects(path):
+def _pairs(path: Path, encoding: str) -> Iterator[Text]:
+    for place, row in json_objects(path, encoding):
         context, continuation = row.get("context", ""), row.get("continuation")
         if not isinstance(context, str) or not isinstance(continuation, str) or not continuation:
             raise EnsueError(f"{place} needs a `continuation` (and may have a `context`), both text.")

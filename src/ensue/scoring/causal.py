@@ -173,7 +173,9 @@ class _Pass:
         above_targets: list[int] = []
         for row, node in enumerate(batch):
             first = max(node.scored_from, node.begin + 1)
-            own.append(row * width + np.arange(first - 1 - node.begin, max(node.length - 1, first - 1 - node.begin)))
+            own.append(
+                row * width + np.arange(first - 1 - node.begin, max(node.length - 1, first - 1 - node.begin))
+            )
             own_targets.append(node.ids[first : node.end].astype(np.int64))
             if node.scored_from == node.begin and node.parent is not None:
                 above.append(self.last_hidden[node.parent])

@@ -60,7 +60,7 @@ def score(
     who = identity(scorer, policy)
     keys = [p.digest(who) for p in prepared]
     known: dict[str, Score] = {}
-    wants_detail = {key: False for key in keys}
+    wants_detail = dict.fromkeys(keys, False)
     for key, request in zip(keys, distinct, strict=True):
         wants_detail[key] |= request.detail
     if journal is not None:

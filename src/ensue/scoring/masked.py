@@ -79,15 +79,14 @@ def prepare_masked(
         notes: Counter[str] = Counter()
         cuts, mix = cut_windows(len(ids), room, "strided" if begin else policy.window, RELEASED_MASKED)
         notes["windowed"] += len(cuts) > 1
-        parts, scored = [], []
+        parts: list[MaskedPart] = []
+        scored: list[int] = []
         for cut in cuts:
             start = max(cut.scored_from, begin)
             if start >= cut.end:
                 continue
             shift = len(specials.before) - cut.begin
-            piece = np.asarray(
-                [*specials.before, *ids[cut.begin : cut.end], *specials.after], dtype=np.int32
-            )
+            piece = np.asarray([*specials.before, *ids[cut.begin : cut.end], *specials.after], dtype=np.int32)
             targets = range(start, cut.end)
             hidden = tuple(
                 tuple(j + shift for j in range(i, cut.end) if words[j] == words[i]) for i in targets
@@ -163,9 +162,7 @@ class MaskedExecutor:
         log.warning("out of memory: batch budget %d -> %d tokens", self.budget.batch, smaller.batch)
         self.budget = smaller
 
-    def _run(
-        self, parts: Sequence[MaskedPart], batch: Sequence[tuple[int, int]]
-    ) -> npt.NDArray[np.float64]:
+    def _run(self, parts: Sequence[MaskedPart], batch: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]:
         """One forward pass over masked copies."""
         width = max(len(parts[part].ids) for part, _ in batch)
         ids = np.zeros((len(batch), width), dtype=np.int64)

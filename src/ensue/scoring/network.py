@@ -1,4 +1,4 @@
-"""A transformers model seen as a trunk (tokens to hidden states) and a head (hidden states to log-probabilities)."""
+"""A transformers model as a trunk (tokens to hidden states) and a head (hidden states to log-probabilities)."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Network:
             arguments |= {"past_key_values": cache, "use_cache": cache is not None}
         if self.split:
             output = self.trunk(**arguments)
-            return output[0]  # type: ignore[no-any-return]
-        return self.model(**arguments).logits  # type: ignore[no-any-return]
+            return output[0]
+        return self.model(**arguments).logits
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """The head on rows of hidden states (rows × width), in float32."""
@@ -75,16 +75,17 @@ class Network:
         self.trunk.forward = lambda *args, **kwargs: _TrunkOutput(hidden[None])
         try:
             dummy = torch.zeros((1, 1), dtype=torch.long, device=self.device)
-            return self.model(input_ids=dummy).logits[0].float()  # type: ignore[no-any-return]
+            return self.model(input_ids=dummy).logits[0].float()
         finally:
             self.trunk.forward = original
 
     def logprobs(self, hidden: torch.Tensor, targets: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Log-probability of each target from its row of hidden states, a chunk of the vocabulary at a time."""
+        """Log-probability of each target from its row of hidden states, a chunk of rows at a time."""
         wanted = torch.from_numpy(targets).to(self.device)
         out = torch.empty(len(targets), dtype=torch.float64)
         for begin in range(0, len(targets), self.chunk):
             logits = self.logits(hidden[begin : begin + self.chunk])
             chosen = logits.gather(1, wanted[begin : begin + self.chunk, None])[:, 0]
             out[begin : begin + self.chunk] = (chosen - logits.logsumexp(1)).double().cpu()
-        return out.numpy()
+        found: npt.NDArray[np.float64] = out.numpy()
+        return found

@@ -105,7 +105,10 @@ def _batches(nodes: Sequence[Node], level: list[int], budget: Budget) -> Iterato
     for index in sorted(level, key=lambda i: (-nodes[i].length, -nodes[i].end, i)):
         node = nodes[index]
         rows = len(batch) + 1
-        over = rows * max(longest, node.length) > budget.batch or rows * max(attended, node.end) > budget.attended
+        over = (
+            rows * max(longest, node.length) > budget.batch
+            or rows * max(attended, node.end) > budget.attended
+        )
         padded = len(batch) * longest >= budget.full and node.length < _MIN_FILL * longest
         if batch and (over or padded):
             yield batch

@@ -38,7 +38,15 @@ def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
             found = dict(
                 item for batch in CausalExecutor(network, _TINY, share=share).run(parts) for item in batch
             )
-        except (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError, KeyError, IndexError) as error:
+        except (
+            RuntimeError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            NotImplementedError,
+            KeyError,
+            IndexError,
+        ) as error:
             if out_of_memory(error):
                 raise
             worst = f"{type(error).__name__}: {str(error)[:120]}"
@@ -49,7 +57,9 @@ def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
             return CausalExecutor(Network(model, split=split), budget, share=share)
         worst = f"scores moved by {gap:.3g} nats"
         log.debug("split=%s share=%s: %s", split, share, worst)
-    raise EnsueError(f"{type(model).__name__} cannot be scored: no way of running it gives its own numbers ({worst}).")
+    raise EnsueError(
+        f"{type(model).__name__} cannot be scored: no way of running it gives its own numbers ({worst})."
+    )
 
 
 def _probe_parts(vocabulary: int) -> list[TokenPart]:

@@ -127,7 +127,8 @@ def _windows(
     window = policy.window if begin == 0 else "strided"
     cuts, mix = cut_windows(len(ids), room, window, RELEASED_CAUSAL)
     notes["windowed"] += len(cuts) > 1
-    parts, scored = [], []
+    parts: list[TokenPart] = []
+    scored: list[int] = []
     first = 1 if bos is None else 0
     for cut in cuts:
         start = max(cut.scored_from, begin, cut.begin + first)

@@ -40,7 +40,7 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class _Branch:
-    """A branching point while the tree is built: the parts `[low, high)` in sorted order agree up to `depth`."""
+    """A branching point: the parts `[low, high)`, in sorted order, agree up to `depth`."""
 
     depth: int
     low: int

@@ -31,22 +31,28 @@ def read_json_lines(
     """One row for each line of a JSON Lines file; blank lines are passed over."""
     label = label or _printable(path.stem)
     domain = path.resolve().parent.name if path.stem.lower() in _GENERIC_STEMS else path.stem
-    empty = True
-    for number, line in _lines(path, encoding):
-        if is_blank(line):
-            continue
-        empty = False
-        place = f"{path}, line {number}"
+    for place, columns in json_objects(path, encoding):
         row = row_from_columns(
-            _json_object(line, place),
+            columns,
             place=place,
-            id=f"{label}:{number}",
+            id=f"{label}:{place.rpartition(' ')[2]}",
             domain=_printable(domain or path.stem),
             text_column=text_column,
         )
         if row.is_empty:
             raise EnsueError(f"{place} is a document with no text.")
         yield row
+
+
+def json_objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON Lines file, each with its place in words; blank lines are passed over."""
+    empty = True
+    for number, line in _lines(path, encoding):
+        if is_blank(line):
+            continue
+        empty = False
+        place = f"{path}, line {number}"
+        yield place, _json_object(line, place)
     if empty:
         raise EnsueError(f"{path} is empty.")
 

@@ -23,7 +23,9 @@ def document_seed(seed: int, document: str, block_size: int) -> int:
     return int.from_bytes(digest[:8], "big")
 
 
-def shuffled_orders(sentences: Sequence[str], block_size: int, wanted: int, seed: int) -> list[tuple[int, ...]]:
+def shuffled_orders(
+    sentences: Sequence[str], block_size: int, wanted: int, seed: int
+) -> list[tuple[int, ...]]:
     """Up to `wanted` distinct block orders whose texts differ from the original and from one another.
 
     Fewer come back when there are no more: two blocks have one other order.

@@ -22,13 +22,18 @@ from ensue.text.documents import Document, Documents, read_documents
 METRICS = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
 
 SETTINGS = {
-    "block_size": Setting([1, 2, 3, 4, 5], "sentences per block, one result row each", read.many(read.whole())),
+    "block_size": Setting(
+        [1, 2, 3, 4, 5], "sentences per block, one result row each", read.many(read.whole())
+    ),
     "shuffles": Setting(20, "shuffled versions per document and block size", read.whole()),
-    "max_sentences": Setting(20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(2))),
+    "max_sentences": Setting(
+        20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(2))
+    ),
     "joiner": Setting(" ", "what stands between sentences", read.text),
     **read.POLICY_SETTINGS,
     "split": Setting("sentences", "sentences (by a splitter) or lines", read.one_of("sentences", "lines")),
     "language": Setting("en", "language of the sentence splitter", read.text),
+    "encoding": Setting("utf-8", "encoding of files that are not UTF-8", read.text),
     "text_column": Setting(None, "column that holds the text", read.optional(read.text)),
     "allow_shuffle_trained": Setting(
         "no", "yes: also run a model that was trained on shuffled text", read.one_of("no", "yes")
@@ -242,6 +247,7 @@ class ShuffleBenchmark:
             text_column=settings["text_column"],
             split=settings["split"],
             language=settings["language"],
+            encoding=settings["encoding"],
         )
         return ShuffleRun(documents, seed, settings)
 
