@@ -23,7 +23,7 @@ from tests.support.completions_server import CompletionsServer, Fault, LocalMode
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.endpoint import EndpointModel
 from ensue.models.endpoint_client import parse_address
-from ensue.models.endpoint_places import lay_along
+from ensue.models.endpoint_places import lay_along, lie_at_start
 from ensue.models.protocols import Generator, Scorer
 from ensue.scoring.request import PartScore, Policy, Request
 
@@ -271,8 +271,28 @@ def test_tokens_that_are_not_the_text_are_refused(tokens: list[str | None]) -> N
     assert lay_along(tokens, b"ab") is None
 
 
-def test_a_start_of_the_text_is_told_apart_from_the_whole() -> None:
-    assert lay_along(["a", "b"], b"abc") == [0, 1, 2]
+def test_the_start_of_a_text_is_told_apart_from_another_text() -> None:
+    assert lay_along(["a", "b"], b"abc") is None
+    assert lie_at_start(["a", "b"], b"abc")
+    assert not lie_at_start(["a", "c"], b"abc")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (["\ufffd"] * 1500, "你" * 500),
+        (["\ufffd"] * 1250, "你" * 500),
+        (["\ufffd", "\ufffd", "\ufffd", "\ufffd", "\ufffd", "。"] * 300, "你好。" * 300),
+        ([None] + [" a"] * 1500, "a" + " a" * 1500),
+        (["The", *["sun"] * 1500], "The" + " sun" * 1500),
+    ],
+    ids=["three pieces", "two or three pieces", "stops between", "untold first", "no spaces"],
+)
+def test_long_texts_take_no_long_time(tokens: list[str | None], text: str) -> None:
+    begun = time.process_time()
+    assert lay_along(tokens, text.encode())
+    assert lay_along([*tokens[:-1], "x"], text.encode()) is None
+    assert time.process_time() - begun < 3
 
 
 @settings(max_examples=100, deadline=None)

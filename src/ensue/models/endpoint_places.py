@@ -7,6 +7,7 @@ character come as U+FFFD or as nothing. So tokens are laid along the text's UTF-
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -23,8 +24,8 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 # How freely tokens are read, each step after the one before has failed: as they are, with a split character's
 # pieces as U+FFFD; with sentencepiece's spaces; with pieces as nothing; with pieces missing from any token.
 _SPACES, _PIECES_EMPTY, _PIECES_DROPPED = 1, 2, 3
-# A first token whose text the server does not tell is looked for among so many bytes.
-_LONGEST_UNTOLD = 64
+# A search that has failed from so many places for each token will not succeed.
+_MOST_DEAD_ENDS = 30
 
 
 class Placed(NamedTuple):
@@ -44,14 +45,13 @@ def place_tokens(reply: Reply, text: str, server: str) -> list[Placed]:
         raise EnsueError(f"{server} does not say which text its tokens stand for, so they cannot be placed.")
     data = text.encode("utf-8")
     texts = [token.text for token in reply.tokens]
-    cuts: list[int] | None = None
     for length in reply.lengths:
-        cuts = lay_along(texts[:length], data) or cuts
-        if cuts and cuts[-1] == len(data):
+        cuts = lay_along(texts[:length], data)
+        if cuts:
             spans = _character_spans(cuts, text)
             # A token without bytes at the very end is a generated one.
             return [Placed(token, *span) for token, span in zip(reply.tokens, spans, strict=False) if span]
-    if cuts:
+    if any(lie_at_start(texts[:length], data) for length in reply.lengths):
         raise CutShort("sent tokens for only a part of the text")
     raise EnsueError(
         f"The tokens that {server} sent do not spell the text that begins {text[:40]!r}: its tokenizer "
@@ -91,66 +91,79 @@ def divide(placed: Sequence[Placed], text: str, start: int, after: int) -> Seque
     texts = [one.token.text for one in placed]
     before, behind = text[:start].encode("utf-8"), text[start:].encode("utf-8")
     left, right = lay_along(texts[:first], before), lay_along(texts[first:], behind)
-    if not left or not right or left[-1] != len(before) or right[-1] != len(behind):
+    if not left or not right:
         return placed
     spans = _character_spans([*left, *(len(before) + cut for cut in right[1:])], text)
     return [Placed(one.token, *span) if span else one for one, span in zip(placed, spans, strict=True)]
 
 
 def lay_along(tokens: Sequence[str | None], data: bytes) -> list[int] | None:
-    """Where each token begins in UTF-8 `data`, and where the last one ends.
-
-    Prefers a way that reaches the end of `data`, else gives one in which every token has a place;
-    None where there is none.
+    """Where each token begins in UTF-8 `data`, and where the last one ends; None if they do not make it up.
 
     >>> lay_along(["<s>", "He", "llo"], b"Hello")
     [0, 0, 2, 5]
     """
-    short: list[int] | None = None
     for leniency in range(_PIECES_DROPPED + 1):
-        cuts = _lay(tokens, data, leniency) if tokens else None
-        if cuts and cuts[-1] == len(data):
+        cuts = _search(tokens, data, leniency, _room_needed(tokens, leniency))
+        if cuts:
             return cuts
-        short = short or cuts
-    return short
+    return None
 
 
-def _lay(tokens: Sequence[str | None], data: bytes, leniency: int) -> list[int] | None:
-    """A search with memory: a token that led nowhere from some place is not tried there again."""
-    short: list[int] | None = None
+def lie_at_start(tokens: Sequence[str | None], data: bytes) -> bool:
+    """Whether the tokens make up the beginning of `data`."""
+    anywhere = [(0, math.inf)] * (len(tokens) + 1)
+    return any(_search(tokens, data, leniency, anywhere) for leniency in range(_PIECES_DROPPED + 1))
+
+
+def _search(
+    tokens: Sequence[str | None], data: bytes, leniency: int, room: Sequence[tuple[float, float]]
+) -> list[int] | None:
+    """Try the ends of one token after the other, such that the bytes left over are within `room` for the rest.
+
+    A place from which a token led nowhere is not tried again, and after too many such the search ends.
+    """
+    if not tokens:
+        return None
     dead_ends: set[tuple[int, int]] = set()
     begins = [0]
     choices = [_first_ends(tokens, data, leniency)]
-    while choices:
-        index = len(choices) - 1
+    while choices and len(dead_ends) < _MOST_DEAD_ENDS * len(tokens):
+        after = len(choices)
+        least, most = room[after]
         for end in choices[-1]:
-            if index + 1 < len(tokens):
-                if (index + 1, end) not in dead_ends:
-                    begins.append(end)
-                    choices.append(_ends(tokens[index + 1] or "", data, end, leniency))
-                    break
-            elif end == len(data):
-                return [*begins, end]
-            else:
-                short = short or [*begins, end]
+            if least <= len(data) - end <= most and (after, end) not in dead_ends:
+                begins.append(end)
+                break
         else:
             choices.pop()
-            dead_ends.add((index, begins.pop()))
-    return short
+            dead_ends.add((after - 1, begins.pop()))
+            continue
+        if after == len(tokens):
+            return begins
+        choices.append(_ends(tokens[after] or "", data, begins[-1], leniency))
+    return None
+
+
+def _room_needed(tokens: Sequence[str | None], leniency: int) -> list[tuple[float, float]]:
+    """The least and the most bytes that the tokens from each one on take."""
+    room: list[tuple[float, float]] = [(0, 0)]
+    for token in reversed(tokens):
+        text = (token or "").replace("▁", " ").lstrip(" ") if leniency else token or ""
+        most = len(text.encode("utf-8", "replace"))
+        least = 1 if _BYTE.fullmatch(text) else most - 2 * text.count("\ufffd")
+        room.append((room[-1][0] + least, room[-1][1] + (math.inf if leniency else most)))
+    return room[::-1]
 
 
 def _first_ends(tokens: Sequence[str | None], data: bytes, leniency: int) -> Iterator[int]:
     """Where the first token may end: it may be a BOS, which takes no place, or untold."""
     first = tokens[0]
-    if first is None:
-        rest = len(data) - sum(len((token or "").encode("utf-8", "replace")) for token in tokens[1:])
-        if rest > 0:
-            yield rest
-    else:
+    if first is not None:
         yield from _ends(first, data, 0, leniency)
     yield 0
     if first is None:
-        yield from range(1, min(len(data), _LONGEST_UNTOLD) + 1)
+        yield from range(1, len(data) + 1)
 
 
 def _ends(token: str, data: bytes, begin: int, leniency: int) -> Iterator[int]:
@@ -163,14 +176,14 @@ def _ends(token: str, data: bytes, begin: int, leniency: int) -> Iterator[int]:
         yield begin + 1
     if leniency >= _SPACES:
         yield from _spaced_ends(token, data, begin)
-    replaced = "\ufffd" in token
-    dropped = leniency >= (_PIECES_DROPPED if token else _PIECES_EMPTY)
-    for end in range(min(begin + len(raw) + 6, len(data)), begin + max(len(token), 1) - 1, -1):
-        piece = data[begin:end]
-        if (replaced and piece.decode("utf-8", "replace") == token) or (
-            dropped and piece.decode("utf-8", "ignore") == token
-        ):
-            yield end
+    if "\ufffd" in token:
+        for end in range(min(begin + len(raw), len(data)), begin + len(token) - 1, -1):
+            if data[begin:end].decode("utf-8", "replace") == token:
+                yield end
+    if leniency >= (_PIECES_DROPPED if token else _PIECES_EMPTY):
+        for end in range(min(begin + len(raw) + 6, len(data)), begin + len(raw), -1):
+            if data[begin:end].decode("utf-8", "ignore") == token:
+                yield end
 
 
 def _spaced_ends(token: str, data: bytes, begin: int) -> Iterator[int]:

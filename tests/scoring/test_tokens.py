@@ -1,0 +1,180 @@
+"""BOS, the boundary between context and continuation, truncation and windows: what is scored, exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ensue.errors import EnsueError
+from ensue.models.names import load_model
+from ensue.scoring.engine import score, signature
+from ensue.scoring.request import Policy, Request
+from tests.scoring import naive
+from tests.support import tiny
+
+TEXT = "The old bridge closed on Tuesday, and nobody knew when it would open again."
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    return load_model(str(_saved(tmp_path_factory.mktemp("plain"), bos=False)))
+
+
+@pytest.fixture(scope="module")
+def with_bos(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    return load_model(str(_saved(tmp_path_factory.mktemp("bos"), bos=True)))
+
+
+def _saved(folder: Path, *, bos: bool) -> Path:
+    tiny.save_llama(folder, bos=bos, max_length=128)
+    return folder
+
+
+def ids_of(model, text: str) -> list[int]:  # type: ignore[no-untyped-def]
+    return list(model.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def test_without_bos_the_first_token_conditions_and_is_not_scored(plain) -> None:  # type: ignore[no-untyped-def]
+    ids = ids_of(plain, TEXT)
+    (found,) = score(plain, [Request(TEXT, detail=True)]).scores
+    assert found.tokens == len(ids) - 1
+    assert found.logprob == pytest.approx(sum(naive.token_logprobs(plain.network, ids, 1)), abs=1e-4 * len(ids))
+    assert found.token_spans is not None
+    assert found.token_spans[0][0] > 0
+    assert "bos:none first:conditions" in signature(plain, Policy())
+
+
+def test_a_tokenizer_that_adds_bos_has_every_token_scored_after_it(with_bos) -> None:  # type: ignore[no-untyped-def]
+    ids = ids_of(with_bos, TEXT)
+    bos = with_bos.tokenizer.bos_token_id
+    (found,) = score(with_bos, [Request(TEXT)]).scores
+    assert found.tokens == len(ids)
+    expected = naive.token_logprobs(with_bos.network, [bos, *ids], 1)
+    assert found.logprob == pytest.approx(sum(expected), abs=1e-4 * len(ids))
+    assert f"bos:{bos} first:scored" in signature(with_bos, Policy())
+
+
+def test_bos_can_be_forced_and_forbidden(plain, with_bos) -> None:  # type: ignore[no-untyped-def]
+    forced = score(plain, [Request(TEXT)], policy=Policy(bos="always")).scores[0]
+    assert forced.tokens == len(ids_of(plain, TEXT))
+    without = score(with_bos, [Request(TEXT)], policy=Policy(bos="never")).scores[0]
+    assert without.tokens == len(ids_of(with_bos, TEXT)) - 1
+
+
+def test_a_model_card_that_needs_bos_gets_it(tmp_path: Path) -> None:
+    from ensue.models.card import write_card_facts
+
+    write_card_facts(_saved(tmp_path, bos=False), needs_bos=True)
+    model = load_model(str(tmp_path))
+    assert score(model, [Request(TEXT)]).scores[0].tokens == len(ids_of(model, TEXT))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cut", range(1, len(TEXT)))
+def test_context_and_continuation_are_tokenised_jointly(plain, cut: int) -> None:  # type: ignore[no-untyped-def]
+    """Wherever the text is cut, the joint tokens are the text's own, and the first to differ begins the score."""
+    context, continuation = TEXT[:cut], TEXT[cut:]
+    joint, alone = ids_of(plain, TEXT), ids_of(plain, context)
+    begin = next((i for i, (a, b) in enumerate(zip(joint, alone, strict=False)) if a != b), len(alone))
+    result = score(plain, [Request(continuation, context)])
+    start = max(begin, 1)
+    assert result.scores[0].tokens == len(joint) - start
+    expected = sum(naive.token_logprobs(plain.network, joint, start))
+    assert result.scores[0].logprob == pytest.approx(expected, abs=1e-4 * len(joint))
+    assert result.notes["boundary token"] == int(begin < len(alone))
+
+
+def test_spans_lie_in_the_continuation(plain) -> None:  # type: ignore[no-untyped-def]
+    context = TEXT[:20]
+    (found,) = score(plain, [Request(TEXT[20:], context, detail=True)]).scores
+    assert found.token_spans is not None
+    assert found.token_logprobs is not None
+    assert len(found.token_spans) == len(found.token_logprobs) == found.tokens
+    assert found.token_spans[0][0] == 0
+    assert found.token_spans[-1][1] == len(TEXT) - 20
+
+
+def test_a_context_too_long_is_refused_or_truncated_from_the_left_and_counted(plain) -> None:  # type: ignore[no-untyped-def]
+    context, continuation = " ".join([TEXT] * 20), " Nobody knew."
+    with pytest.raises(EnsueError, match="do not fit the 128 tokens"):
+        score(plain, [Request(continuation, context)])
+    result = score(plain, [Request(continuation, context)], policy=Policy(overflow="truncate"))
+    joint = ids_of(plain, context + continuation)
+    count = result.scores[0].tokens
+    expected = sum(naive.token_logprobs(plain.network, joint[-128:], 128 - count))
+    assert result.scores[0].logprob == pytest.approx(expected, abs=1e-4 * count)
+    assert result.notes["context truncated"] == 1
+    assert result.notes["context tokens dropped"] == len(joint) - 128
+
+
+def _window_sums(model, ids: list[int], cuts: list[tuple[int, int, int]]) -> list[list[float]]:  # type: ignore[no-untyped-def]
+    return [naive.token_logprobs(model.network, ids[b:e], max(s - b, 1)) for b, e, s in cuts]
+
+
+def test_long_texts_average_half_overlapping_windows(plain) -> None:  # type: ignore[no-untyped-def]
+    text = " ".join([TEXT] * 6)
+    ids = ids_of(plain, text)
+    starts = [*range(0, len(ids) - 64, 32), len(ids) - 64]
+    windows = _window_sums(plain, ids, [(s, s + 64, s) for s in starts])
+    (found,) = score(plain, [Request(text)], policy=Policy(window="average", max_length=64)).scores
+    assert found.logprob == pytest.approx(np.mean([sum(w) for w in windows]), abs=1e-2)
+    assert found.logprob_per_token == pytest.approx(np.mean([np.mean(w) for w in windows]), abs=1e-4)
+
+
+def test_strided_windows_score_every_token_once(plain) -> None:  # type: ignore[no-untyped-def]
+    text = " ".join([TEXT] * 6)
+    ids = ids_of(plain, text)
+    cuts, reached = [(0, 64, 0)], 64
+    while reached < len(ids):
+        end = min(reached + 32, len(ids))
+        cuts.append((end - 64, end, reached))
+        reached = end
+    expected = [x for w in _window_sums(plain, ids, cuts) for x in w]
+    (found,) = score(plain, [Request(text, detail=True)], policy=Policy(window="strided", max_length=64)).scores
+    assert found.tokens == len(expected) == len(ids) - 1
+    np.testing.assert_allclose(found.token_logprobs, expected, atol=1e-4)  # type: ignore[arg-type]
+
+
+def test_released_windows_follow_the_authors_arithmetic(plain) -> None:  # type: ignore[no-untyped-def]
+    text = " ".join([TEXT] * 6)
+    ids = ids_of(plain, text)
+    size = stride = 64  # a model shorter than the code's stride advances by its own length
+    total = 0.0
+    for i in range(0, len(ids), stride):
+        begin, end = max(i + stride - size, 0), min(i + stride, len(ids))
+        total += np.mean(naive.token_logprobs(plain.network, ids[begin:end], 1)) * (end - i)
+    (found,) = score(plain, [Request(text)], policy=Policy(window="released", max_length=64)).scores
+    assert found.logprob_per_token == pytest.approx(total / len(ids), abs=1e-4)
+
+
+def test_texts_longer_than_the_model_can_be_refused(plain) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(EnsueError, match="longer than the 128"):
+        score(plain, [Request(" ".join([TEXT] * 20))], policy=Policy(window="refuse"))
+
+
+def test_nothing_to_score_is_counted_not_hidden(plain) -> None:  # type: ignore[no-untyped-def]
+    result = score(plain, [Request("a")])
+    assert result.scores[0] == (0.0, 0, 0.0, None, None)
+    assert result.notes["nothing to score"] == 1
+
+
+@pytest.mark.parametrize("save", [tiny.save_bert, tiny.save_roberta])
+@pytest.mark.parametrize("variant", ["original", "within-word"])
+def test_masked_models_mask_each_token_once(tmp_path: Path, save, variant: str) -> None:  # type: ignore[no-untyped-def]
+    save(tmp_path)
+    model = load_model(str(tmp_path))
+    encoded = model.tokenizer(TEXT)  # type: ignore[attr-defined]
+    ids, words = list(encoded["input_ids"]), encoded.word_ids()
+    targets = list(range(1, len(ids) - 1))
+    hidden = [
+        [j for j in range(t, len(ids) - 1) if words[j] == words[t]] if variant == "within-word" else [t]
+        for t in targets
+    ]
+    mask = model.tokenizer.mask_token_id  # type: ignore[attr-defined]
+    expected = naive.masked_logprobs(model.network, ids, targets, hidden, mask)  # type: ignore[attr-defined]
+    (found,) = score(model, [Request(TEXT, detail=True)], policy=Policy(masked=variant)).scores  # type: ignore[arg-type]
+    assert found.tokens == len(targets)
+    np.testing.assert_allclose(found.token_logprobs, expected, atol=1e-4)  # type: ignore[arg-type]
+    if variant == "within-word":
+        assert any(len(h) > 1 for h in hidden)

@@ -1,0 +1,107 @@
+"""The prefix tree and the plan over it, as properties of random sets of sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ensue.scoring.plan import Budget, cache_peak, make_plan, needed_steps
+from ensue.scoring.request import TokenPart
+from ensue.scoring.tree import Node, build_tree, common_prefix, split_long
+
+# Few distinct tokens, so that long prefixes are shared by chance.
+sequences = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=24), min_size=1, max_size=16)
+thresholds = st.tuples(st.integers(1, 9), st.integers(1, 40))
+budgets = st.builds(
+    Budget, batch=st.integers(4, 64), full=st.integers(1, 32), cache=st.integers(1, 64), attended=st.integers(8, 256)
+)
+
+
+def as_parts(rows: list[list[int]]) -> list[TokenPart]:
+    return [TokenPart(np.asarray(row, dtype=np.int32), 1 + i % (len(row) - 1)) for i, row in enumerate(rows)]
+
+
+def path(nodes: list[Node], index: int | None) -> list[Node]:
+    found: list[Node] = []
+    while index is not None:
+        found.insert(0, nodes[index])
+        index = nodes[index].parent
+    return found
+
+
+@given(sequences, thresholds, st.integers(1, 30))
+def test_every_part_is_spelled_by_exactly_one_path(
+    rows: list[list[int]], limits: tuple[int, int], longest: int
+) -> None:
+    parts = as_parts(rows)
+    nodes = split_long(build_tree(parts, min_run=limits[0], min_saved=limits[1]), longest)
+    ended = [part for node in nodes for part in node.ends]
+    assert sorted(ended) == list(range(len(parts)))
+    for node in nodes:
+        assert 0 < node.length <= longest
+        above = path(nodes, node.index)
+        assert [n.begin for n in above] == [0, *(n.end for n in above[:-1])]
+        for part in node.ends:
+            assert np.concatenate([n.tokens for n in above]).tolist() == rows[part]
+            # Whatever the part wants scored, each node on its path will score.
+            assert all(n.scored_from <= max(n.begin, parts[part].start) for n in above)
+
+
+@given(sequences)
+def test_full_sharing_computes_each_distinct_prefix_once(rows: list[list[int]]) -> None:
+    nodes = build_tree(as_parts(rows), min_run=1, min_saved=1)
+    distinct = {tuple(row[: i + 1]) for row in rows for i in range(len(row))}
+    assert sum(node.length for node in nodes) == len(distinct)
+
+
+@given(sequences, thresholds)
+def test_sharing_never_computes_more_than_not_sharing(rows: list[list[int]], limits: tuple[int, int]) -> None:
+    nodes = build_tree(as_parts(rows), min_run=limits[0], min_saved=limits[1])
+    assert sum(node.length for node in nodes) <= sum(map(len, rows))
+
+
+@given(sequences, budgets)
+@settings(max_examples=200)
+def test_the_plan_runs_each_node_once_after_its_parent_and_frees_what_it_kept(
+    rows: list[list[int]], budget: Budget
+) -> None:
+    nodes = split_long(build_tree(as_parts(rows), min_run=1, min_saved=1), budget.batch)
+    steps = make_plan(nodes, budget)
+    assert sorted(i for step in steps for i in step.nodes) == list(range(len(nodes)))
+    cached: set[int] = set()
+    held = 0
+    for step in steps:
+        for index in step.nodes:
+            assert all(n.index in cached for n in path(nodes, nodes[index].parent))
+        width = max(nodes[i].length for i in step.nodes)
+        assert len(step.nodes) == 1 or len(step.nodes) * width <= budget.batch
+        cached |= {i for i in step.nodes if nodes[i].children}
+        held = max(held, sum(nodes[i].length for i in cached))
+        assert cached >= set(step.free)
+        cached -= set(step.free)
+    assert not cached
+    assert held == cache_peak(nodes, steps)
+
+
+@given(sequences, budgets, st.data())
+def test_what_is_known_is_left_out_and_all_else_still_runs(
+    rows: list[list[int]], budget: Budget, data: st.DataObject
+) -> None:
+    nodes = build_tree(as_parts(rows), min_run=1, min_saved=1)
+    steps = make_plan(nodes, budget)
+    done = set(data.draw(st.sets(st.integers(0, len(rows) - 1))))
+    needed = needed_steps(nodes, steps, done)
+    ran = {i for step, wanted in zip(steps, needed, strict=True) if wanted for i in step.nodes}
+    for index in ran:
+        assert {n.index for n in path(nodes, index)} <= ran
+    assert {part for i in ran for part in nodes[i].ends} >= set(range(len(rows))) - done
+    if done == set(range(len(rows))):
+        assert not any(needed)
+
+
+@given(st.lists(st.integers(0, 1)), st.lists(st.integers(0, 1)))
+def test_common_prefix(a: list[int], b: list[int]) -> None:
+    found = common_prefix(np.asarray(a, dtype=np.int32), np.asarray(b, dtype=np.int32))
+    assert a[:found] == b[:found]
+    assert found == min(len(a), len(b)) or a[found] != b[found]

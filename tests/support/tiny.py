@@ -1,0 +1,193 @@
+"""Tiny random-weight models of each family, saved as model folders with a tokenizer trained on a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+SENTENCES = (
+    "The sun rose over the hill, and the birds began to sing.",
+    "She opened the old letter and read it twice before she spoke.",
+    "Nobody had expected the train to arrive so early that morning.",
+    "The café on the corner, the one with the green door, was closed.",
+    "He wrote the answer on the board, and the whole class laughed.",
+    "When the rain stopped, the children ran into the garden again.",
+    "Where are you going, asked the captain, looking at the map.",
+    "The summary follows the story, but the ending is another one.",
+    "A small boat drifted down the river while the town was asleep.",
+    "They counted the votes again, and the result was the same.",
+    "My sister keeps three cats and a dog that is afraid of them.",
+    "In the end the judge agreed that the contract had been broken.",
+)
+
+_SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+# Wide enough that scores of different orders differ clearly.
+_STD = 0.3
+
+
+def save_llama(folder: Path, *, bos: bool = False, seed: int = 0, max_length: int = 128) -> Path:
+    """A Llama; with `bos` its tokenizer puts <s> first."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = _byte_level(("<s>", "</s>"), before=("<s>",) if bos else ())
+    config = LlamaConfig(
+        **_SIZES,
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=max_length,
+        initializer_range=_STD,
+        **_ids(tokenizer, bos="<s>", eos="</s>"),
+    )
+    return _save(folder, LlamaForCausalLM, config, seed, _fast(tokenizer, bos="<s>", eos="</s>"))
+
+
+def save_gpt2(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
+    """A GPT-2, which has a BOS token and does not put it first."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    end = "<|endoftext|>"
+    tokenizer = _byte_level((end,))
+    config = GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(),
+        n_positions=max_length,
+        n_embd=_SIZES["hidden_size"],
+        n_layer=_SIZES["num_hidden_layers"],
+        n_head=_SIZES["num_attention_heads"],
+        initializer_range=_STD,
+        **_ids(tokenizer, bos=end, eos=end),
+    )
+    return _save(folder, GPT2LMHeadModel, config, seed, _fast(tokenizer, bos=end, eos=end))
+
+
+def save_bert(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
+    """A BERT with its masked-language-model head and a WordPiece tokenizer."""
+    from transformers import BertForMaskedLM
+
+    tokenizer = _word_piece()
+    return _save(folder, BertForMaskedLM, _bert_config(tokenizer, max_length), seed, _fast_bert(tokenizer))
+
+
+def save_encoder(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
+    """A BERT without a head: it encodes and cannot score."""
+    from transformers import BertModel
+
+    tokenizer = _word_piece()
+    return _save(folder, BertModel, _bert_config(tokenizer, max_length), seed, _fast_bert(tokenizer))
+
+
+def save_roberta(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
+    """A RoBERTa, whose positions count from its padding id (1) on; `max_length` is what a text may have."""
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    tokenizer = _byte_level(("<s>", "<pad>", "</s>", "<unk>", "<mask>"), before=("<s>",), after=("</s>",))
+    config = RobertaConfig(
+        **_SIZES,
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=max_length + 2,
+        type_vocab_size=1,
+        initializer_range=_STD,
+        **_ids(tokenizer, bos="<s>", eos="</s>", pad="<pad>"),
+    )
+    fast = _fast(
+        tokenizer, bos="<s>", eos="</s>", pad="<pad>", unk="<unk>", mask="<mask>", cls="<s>", sep="</s>"
+    )
+    return _save(folder, RobertaForMaskedLM, config, seed, fast)
+
+
+def _bert_config(tokenizer: Any, max_length: int) -> Any:
+    from transformers import BertConfig
+
+    return BertConfig(
+        **_SIZES,
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=max_length,
+        initializer_range=_STD,
+        **_ids(tokenizer, pad="[PAD]"),
+    )
+
+
+@cache
+def _byte_level(specials: Sequence[str], before: Sequence[str] = (), after: Sequence[str] = ()) -> Any:
+    """A byte-level BPE, which can spell anything, with `before` and `after` put around every text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=list(specials),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    byte_level = processors.ByteLevel(trim_offsets=False)
+    template = _template(tokenizer, before, after)
+    tokenizer.post_processor = processors.Sequence([byte_level, template]) if before else byte_level
+    return tokenizer
+
+
+@cache
+def _word_piece() -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=200,
+        special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = _template(tokenizer, ("[CLS]",), ("[SEP]",))
+    return tokenizer
+
+
+def _template(tokenizer: Any, before: Sequence[str], after: Sequence[str]) -> Any:
+    from tokenizers import processors
+
+    single = [*before, "$A", *after]
+    return processors.TemplateProcessing(
+        single=" ".join(single),
+        pair=" ".join([*single, "$B", *after]),
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in {*before, *after}],
+    )
+
+
+def _fast(tokenizer: Any, **specials: str) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        clean_up_tokenization_spaces=False,
+        **{f"{kind}_token": token for kind, token in specials.items()},
+    )
+
+
+def _fast_bert(tokenizer: Any) -> Any:
+    return _fast(tokenizer, pad="[PAD]", unk="[UNK]", cls="[CLS]", sep="[SEP]", mask="[MASK]")
+
+
+def _ids(tokenizer: Any, **specials: str) -> dict[str, int]:
+    """Token ids as a configuration names them."""
+    return {f"{kind}_token_id": tokenizer.token_to_id(token) for kind, token in specials.items()}
+
+
+def _save(folder: Path, kind: Any, config: Any, seed: int, tokenizer: Any) -> Path:
+    import torch
+
+    torch.set_num_threads(1)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = kind(config)
+        for parameter in network.parameters():
+            # Biases and the like start at zero, which would leave code that drops them untested.
+            if parameter.ndim == 1:
+                parameter.data += _STD * torch.randn_like(parameter)
+    folder.mkdir(parents=True, exist_ok=True)
+    network.eval().save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
