@@ -14,7 +14,7 @@ def whole(minimum: int = 1) -> Callable[[str], int]:
     """A whole number not below a minimum."""
 
     def read(text: str) -> int:
-        if not (text.lstrip("-").isdigit() and int(text) >= minimum):
+        if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) >= minimum):
             raise ValueError(f"a whole number from {minimum}")
         return int(text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from typing import Annotated
 
@@ -43,11 +45,18 @@ def root(
 def main() -> None:
     """Run the command line; what a user did wrong is one sentence and exit code 2."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            # Here, where a failure can be told of in a sentence; at exit it could not.
+            sys.stdout.flush()
     except EnsueError as error:
         print(f"ensue: {error}", file=sys.stderr)
         sys.exit(1 if isinstance(error, RunFailed) else 2)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing is wrong.
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:
+        # What is still unwritten has nowhere to go and must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.EPIPE:  # the reader went away (`| head`)
+            sys.exit(1)
+        print(f"ensue: {error.filename or 'The output'} cannot be used: {error.strerror}.", file=sys.stderr)
+        sys.exit(2)

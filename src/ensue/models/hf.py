@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -108,12 +109,17 @@ def load(
     remote = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **remote)
-        network = getattr(transformers, auto_class).from_pretrained(
-            folder, dtype=dtype, use_safetensors=None if options.allow_pickle else True, **remote
+        network, report = getattr(transformers, auto_class).from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=None if options.allow_pickle else True,
+            output_loading_info=True,
+            **remote,
         )
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+    except Exception as error:  # a broken folder raises types of four libraries, some of them plain Exception
         reason = " ".join(str(error).split())[:200]
-        raise EnsueError(f"{name} cannot be loaded: {reason}") from error
+        raise EnsueError(f"{name} cannot be loaded ({type(error).__name__}): {reason}") from error
+    _refuse_missing(name, report["missing_keys"])
     device = options.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -139,6 +145,14 @@ def load(
         training=str(facts.get("training", "")),
     )
     return Loaded(network, tokenizer, card, options)
+
+
+def _refuse_missing(name: str, keys: Iterable[str]) -> None:
+    """Weights a folder lacks would be drawn at random and score nonsense; a pooler is never used here."""
+    missing = sorted(key for key in keys if "pooler" not in key)
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise EnsueError(f"{name} lacks weights its config.json promises: {missing[0]}{more}.")
 
 
 def _dtype(name: str) -> Any:

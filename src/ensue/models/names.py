@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -49,14 +50,15 @@ def load_model(
         return _from_folder(pull(catalog()[name]), name, options, {})
     path = Path(name).expanduser()
     if name.endswith(".gguf"):
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise EnsueError(f"There is no file {name}.")
         from ensue.models.gguf import converted
 
         return _from_folder(converted(path), path.stem, options, {"source": str(path)})
-    if path.is_dir():
+    # Not Path.is_dir and Path.exists, which raise on a name that is too long.
+    if name and os.path.isdir(path):
         return _from_folder(path, path.resolve().name, options, {})
-    if path.exists() or name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+    if os.path.exists(path) or name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
         raise EnsueError(
             f"{name} is not a model: give a folder, a .gguf file, an endpoint or a model's name."
         )

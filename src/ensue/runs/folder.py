@@ -12,6 +12,7 @@ from typing import IO, Any
 from ensue.errors import EnsueError
 
 RUN, ITEMS, RESULTS, JOURNAL = "run.json", "items.jsonl", "results.json", "journal.jsonl"
+LOCK = ".lock"
 
 
 class RunFolder:
@@ -32,18 +33,22 @@ class RunFolder:
     def _open(self, asked: dict[str, Any], resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise EnsueError(f"{self.path} is a file, not a run folder.")
-        fresh = not self.path.exists() or not any(self.path.iterdir())
-        if not fresh and not (self.path / RUN).exists():
-            raise EnsueError(f"{self.path} is not empty and holds no run; choose another --output.")
         self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.path / ".lock").open("w")
+        # A run that was stopped before its first file is whole leaves only names with a dot.
+        if not (self.path / RUN).exists() and any(not p.name.startswith(".") for p in self.path.iterdir()):
+            raise EnsueError(f"{self.path} is not empty and holds no run; choose another --output.")
+        self._lock = (self.path / LOCK).open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise EnsueError(f"Another process is working on {self.path}.") from None
-        if not fresh:
+        if self.finished or self._has_scores():
             self._same_question(asked, resume)
         self.asked = asked
+
+    def _has_scores(self) -> bool:
+        """Whether there is work that another run would lose; one refused at the start has none."""
+        return self.journal.exists() and self.journal.stat().st_size > 0
 
     def _same_question(self, asked: dict[str, Any], resume: bool) -> None:
         state = "a finished" if self.finished else "an unfinished"
@@ -55,10 +60,11 @@ class RunFolder:
             before = json.loads((self.path / RUN).read_text("utf-8")).get("asked", {})
         except ValueError:
             raise EnsueError(f"{self.path / RUN} is not readable JSON; choose another --output.") from None
-        for key in sorted({*before, *asked}):
-            if before.get(key) != asked.get(key):
+        then, now = _flat(before), _flat(asked)
+        for key in sorted({*then, *now}):
+            if then.get(key) != now.get(key):
                 raise EnsueError(
-                    f"{self.path} was run with {key} {_short(before.get(key))}, not {_short(asked.get(key))}; "
+                    f"{self.path} was run with {key} {_short(then.get(key))}, not {_short(now.get(key))}; "
                     f"choose another --output."
                 )
 
@@ -99,6 +105,17 @@ class RunFolder:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _flat(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked, each setting and each part of the model's identity on its own."""
+    flat: dict[str, Any] = {}
+    for key, value in asked.items():
+        if isinstance(value, dict):
+            flat |= {f"{key.removeprefix('model_')} {name}": inner for name, inner in value.items()}
+        else:
+            flat[key] = value
+    return flat
 
 
 def _short(value: Any) -> str:

@@ -16,7 +16,7 @@ from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.request import MaskedPart, PartScore, Policy, Prepared, Request
-from ensue.scoring.tokens import tokenise
+from ensue.scoring.tokens import spans_of, tokenise, tokenise_requests
 from ensue.scoring.tree import common_prefix
 from ensue.scoring.windows import RELEASED_MASKED, cut_windows
 
@@ -58,18 +58,12 @@ def prepare_masked(
     room = max_length - len(specials.before) - len(specials.after)
     if room < 1:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
-    texts = [request.context + request.continuation for request in requests]
-    joint = tokenise(tokenizer, texts)
-    contexts = dict(
-        zip(
-            (r.context for r in requests),
-            (ids for ids, _ in tokenise(tokenizer, [r.context for r in requests])),
-            strict=True,
-        )
-    )
+    joint = tokenise_requests(tokenizer, requests)
+    before = tokenise(tokenizer, [request.context for request in requests])
     out = []
-    for request, (ids, spans), text in zip(requests, joint, texts, strict=True):
-        begin = common_prefix(contexts[request.context], ids) if request.context else 0
+    for request, (ids, spans), context_ids in zip(requests, joint, before, strict=True):
+        text = request.context + request.continuation
+        begin = common_prefix(context_ids, ids)
         words = _words(tokenizer, text, len(ids)) if policy.masked == "within-word" else list(range(len(ids)))
         if len(ids) > room and (policy.window == "refuse" or (begin and policy.overflow == "refuse")):
             raise EnsueError(
@@ -80,7 +74,7 @@ def prepare_masked(
         cuts, mix = cut_windows(len(ids), room, "strided" if begin else policy.window, RELEASED_MASKED)
         notes["windowed"] += len(cuts) > 1
         parts: list[MaskedPart] = []
-        scored: list[int] = []
+        scored: list[range] = []
         for cut in cuts:
             start = max(cut.scored_from, begin)
             if start >= cut.end:
@@ -92,16 +86,13 @@ def prepare_masked(
                 tuple(j + shift for j in range(i, cut.end) if words[j] == words[i]) for i in targets
             )
             parts.append(MaskedPart(piece, tuple(i + shift for i in targets), hidden))
-            scored.extend(targets)
+            scored.append(targets)
         if not parts:
             notes["nothing to score"] += 1
             out.append(Prepared((), tokens=0, spans=(), notes=+notes))
             continue
-        tokens = len(set(scored))
-        found = None
-        if spans and len(scored) == tokens:
-            offset = len(request.context)
-            found = tuple((max(spans[i][0] - offset, 0), spans[i][1] - offset) for i in scored)
+        tokens = len(set().union(*scored))
+        found = spans_of(spans, scored, tokens, len(request.context))
         out.append(Prepared(tuple(parts), mix, tokens, found, +notes))
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,22 +21,43 @@ Spans = list[tuple[int, int]]
 _SLICE = 512
 
 
-def tokenise(tokenizer: Any, texts: Sequence[str]) -> list[tuple[Ids, Spans]]:
-    """Token ids and character spans of each text, without special tokens."""
-    out: list[tuple[Ids, Spans]] = []
+def tokenise(tokenizer: Any, texts: Sequence[str]) -> list[Ids]:
+    """Token ids of each text, without special tokens."""
+    return [np.asarray(ids, dtype=np.int32) for ids in _encoded(tokenizer, texts, spans=False)]
+
+
+def tokenise_with_spans(tokenizer: Any, texts: Sequence[str]) -> list[tuple[Ids, Spans]]:
+    """Token ids of each text and, where the tokenizer knows them, the characters each token covers."""
+    if not tokenizer.is_fast:
+        return [(ids, []) for ids in tokenise(tokenizer, texts)]
+    return [(np.asarray(ids, dtype=np.int32), spans) for ids, spans in _encoded(tokenizer, texts, spans=True)]
+
+
+def tokenise_requests(tokenizer: Any, requests: Sequence[Request]) -> list[tuple[Ids, Spans]]:
+    """Context and continuation of each request, jointly; spans (which cost time) only where detail is asked."""
+    texts = [request.context + request.continuation for request in requests]
+    detailed = [i for i, request in enumerate(requests) if request.detail]
+    plain = [i for i, request in enumerate(requests) if not request.detail]
+    out: dict[int, tuple[Ids, Spans]] = {}
+    out.update(zip(detailed, tokenise_with_spans(tokenizer, [texts[i] for i in detailed]), strict=True))
+    out.update(
+        (i, (ids, [])) for i, ids in zip(plain, tokenise(tokenizer, [texts[i] for i in plain]), strict=True)
+    )
+    return [out[i] for i in range(len(requests))]
+
+
+def _encoded(tokenizer: Any, texts: Sequence[str], *, spans: bool) -> Iterator[Any]:
     for begin in range(0, len(texts), _SLICE):
         encoded = tokenizer(
             list(texts[begin : begin + _SLICE]),
             add_special_tokens=False,
-            return_offsets_mapping=tokenizer.is_fast,
+            return_offsets_mapping=spans,
             return_attention_mask=False,
             return_token_type_ids=False,
             verbose=False,
         )
-        spans = encoded["offset_mapping"] if tokenizer.is_fast else [[] for _ in encoded["input_ids"]]
-        for ids, offsets in zip(encoded["input_ids"], spans, strict=True):
-            out.append((np.asarray(ids, dtype=np.int32), [(int(a), int(b)) for a, b in offsets]))
-    return out
+        ids = encoded["input_ids"]
+        yield from zip(ids, encoded["offset_mapping"], strict=True) if spans else ids
 
 
 def own_bos(tokenizer: Any) -> int | None:
@@ -66,9 +87,9 @@ def prepare_causal(
     room = max_length - (bos is not None)
     if room < 2:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
-    joint = tokenise(tokenizer, [request.context + request.continuation for request in requests])
+    joint = tokenise_requests(tokenizer, requests)
     contexts = sorted({request.context for request in requests if request.context})
-    context_ids = dict(zip(contexts, (ids for ids, _ in tokenise(tokenizer, contexts)), strict=True))
+    context_ids = dict(zip(contexts, tokenise(tokenizer, contexts), strict=True))
     prepared = []
     for request, (ids, spans) in zip(requests, joint, strict=True):
         notes: Counter[str] = Counter()
@@ -128,7 +149,7 @@ def _windows(
     cuts, mix = cut_windows(len(ids), room, window, RELEASED_CAUSAL)
     notes["windowed"] += len(cuts) > 1
     parts: list[TokenPart] = []
-    scored: list[int] = []
+    scored: list[range] = []
     first = 1 if bos is None else 0
     for cut in cuts:
         start = max(cut.scored_from, begin, cut.begin + first)
@@ -138,14 +159,21 @@ def _windows(
         if len(piece) < 2 or start >= cut.end:
             continue
         parts.append(TokenPart(piece, start - cut.begin + (bos is not None)))
-        scored.extend(range(start, cut.end))
+        scored.append(range(start, cut.end))
     if mix.rule == "means" and len(parts) != len(cuts):
         mix = type(mix)("sum")
     if not parts:
         notes["nothing to score"] += 1
         return Prepared((), tokens=0, spans=(), notes=+notes)
-    tokens = len(ids) if mix.rule == "means" else len(set(scored))
-    found = None
-    if spans and len(scored) == tokens:
-        found = tuple((max(spans[i][0] - context_chars, 0), spans[i][1] - context_chars) for i in scored)
-    return Prepared(tuple(parts), mix, tokens, found, +notes)
+    tokens = len(ids) if mix.rule == "means" else len(set().union(*scored))
+    return Prepared(tuple(parts), mix, tokens, spans_of(spans, scored, tokens, context_chars), +notes)
+
+
+def spans_of(
+    spans: Spans, scored: Sequence[range], tokens: int, context_chars: int
+) -> tuple[tuple[int, int], ...] | None:
+    """Where the scored tokens lie in the continuation, if spans are known and each token is scored once."""
+    if not spans or sum(map(len, scored)) != tokens:
+        return None
+    chosen = (spans[i] for piece in scored for i in piece)
+    return tuple((max(begin - context_chars, 0), end - context_chars) for begin, end in chosen)

@@ -8,8 +8,8 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 
-# Up to this many blocks all orders are listed and drawn from; beyond, random orders rarely repeat.
-_LISTED = 7
+# So many orders (those of seven blocks) are listed and drawn from; among more, random ones rarely repeat.
+_LISTED = 5040
 
 
 def blocks_of(count: int, size: int) -> list[range]:
@@ -24,32 +24,29 @@ def document_seed(seed: int, document: str, block_size: int) -> int:
 
 
 def shuffled_orders(
-    sentences: Sequence[str], block_size: int, wanted: int, seed: int
+    sentences: Sequence[str], block_size: int, wanted: int, seed: int, joiner: str = " "
 ) -> list[tuple[int, ...]]:
     """Up to `wanted` distinct block orders whose texts differ from the original and from one another.
 
     Fewer come back when there are no more: two blocks have one other order.
     """
-    blocks = [tuple(sentences[i] for i in block) for block in blocks_of(len(sentences), block_size)]
+    blocks = [joiner.join(sentences[i] for i in block) for block in blocks_of(len(sentences), block_size)]
     found: list[tuple[int, ...]] = []
-    seen = {_text(blocks, range(len(blocks)))}
+    # Texts are compared, not sentences: "No." and "No. No." in turn read the same either way.
+    seen = {joiner.join(blocks)}
     for order in _candidates(len(blocks), wanted, random.Random(seed)):
         if len(found) == wanted:
             break
-        text = _text(blocks, order)
+        text = joiner.join(blocks[i] for i in order)
         if text not in seen:
             seen.add(text)
             found.append(order)
     return found
 
 
-def _text(blocks: Sequence[tuple[str, ...]], order: Sequence[int]) -> tuple[str, ...]:
-    return tuple(itertools.chain.from_iterable(blocks[i] for i in order))
-
-
 def _candidates(count: int, wanted: int, generator: random.Random) -> Iterator[tuple[int, ...]]:
     """Orders to try, in random sequence: all of them where they can be listed, else as many as make sense."""
-    if count <= _LISTED:
+    if math.factorial(count) <= max(_LISTED, 4 * wanted):
         orders = list(itertools.permutations(range(count)))
         generator.shuffle(orders)
         yield from orders

@@ -130,7 +130,9 @@ class ShuffleRun:
                     skipped[f"too short for block size {size}"] += 1
                     continue
                 seed = document_seed(self.seed, document.id, size)
-                orders = shuffled_orders(document.sentences, size, self.settings["shuffles"], seed)
+                orders = shuffled_orders(
+                    document.sentences, size, self.settings["shuffles"], seed, self.settings["joiner"]
+                )
                 if not orders:
                     skipped[f"all orders read alike at block size {size}"] += 1
                 for number, order in enumerate(orders):
