@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -55,7 +56,8 @@ def main() -> None:
         sys.exit(1 if isinstance(error, RunFailed) else 2)
     except OSError as error:
         # What is still unwritten has nowhere to go and must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:  # the reader went away (`| head`)
             sys.exit(1)
         print(f"ensue: {error.filename or 'The output'} cannot be used: {error.strerror}.", file=sys.stderr)

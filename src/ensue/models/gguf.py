@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ensue.errors import EnsueError
+from ensue.models.card import write_card_facts
 from ensue.models.hf import need_torch
 from ensue.models.store import home
 
@@ -46,11 +47,20 @@ def convert(path: Path, target: Path) -> Path:
     model.is_quantized = False
     target.mkdir(parents=True, exist_ok=True)
     try:
-        model.save_pretrained(target, safe_serialization=True)
+        model.save_pretrained(target)
         tokenizer.save_pretrained(target)
+        write_card_facts(target, needs_bos=_adds_bos(path))
     except OSError as error:
         raise EnsueError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
+
+
+def _adds_bos(path: Path) -> bool:
+    """Whether the file says that texts begin with a BOS; the converted tokenizer does not add it by itself."""
+    import gguf
+
+    field = gguf.GGUFReader(path).fields.get("tokenizer.ggml.add_bos_token")
+    return bool(field.contents()) if field is not None else False
 
 
 def converted(path: Path) -> Path:
@@ -63,7 +73,16 @@ def converted(path: Path) -> Path:
     target = home() / "converted" / digest[:32]
     if (target / "config.json").is_file():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        convert(path, Path(scratch) / "model").rename(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            ready = convert(path, Path(scratch) / "model")
+            # Another process may have been faster, and its copy is as good.
+            if not target.exists():
+                ready.rename(target)
+    except OSError as error:
+        raise EnsueError(
+            f"{path} cannot be converted in {home()}: {error.strerror or error}; set ENSUE_HOME to a writable "
+            f"folder."
+        ) from error
     return target

@@ -117,6 +117,10 @@ def load(
             **remote,
         )
     except Exception as error:  # a broken folder raises types of four libraries, some of them plain Exception
+        if "trust_remote_code" in str(error):
+            raise EnsueError(
+                f"{name} brings code of its own, which is run only with --trust-remote-code, if you trust it."
+            ) from error
         reason = " ".join(str(error).split())[:200]
         raise EnsueError(f"{name} cannot be loaded ({type(error).__name__}): {reason}") from error
     _refuse_missing(name, report["missing_keys"])

@@ -117,8 +117,9 @@ class CausalModel:
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         for begin in range(0, len(order), 16):
             chosen = order[begin : begin + 16]
-            batch = tokenizer([prompts[i] for i in chosen], return_tensors="pt", padding=True)
+            batch = tokenizer([prompts[i] for i in chosen], return_tensors="pt", padding=True, verbose=False)
             batch = {k: v.to(self.network.device) for k, v in batch.items() if k != "token_type_ids"}
+            self._room_for(batch["input_ids"].shape[1], max_tokens)
             with torch.inference_mode():
                 ids = self.network.generate(
                     **batch, max_new_tokens=max_tokens, pad_token_id=tokenizer.pad_token_id, **settings
@@ -127,6 +128,14 @@ class CausalModel:
                 text = tokenizer.decode(row, skip_special_tokens=True)
                 out[index] = _cut(text, stop)
         return [out[i] for i in range(len(prompts))]
+
+    def _room_for(self, prompt: int, new: int) -> None:
+        limit = self.card.max_length
+        if limit is not None and prompt + new > limit:
+            raise EnsueError(
+                f"A prompt of {prompt} tokens and {new} new ones do not fit the {limit} tokens {self.card.name} "
+                f"takes; shorten it or ask for fewer."
+            )
 
 
 def _cut(text: str, stop: Sequence[str]) -> str:

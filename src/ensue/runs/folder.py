@@ -34,8 +34,9 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise EnsueError(f"{self.path} is a file, not a run folder.")
         self.path.mkdir(parents=True, exist_ok=True)
-        # A run that was stopped before its first file is whole leaves only names with a dot.
-        if not (self.path / RUN).exists() and any(not p.name.startswith(".") for p in self.path.iterdir()):
+        # A run that was stopped before its first file was whole leaves no more than these.
+        names = {path.name for path in self.path.iterdir()} - {LOCK, f".{RUN}.part"}
+        if names and RUN not in names:
             raise EnsueError(f"{self.path} is not empty and holds no run; choose another --output.")
         self._lock = (self.path / LOCK).open("w")
         try:
@@ -61,7 +62,7 @@ class RunFolder:
         except ValueError:
             raise EnsueError(f"{self.path / RUN} is not readable JSON; choose another --output.") from None
         then, now = _flat(before), _flat(asked)
-        for key in sorted({*then, *now}):
+        for key in dict.fromkeys([*now, *then]):
             if then.get(key) != now.get(key):
                 raise EnsueError(
                     f"{self.path} was run with {key} {_short(then.get(key))}, not {_short(now.get(key))}; "

@@ -75,11 +75,11 @@ def run(
     asked = {
         "benchmark": benchmark,
         "model": loaded.card.name,
-        "model_identity": loaded.card.identity,
-        "data_fingerprint": prepared.fingerprint,
         "limit": limit,
         "seed": seed,
         "settings": values,
+        "model_identity": loaded.card.identity,
+        "data_fingerprint": prepared.fingerprint,
         "version": ensue.__version__,
     }
     folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)

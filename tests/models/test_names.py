@@ -1,0 +1,171 @@
+"""From a name to a model: short names, folders, files, and what is said of a name that is none of these."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support import tiny
+from tests.support.command import here, refused
+
+from ensue.errors import EnsueError
+from ensue.models import Encoder, Generator, Scorer, abilities, load_model, require, write_card_facts
+from ensue.models.card import read_card_facts
+
+FAMILIES = {
+    "llama": ("causal", ["score text", "encode text", "generate text"]),
+    "gpt2": ("causal", ["score text", "encode text", "generate text"]),
+    "bert": ("masked", ["score text", "encode text"]),
+    "roberta": ("masked", ["score text", "encode text"]),
+    "encoder": ("encoder", ["encode text"]),
+}
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_folder_is_loaded_by_its_architecture_and_says_what_it_can_do(tmp_path, family):
+    folder = getattr(tiny, f"save_{family}")(tmp_path / family, max_length=96)
+    kind, can = FAMILIES[family]
+    model = load_model(str(folder))
+    assert abilities(model) == can
+    assert (model.card.kind, model.card.name, model.card.max_length) == (kind, family, 96)
+    shown = here("models", "show", folder, "--json")
+    assert shown.code == 0
+    facts = json.loads(shown.out)
+    assert (facts["kind"], facts["can"], facts["max_length"]) == (kind, can, 96)
+    assert facts["identity"] == model.card.identity
+    words = here("models", "show", folder)
+    assert words.code == 0
+    assert ", ".join(can) in words.out
+
+
+def test_two_models_differ_in_identity_and_one_model_does_not(tmp_path):
+    first = load_model(str(tiny.save_llama(tmp_path / "a", seed=0))).card.identity
+    moved = load_model(str(tiny.save_llama(tmp_path / "b", seed=0))).card.identity
+    other = load_model(str(tiny.save_llama(tmp_path / "c", seed=1))).card.identity
+    with_bos = load_model(str(tiny.save_llama(tmp_path / "d", seed=0, bos=True))).card.identity
+    rounded = load_model(str(tmp_path / "a"), dtype="bfloat16").card.identity
+    assert first == moved
+    assert {key for key in first if first[key] != other[key]} == {"weights"}
+    assert {key for key in first if first[key] != with_bos[key]} == {"tokenizer"}
+    assert {key for key in first if first[key] != rounded[key]} == {"dtype"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("smolm2", ["smolm2", "did you mean smollm2?"]),
+        ("minlm", ["did you mean minilm?"]),
+        ("randum", ["did you mean random?"]),
+        ("some-owner/no-such-model", ["some-owner/no-such-model", "names that need no hub", "smollm2"]),
+        ("./nowhere", ["./nowhere is not a model"]),
+        ("/no/such/folder", ["/no/such/folder is not a model"]),
+        ("two words", ["two words is not a model"]),
+        ("", ["is not a model"]),
+        ("weights.gguf", ["no file weights.gguf"]),
+        ("x" * 5000, ["could not be fetched"]),
+        ("x" * 5000 + ".gguf", ["no file"]),
+        ("unigram:no-such-file.jsonl", ["no-such-file.jsonl does not exist"]),
+    ],
+)
+def test_a_name_that_is_nothing_is_one_sentence(name, words):
+    refused(here("models", "show", name), *words)
+
+
+def test_a_file_that_is_no_model_is_one_sentence(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+    refused(here("models", "show", path), "notes.txt is not a model")
+
+
+def test_pulling_an_unknown_name_says_which_there_are():
+    refused(here("models", "pull", "smolm2"), "'smolm2'", "smollm2")
+
+
+def test_the_list_has_every_short_name_and_the_baselines():
+    listed = here("models", "list", "--json")
+    rows = json.loads(listed.out)
+    assert {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "random", "unigram"} == {
+        r["name"] for r in rows
+    }
+    assert {row["name"] for row in rows if row["here"]} == {"random", "unigram"}
+    words = here("models", "list")
+    assert (words.code, words.err) == (0, "")
+    assert all(row["name"] in words.out for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"hello, this is no model at all", ["weights.gguf is not a GGUF file"]),
+        (b"", ["weights.gguf is not a GGUF file"]),
+        (b"GGUF\x03\0\0\0", ["weights.gguf cannot be converted"]),
+        (b"GGUF" + b"\xff" * 2000, ["weights.gguf cannot be converted"]),
+        # Version 3, no tensors, one key of four thousand million.
+        (
+            b"GGUF\x03\0\0\0" + b"\0" * 8 + b"\x01" + b"\0" * 7 + b"\xff" * 4 + b"\0" * 100,
+            ["cannot be converted"],
+        ),
+    ],
+)
+def test_a_gguf_file_that_is_none_is_one_sentence_and_leaves_nothing(tmp_path, content, words):
+    path = tmp_path / "weights.gguf"
+    path.write_bytes(content)
+    refused(here("models", "show", path), *words)
+    converted = tmp_path / "home" / "converted"
+    assert not converted.exists() or not list(converted.iterdir())
+
+
+def test_a_gguf_file_needs_a_home_it_can_write_to(tmp_path, monkeypatch):
+    path = tmp_path / "weights.gguf"
+    path.write_bytes(b"GGUF")
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "file"))
+    refused(here("models", "show", path), "weights.gguf cannot be converted", "ENSUE_HOME")
+
+
+def test_a_benchmark_that_needs_more_than_a_model_can_do_gets_one_sentence(tmp_path):
+    encoder = load_model(str(tiny.save_encoder(tmp_path / "encoder")))
+    assert require(encoder, Encoder, "A probe") is encoder
+    with pytest.raises(
+        EnsueError, match="A game needs a model that can generate text, but encoder can only encode"
+    ):
+        require(encoder, Generator, "A game")
+    with pytest.raises(EnsueError, match="score text, but encoder"):
+        require(encoder, Scorer, "A test")
+
+
+def test_facts_are_added_to_a_card_and_unknown_ones_left_out(tmp_path):
+    folder = tiny.save_llama(tmp_path / "llama")
+    assert read_card_facts(folder) == {}
+    write_card_facts(folder, licence="MIT", needs_bos=True)
+    write_card_facts(folder, training="on shuffled stories", trained_on_shuffled_text=True)
+    (folder / "ensue-card.json").write_text(
+        json.dumps({**json.loads((folder / "ensue-card.json").read_text()), "colour": "green"})
+    )
+    card = load_model(str(folder)).card
+    assert (card.licence, card.needs_bos, card.trained_on_shuffled_text) == ("MIT", True, True)
+    assert card.training == "on shuffled stories"
+    assert "colour" not in read_card_facts(folder)
+    assert {path.name for path in folder.iterdir()} >= {"ensue-card.json"}
+    assert not list(Path(folder).glob("*.tmp"))
+
+
+def test_nothing_of_a_folder_is_run(tmp_path):
+    """A folder that brings its own code is refused, and its code does not run."""
+    folder = tiny.save_llama(tmp_path / "llama")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {
+        "model_type": "mine",
+        "auto_map": {"AutoConfig": "code.MyConfig", "AutoModelForCausalLM": "code.MyModel"},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    refused(here("models", "show", folder), "llama brings code of its own", "--trust-remote-code")
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,276 @@
+"""Run folders: the files and their contract, what may be run again, and who may work on a folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from tests.support import tiny
+from tests.support.command import here, in_process_of_its_own, read_lines, refused, start, write_lines
+from tests.support.corpus import document, write_corpus
+
+import ensue
+from ensue.errors import EnsueError
+from ensue.models.baselines import RandomModel
+from ensue.stats.bootstrap import clustered_interval
+
+RESULT_KEYS = {"benchmark", "model", "signature", "metrics", "skipped", "notes", "seconds", "tokens"}
+ROW_KEYS = {"task", "metric", "value", "ci95", "n", "clusters", "settings"}
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory) -> Path:
+    return tiny.save_llama(tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    """Two domains, one document too short for some block sizes."""
+    rows = [
+        {"id": f"d{n}", "domain": "law" if n % 2 else "news", "sentences": document(n, count)}
+        for n, count in enumerate((6, 6, 5, 7, 3))
+    ]
+    return write_lines(tmp_path_factory.mktemp("data") / "corpus.jsonl", rows)
+
+
+@pytest.fixture(scope="module")
+def finished(llama, corpus, tmp_path_factory) -> ensue.Run:
+    output = tmp_path_factory.mktemp("runs") / "llama"
+    return ensue.run(
+        "shuffle", model=str(llama), data=corpus, output=output, shuffles=5, block_size=[1, 2, 4]
+    )
+
+
+def test_the_folder_holds_the_files_of_a_finished_run_and_no_journal(finished):
+    names = {path.name for path in finished.folder.iterdir()}
+    assert names == {"run.json", "items.jsonl", "results.json", "profiles.jsonl", ".lock"}
+
+
+def test_results_follow_the_contract(finished):
+    results = json.loads((finished.folder / "results.json").read_text("utf-8"))
+    assert set(results) == RESULT_KEYS
+    assert (results["benchmark"], results["model"]) == ("shuffle", "llama")
+    assert results["skipped"] == {"too short for block size 4": 1}
+    assert results["tokens"] > 0
+    assert results["signature"].startswith(f"ensue:{ensue.__version__} model:llama weights:")
+    for row in results["metrics"]:
+        assert set(row) == ROW_KEYS
+        low, high = row["ci95"]
+        assert 0.0 <= low <= row["value"] <= high <= 1.0
+        assert set(row["settings"]) == {"block_size"}
+    rows = [(r["task"], r["settings"]["block_size"], r["metric"]) for r in results["metrics"]]
+    metrics = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
+    tasks = ("shuffle", "shuffle/law", "shuffle/news")
+    assert rows == [(task, size, metric) for task in tasks for size in (1, 2, 4) for metric in metrics]
+
+
+def test_every_value_can_be_computed_from_the_items_alone(finished):
+    found: dict[tuple[str, int, str], list[tuple[float, str]]] = defaultdict(list)
+    for item in read_lines(finished.folder / "items.jsonl"):
+        size, outputs = item["settings"]["block_size"], item["outputs"]
+        gain = outputs["original"]["logprob"] - outputs["shuffled"]["logprob"]
+        scores = {"accuracy": gain > 1e-4, "ties": abs(gain) <= 1e-4}
+        for task in (item["task"], f"{item['task']}/{outputs['domain']}"):
+            for metric, value in {**item["scores"], **scores}.items():
+                found[task, size, metric].append((float(value), item["cluster"]))
+    rows = json.loads((finished.folder / "results.json").read_text("utf-8"))["metrics"]
+    assert len(rows) == len(found)
+    for row in rows:
+        pairs = found[row["task"], row["settings"]["block_size"], row["metric"]]
+        values, clusters = [value for value, _ in pairs], [cluster for _, cluster in pairs]
+        assert row["value"] == pytest.approx(sum(values) / len(values), abs=1e-12)
+        assert (row["n"], row["clusters"]) == (len(values), len(set(clusters)))
+        interval = clustered_interval(values, clusters)
+        assert row["ci95"] == [interval.low, interval.high]
+
+
+def test_run_json_says_what_was_asked_of_what_and_where(finished, llama, corpus):
+    about = json.loads((finished.folder / "run.json").read_text("utf-8"))
+    assert about["asked"]["settings"]["block_size"] == [1, 2, 4]
+    assert about["asked"]["seed"] == 0
+    assert set(about["model"]["identity"]) == {"weights", "tokenizer", "dtype", "revision"}
+    assert about["data"]["source"] == str(corpus)
+    assert about["data"]["fingerprint"] == about["asked"]["data_fingerprint"]
+    assert about["environment"]["packages"]["torch"]
+    assert about["signature"] == finished.results["signature"]
+    assert about["peak_memory"]["cpu_mib"] > 10
+
+
+def test_profiles_are_kept_for_every_document_that_was_used(finished):
+    rows = read_lines(finished.folder / "profiles.jsonl")
+    assert [row["document"] for row in rows] == ["d0", "d1", "d2", "d3", "d4"]
+    original, shuffled = rows[4]["versions"]
+    assert original["sentences"] == document(4, 3)
+    assert [document(4, 3)[i] for i in shuffled["order"]] == shuffled["sentences"]
+    assert len(original["surprisal"]) == len(original["tokens"]) == 3
+    assert sum(original["tokens"]) == sum(shuffled["tokens"])
+
+
+def test_the_run_object_gives_results_items_and_a_data_frame(finished):
+    assert finished.results["benchmark"] == "shuffle"
+    assert len(finished.items) == sum(
+        r["n"] for r in finished.results["metrics"] if (r["task"], r["metric"]) == ("shuffle", "accuracy")
+    )
+    frame = finished.to_pandas()
+    assert {"task", "metric", "value", "ci95", "n", "clusters", "block_size"} == set(frame.columns)
+    chosen = frame[(frame.task == "shuffle") & (frame.metric == "accuracy") & (frame.block_size == 2)]
+    assert chosen.value.item() == next(
+        r["value"]
+        for r in finished.results["metrics"]
+        if (r["task"], r["metric"], r["settings"]) == ("shuffle", "accuracy", {"block_size": 2})
+    )
+
+
+def test_a_model_that_is_already_loaded_can_be_run(tmp_path, corpus):
+    run = ensue.run("shuffle", model=RandomModel(seed=3), data=corpus, output=tmp_path / "run", shuffles=2)
+    assert run.results["model"] == "random"
+
+
+def test_json_on_standard_output_is_one_document_and_words_go_to_standard_error(tmp_path, corpus):
+    output = tmp_path / "run"
+    finished = in_process_of_its_own(
+        "run", "shuffle", "--model", "random", "--data", corpus, "--output", output, "--report", "--json"
+    )
+    assert finished.code == 0
+    printed = json.loads(finished.out)
+    assert finished.out.count("\n") == 1
+    assert printed.pop("folder") == str(output)
+    assert printed.pop("report") == str(output / "report.html")
+    assert (output / "report.html").is_file()
+    assert printed == json.loads((output / "results.json").read_text("utf-8"))
+    assert "100 %" in finished.err
+
+
+def test_without_json_the_table_the_signature_and_the_folder_are_printed(tmp_path, corpus):
+    output = tmp_path / "run"
+    finished = in_process_of_its_own(
+        "run", "shuffle", "--model", "random", "--data", corpus, "--output", output
+    )
+    results = json.loads((output / "results.json").read_text("utf-8"))
+    assert finished.code == 0
+    assert results["signature"] in finished.out
+    assert f"run folder: {output}" in finished.out
+    assert "too short for block size 3: 1" in finished.out
+    assert f"{results['metrics'][0]['value']:.3f}" in finished.out
+
+
+def test_the_default_folder_is_named_for_the_question(tmp_path, monkeypatch, corpus):
+    monkeypatch.chdir(tmp_path)
+    first = ensue.run("shuffle", model="random", data=corpus)
+    other = ensue.run("shuffle", model="random", data=corpus, seed=1)
+    assert first.folder.parent == other.folder.parent == Path("runs")
+    assert first.folder != other.folder
+    for run in (first, other):
+        assert run.folder.name.startswith("shuffle-random-")
+        assert (run.folder / "results.json").is_file()
+    assert ensue.run("shuffle", model="random", data=corpus, resume=True).folder == first.folder
+
+
+def test_a_finished_run_is_not_run_again_unless_told_to_resume(tmp_path, corpus):
+    output = tmp_path / "run"
+    command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output)
+    assert here(*command).code == 0
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+    refused(here(*command), str(output), "a finished run", "--resume")
+    again = here(*command, "--resume", "--json")
+    assert again.code == 0
+    assert json.loads(again.out)["seconds"] == json.loads(before["results.json"])["seconds"]
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--seed", "1"], ["seed 0, not 1"]),
+        (["--model", "unigram"], ['model "random", not "unigram"']),
+        (["--set", "shuffles=3"], ["settings shuffles 20, not 3"]),
+        (["--set", "joiner=\\n"], ["settings joiner"]),
+        (["--set", "window=strided"], ['settings window "average", not "strided"']),
+        (["--limit", "2"], ["limit null, not 2"]),
+    ],
+)
+def test_another_question_is_refused_by_name(tmp_path, corpus, more, words):
+    output = tmp_path / "run"
+    command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output)
+    assert here(*command).code == 0
+    before = (output / "results.json").read_bytes()
+    refused(here(*command, "--resume", *more), str(output), *words, "another --output")
+    assert (output / "results.json").read_bytes() == before
+
+
+def test_other_weights_or_documents_under_the_same_name_are_refused_by_name(tmp_path):
+    output, folder = tmp_path / "run", tmp_path / "model"
+    data = write_corpus(tmp_path / "corpus.jsonl", (4, 4))
+    command = ("run", "shuffle", "--model", folder, "--data", data, "--output", output, "--resume")
+    tiny.save_llama(folder, seed=0)
+    assert here(*command, "--set", "shuffles=1").code == 0
+    refused(here(*command, "--set", "shuffles=1", "--dtype", "bfloat16"), 'dtype "float32", not "bfloat16"')
+    tiny.save_llama(folder, seed=1)
+    refused(here(*command, "--set", "shuffles=1"), "identity weights")
+    tiny.save_llama(folder, seed=0)
+    write_corpus(data, (4, 4), seed=1)
+    refused(here(*command, "--set", "shuffles=1"), "data_fingerprint")
+    write_corpus(data, (4, 4))
+    assert here(*command, "--set", "shuffles=1").code == 0
+
+
+def test_a_folder_is_worked_on_by_one_process_at_a_time(tmp_path, corpus):
+    from ensue.runs.folder import RunFolder
+
+    output = tmp_path / "run"
+    held = RunFolder(output, {}, resume=False)
+    command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output, "--resume")
+    try:
+        refused(in_process_of_its_own(*command), "Another process", str(output))
+        assert [path.name for path in output.iterdir()] == [".lock"]
+    finally:
+        held.close()
+    assert here(*command).code == 0
+
+
+@pytest.mark.slow
+def test_two_processes_that_start_together_make_one_run(tmp_path, llama):
+    data, output = write_corpus(tmp_path / "corpus.jsonl", (10,) * 6), tmp_path / "run"
+    command = ("run", "shuffle", "--model", llama, "--data", data, "--output", output)
+    ended = []
+    for process in [start(*command), start(*command)]:
+        _, said = process.communicate(timeout=120)
+        ended.append((process.returncode, said))
+    (best, _), (worst, said) = sorted(ended)
+    assert (best, worst) == (0, 2)
+    assert "Another process" in said or "--resume" in said
+    assert (output / "results.json").is_file()
+
+
+def test_a_run_stopped_before_its_first_file_leaves_a_folder_that_can_be_used(tmp_path, corpus):
+    output = tmp_path / "run"
+    output.mkdir()
+    (output / ".lock").touch()
+    (output / ".run.json.part").write_text('{"ask')
+    assert here("run", "shuffle", "--model", "random", "--data", corpus, "--output", output).code == 0
+
+
+def test_an_unfinished_run_that_lost_its_run_json_is_not_guessed_at(tmp_path, corpus):
+    output = tmp_path / "run"
+    output.mkdir()
+    (output / "journal.jsonl").write_text("[]\n")
+    command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output, "--resume")
+    refused(here(*command), "holds no run")
+    (output / "run.json").write_text("{oops")
+    refused(here(*command), "run.json", "not readable JSON")
+
+
+def test_a_bad_run_from_python_raises_the_same_sentence(tmp_path, corpus):
+    with pytest.raises(EnsueError, match="did you mean block_size"):
+        ensue.run("shuffle", model="random", data=corpus, output=tmp_path / "run", blocksize=3)
+    with pytest.raises(EnsueError, match="at least 1"):
+        ensue.run("shuffle", model="random", data=corpus, output=tmp_path / "run", limit=0)
+
+
+def test_seconds_are_those_of_the_run(tmp_path, corpus):
+    began = time.monotonic()
+    run = ensue.run("shuffle", model="random", data=corpus, output=tmp_path / "run")
+    assert 0 <= run.results["seconds"] <= time.monotonic() - began + 0.01
