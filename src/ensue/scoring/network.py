@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ensue.scoring.allocator import keep_buffers
+
 # Logits are made for so many entries (rows × vocabulary) at a time: 64 MB in float32, 1 GB on a GPU.
 _CPU_ENTRIES = 2**24
 _GPU_ENTRIES = 2**28
@@ -45,6 +47,8 @@ class Network:
         self.takes_positions = "position_ids" in accepted
         self.takes_cache = "past_key_values" in accepted
         self.vocabulary = int(model.get_output_embeddings().weight.shape[0])
+        if self.device.type == "cpu":
+            keep_buffers()
         entries = _CPU_ENTRIES if self.device.type == "cpu" else _GPU_ENTRIES
         self.chunk = max(entries // self.vocabulary, 1)
 
@@ -85,7 +89,9 @@ class Network:
         out = torch.empty(len(targets), dtype=torch.float64)
         for begin in range(0, len(targets), self.chunk):
             logits = self.logits(hidden[begin : begin + self.chunk])
-            chosen = logits.gather(1, wanted[begin : begin + self.chunk, None])[:, 0]
-            out[begin : begin + self.chunk] = (chosen - logits.logsumexp(1)).double().cpu()
+            # One fused pass; a separate log-sum-exp reads the logits four times.
+            table = torch.log_softmax(logits, 1)
+            chosen = table.gather(1, wanted[begin : begin + self.chunk, None])[:, 0]
+            out[begin : begin + self.chunk] = chosen.double().cpu()
         found: npt.NDArray[np.float64] = out.numpy()
         return found
