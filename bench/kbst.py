@@ -1,6 +1,6 @@
 """Runs the k-Block Shuffle Test over several document sets and models, and prints each result as it comes.
 
-    python bench/kbst.py --models smollm2,gemma3-270m --data news_bbc.jsonl,news_wsj.jsonl --dtype bfloat16 --out runs
+python bench/kbst.py --models smollm2,gemma3-270m --data news_bbc.jsonl,news_wsj.jsonl --dtype bfloat16 --out runs
 """
 
 from __future__ import annotations

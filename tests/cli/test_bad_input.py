@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.support.command import here, in_process_of_its_own, refused, write_lines
 
 GOOD = "The sun rose. The birds sang. Nobody spoke. The rain stopped. They ran out."

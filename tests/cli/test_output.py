@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pytest
+
 from tests.support.command import ENSUE, environment, start, write_lines
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.support.command import environment, in_process_of_its_own
 from tests.support.corpus import write_corpus
 

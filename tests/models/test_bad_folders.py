@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
 

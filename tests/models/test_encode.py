@@ -10,11 +10,11 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support import tiny
 
 from ensue.errors import EnsueError
 from ensue.models import load_model
 from ensue.models.hf_encoder import stated_pooling
+from tests.support import tiny
 
 TEXTS = [
     tiny.SENTENCES[0],

@@ -18,7 +18,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving, tiny_model
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.endpoint import EndpointModel
@@ -26,6 +25,7 @@ from ensue.models.endpoint_client import parse_address
 from ensue.models.endpoint_places import lay_along, lie_at_start
 from ensue.models.protocols import Generator, Scorer
 from ensue.scoring.request import PartScore, Policy, Request
+from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving, tiny_model
 
 KEY = "sk-very-secret-0123456789"
 TEXTS = [

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.support import tiny
 
 from ensue.errors import EnsueError
 from ensue.models import load_model
+from tests.support import tiny
 
 PROMPTS = ["The sun rose over", "She", tiny.SENTENCES[3], "He wrote the answer on the board, and"]
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support import tiny
-from tests.support.command import here, refused
 
 from ensue.errors import EnsueError
 from ensue.models import Encoder, Generator, Scorer, abilities, load_model, require, write_card_facts
 from ensue.models.card import read_card_facts
+from tests.support import tiny
+from tests.support.command import here, refused
 
 FAMILIES = {
     "llama": ("causal", ["score text", "encode text", "generate text"]),

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.support import tiny
-from tests.support.command import environment, here, refused
 
 from ensue.errors import EnsueError
 from ensue.models import store
 from ensue.models.catalog import Entry, Package, catalog
 from ensue.models.names import load_model
+from tests.support import tiny
+from tests.support.command import environment, here, refused
 
 PREFIX = "tiny_weights/model/"
 

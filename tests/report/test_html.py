@@ -7,12 +7,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.report.synthetic import make_items, make_profile, make_results, write_run
 
 from ensue.errors import EnsueError
 from ensue.report.html import write_profiles, write_report
 from ensue.report.shuffle import block_rows, tally_domains
 from ensue.stats.bootstrap import clustered_interval
+from tests.report.synthetic import make_items, make_profile, make_results, write_run
 
 EVIL = "<script>alert('x')</script> & <img src=http://evil.example/x.png onerror=x> $5 \"quoted\""
 VOID = {"meta", "br", "img", "link", "hr", "input"}

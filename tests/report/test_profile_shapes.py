@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.synthetic import make_profile
 
 from ensue.errors import EnsueError
 from ensue.report.profiles import most_surprising, shape, stopping_place
+from tests.report.synthetic import make_profile
 
 
 def test_the_most_striking_documents_come_first():

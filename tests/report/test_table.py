@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rich.console import Console
-from tests.report.synthetic import make_items, make_profile, make_results, write_run
 
 from ensue.report.shuffle import block_rows
 from ensue.report.table import comparison_table, metrics_table, profile_table
 from ensue.runs.compare import compare_runs
+from tests.report.synthetic import make_items, make_profile, make_results, write_run
 
 
 def printed(table):

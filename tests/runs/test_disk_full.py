@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.support import tiny
 from tests.support.command import here, in_process_of_its_own, refused
 from tests.support.corpus import write_corpus
@@ -60,12 +61,7 @@ def test_no_room_for_the_first_file(small_disk, data):
     assert here(*run(data, disk / "run", "--resume", "--limit", "1", "--set", "shuffles=2")).code == 0
 
 
-BUFFERED = pytest.mark.xfail(
-    strict=True, reason="scoring/journal.py: closing flushes what did not fit, and raises"
-)
-
-
-@pytest.mark.parametrize("model", ["random", pytest.param("llama", marks=BUFFERED)])
+@pytest.mark.parametrize("model", ["random", "llama"])
 def test_no_room_for_the_journal(small_disk, data, tmp_path, model):
     if model == "llama":
         model = str(tiny.save_llama(tmp_path / "llama"))

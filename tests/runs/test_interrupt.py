@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+
+import ensue
 from tests.support import tiny
 from tests.support.command import here, in_process_of_its_own, refused, start
 from tests.support.corpus import write_corpus
-
-import ensue
 
 SETTINGS = ("--set", "shuffles=10")
 

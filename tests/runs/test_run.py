@@ -8,14 +8,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tests.support import tiny
-from tests.support.command import here, in_process_of_its_own, read_lines, refused, start, write_lines
-from tests.support.corpus import document, write_corpus
 
 import ensue
 from ensue.errors import EnsueError
 from ensue.models.baselines import RandomModel
 from ensue.stats.bootstrap import clustered_interval
+from tests.support import tiny
+from tests.support.command import here, in_process_of_its_own, read_lines, refused, start, write_lines
+from tests.support.corpus import document, write_corpus
 
 RESULT_KEYS = {"benchmark", "model", "signature", "metrics", "skipped", "notes", "seconds", "tokens"}
 ROW_KEYS = {"task", "metric", "value", "ci95", "n", "clusters", "settings"}

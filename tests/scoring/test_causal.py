@@ -35,13 +35,15 @@ def trees(draw: st.DrawFn) -> list[TokenPart]:
         row = base[:keep] + draw(st.lists(token, max_size=20))
         if 2 <= len(row) <= 100:
             rows.append(row)
-    return [
-        TokenPart(np.asarray(row, dtype=np.int32), draw(st.integers(1, len(row) - 1))) for row in rows
-    ]
+    return [TokenPart(np.asarray(row, dtype=np.int32), draw(st.integers(1, len(row) - 1))) for row in rows]
 
 
 budgets = st.builds(
-    Budget, batch=st.integers(8, 200), full=st.integers(1, 64), cache=st.integers(1, 300), attended=st.integers(40, 600)
+    Budget,
+    batch=st.integers(8, 200),
+    full=st.integers(1, 64),
+    cache=st.integers(1, 300),
+    attended=st.integers(40, 600),
 )
 
 
@@ -102,7 +104,9 @@ def test_scores_do_not_move_with_the_batch() -> None:
     model = Network(network("llama"))
     small = Budget(batch=80, full=1, cache=0, attended=100)
     one = dict(item for b in CausalExecutor(model, small, share=False).run(parts) for item in b)
-    all_at_once = dict(item for b in CausalExecutor(model, Budget(4096, 4096, 4096, 9999)).run(parts) for item in b)
+    all_at_once = dict(
+        item for b in CausalExecutor(model, Budget(4096, 4096, 4096, 9999)).run(parts) for item in b
+    )
     gap = max(np.abs(one[i].logprobs - all_at_once[i].logprobs).max() for i in one)
     assert gap < 2e-5
 

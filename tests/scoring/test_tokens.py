@@ -40,7 +40,9 @@ def test_without_bos_the_first_token_conditions_and_is_not_scored(plain) -> None
     ids = ids_of(plain, TEXT)
     (found,) = score(plain, [Request(TEXT, detail=True)]).scores
     assert found.tokens == len(ids) - 1
-    assert found.logprob == pytest.approx(sum(naive.token_logprobs(plain.network, ids, 1)), abs=1e-4 * len(ids))
+    assert found.logprob == pytest.approx(
+        sum(naive.token_logprobs(plain.network, ids, 1)), abs=1e-4 * len(ids)
+    )
     assert found.token_spans is not None
     assert found.token_spans[0][0] > 0
     assert "bos:none first:conditions" in signature(plain, Policy())
@@ -131,7 +133,9 @@ def test_strided_windows_score_every_token_once(plain) -> None:  # type: ignore[
         cuts.append((end - 64, end, reached))
         reached = end
     expected = [x for w in _window_sums(plain, ids, cuts) for x in w]
-    (found,) = score(plain, [Request(text, detail=True)], policy=Policy(window="strided", max_length=64)).scores
+    (found,) = score(
+        plain, [Request(text, detail=True)], policy=Policy(window="strided", max_length=64)
+    ).scores
     assert found.tokens == len(expected) == len(ids) - 1
     np.testing.assert_allclose(found.token_logprobs, expected, atol=1e-4)  # type: ignore[arg-type]
 

@@ -14,7 +14,11 @@ from ensue.scoring.tree import Node, build_tree, common_prefix, split_long
 sequences = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=24), min_size=1, max_size=16)
 thresholds = st.tuples(st.integers(1, 9), st.integers(1, 40))
 budgets = st.builds(
-    Budget, batch=st.integers(4, 64), full=st.integers(1, 32), cache=st.integers(1, 64), attended=st.integers(8, 256)
+    Budget,
+    batch=st.integers(4, 64),
+    full=st.integers(1, 32),
+    cache=st.integers(1, 64),
+    attended=st.integers(8, 256),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,7 +40,7 @@ def test_average_windows_overlap_by_half(length: int, size: int) -> None:
         return
     assert mix.rule == "average"
     assert all(c.end - c.begin == size for c in cuts)
-    steps = [b.begin - a.begin for a, b in zip(cuts, cuts[1:], strict=False)]
+    steps = [b.begin - a.begin for a, b in pairwise(cuts)]
     assert all(step == max(size // 2, 1) for step in steps[:-1])
     assert 0 < steps[-1] <= max(size // 2, 1)
 
@@ -50,9 +52,7 @@ def test_released_windows_are_those_of_the_authors_code(
 ) -> None:
     cuts, mix = cut_windows(length, size, "released", released)
     # Their loop, written out.
-    expected = [
-        (max(i + stride - size, 0), min(i + stride, length)) for i in range(0, length, stride)
-    ]
+    expected = [(max(i + stride - size, 0), min(i + stride, length)) for i in range(0, length, stride)]
     assert [(c.begin, c.end) for c in cuts] == expected
     assert sum(mix.shares) == pytest.approx(1)
     if released.by_advance:

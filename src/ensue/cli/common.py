@@ -56,6 +56,16 @@ def say(words: str) -> None:
 
 
 @contextmanager
+def stoppable(kept: str) -> Iterator[None]:
+    """Ctrl-C ends the command with a sentence about what is kept, exit code 1."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"ensue: stopped; {kept}.")
+        sys.exit(1)
+
+
+@contextmanager
 def progress_bar(title: str) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error: bar on a terminal, now and then a line elsewhere."""
     if not sys.stderr.isatty():

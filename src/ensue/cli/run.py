@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -44,23 +43,20 @@ def run(
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
     }
-    try:
-        with common.progress_bar(f"{benchmark} {model}") as progress:
-            done = run_benchmark(
-                benchmark,
-                model=model,
-                data=data,
-                limit=limit,
-                seed=seed,
-                output=output,
-                resume=resume,
-                model_options=options,
-                progress=progress,
-                **common.parse_settings(settings),
-            )
-    except KeyboardInterrupt:
-        common.say("ensue: stopped; what was scored is kept: run the same command with --resume to go on.")
-        sys.exit(1)
+    kept = "what was scored is kept: run the same command with --resume to go on"
+    with common.stoppable(kept), common.progress_bar(f"{benchmark} {model}") as progress:
+        done = run_benchmark(
+            benchmark,
+            model=model,
+            data=data,
+            limit=limit,
+            seed=seed,
+            output=output,
+            resume=resume,
+            model_options=options,
+            progress=progress,
+            **common.parse_settings(settings),
+        )
     results = done.results
     page = None
     if report:

@@ -49,7 +49,8 @@ def score(
 
     values = resolve("score", SETTINGS, common.parse_settings(settings))
     texts = read_texts(file, values, limit=limit, by_sentence=profile)
-    with common.progress_bar(f"score {model}") as progress:
+    kept = "with --journal what was scored is kept"
+    with common.stoppable(kept), common.progress_bar(f"score {model}") as progress:
         scored = score_texts(
             [(t.request.context, t.request.continuation) for t in texts],
             model=model,

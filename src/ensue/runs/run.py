@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ensue
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import Outcome, Prepared, Progress, Workplace
 from ensue.benchmarks.settings import resolve
@@ -19,6 +18,7 @@ from ensue.runs.environment import environment, peak_memory
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
 from ensue.runs.reading import read_items, read_results
 from ensue.scoring.journal import Journal
+from ensue.version import __version__
 
 if TYPE_CHECKING:
     import pandas
@@ -80,7 +80,7 @@ def run(
         "settings": values,
         "model_identity": loaded.card.identity,
         "data_fingerprint": prepared.fingerprint,
-        "version": ensue.__version__,
+        "version": __version__,
     }
     folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
     try:

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import ensue
 from ensue.models.protocols import Scorer
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, Score
+from ensue.version import __version__
 
 # Called with (done, total), in tokens of work.
 Progress = Callable[[int, int], None]
@@ -35,7 +35,7 @@ def signature(scorer: Scorer, policy: Policy) -> str:
     """The choices behind a score in one line, printed with every result."""
     card = scorer.card
     weights = card.identity.get("weights", "-")[:12]
-    return f"ensue:{ensue.__version__} model:{card.name} weights:{weights} {scorer.policy_signature(policy)}"
+    return f"ensue:{__version__} model:{card.name} weights:{weights} {scorer.policy_signature(policy)}"
 
 
 def identity(scorer: Scorer, policy: Policy) -> bytes:

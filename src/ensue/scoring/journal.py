@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterable
@@ -25,26 +26,34 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._scores: dict[str, Score] = {}
-        self._good_bytes = 0
-        if path.exists():
-            self._load()
+        if path.exists() and not path.is_file():
+            raise EnsueError(f"{path} is no file, so it cannot be a journal of scores.")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("r+b" if path.exists() else "x+b")
-            self._file.truncate(self._good_bytes)
-            self._file.seek(self._good_bytes)
+            # Unbuffered: what could not be written must not be tried again when the file is closed.
+            self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file.truncate(self._load())
+            self._file.seek(0, os.SEEK_END)
+        except BlockingIOError:
+            raise EnsueError(f"Another process is writing to the journal {path}.") from None
         except OSError as error:
             raise EnsueError(f"The journal {path} cannot be written: {error.strerror}.") from error
 
-    def _load(self) -> None:
+    def _load(self) -> int:
+        """Take in the records and return how many bytes of the file they fill."""
+        good = 0
         with self.path.open("rb") as lines:
             for line in lines:
                 record = _parse(line)
                 if record is None:
+                    if good == 0 and line.endswith(b"\n"):
+                        raise EnsueError(f"{self.path} is not a journal of scores, so it was left as it is.")
                     break
                 key, score = record
                 self._scores[key] = score
-                self._good_bytes += len(line)
+                good += len(line)
+        return good
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -62,13 +71,14 @@ class Journal:
         for key, score in scores:
             self._scores[key] = score
             lines.append(_line(key, score))
+        left = memoryview(b"".join(lines))
         try:
-            self._file.write(b"".join(lines))
-            self._file.flush()
+            while left:
+                left = left[self._file.write(left) :]
         except OSError as error:
             raise EnsueError(
                 f"The journal {self.path} cannot be written: {error.strerror}; finished scores are kept, make "
-                f"room and run again with --resume."
+                f"room and go on (a run with --resume)."
             ) from error
 
     def close(self) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.support import tiny
-from tests.support.command import here, read_lines, refused, write_lines
-from tests.support.corpus import document, write_corpus
 
 import ensue
 from ensue.models.baselines import RandomModel
 from ensue.models.card import ModelCard, write_card_facts
 from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, TextPart
+from tests.support import tiny
+from tests.support.command import here, read_lines, refused, write_lines
+from tests.support.corpus import document, write_corpus
 
 TIE = 1e-4
 
