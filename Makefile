@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 
-.PHONY: demo test bench docs-check clean
+.PHONY: demo test bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,7 +34,7 @@ bench: $(VENV)/.base
 	test -d $(PEERS) || $(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements-peers.txt
-	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python
+	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python --rounds 2 --documents 1
 
 clean:
 	rm -rf $(VENV) $(PEERS) runs build dist
