@@ -11,12 +11,12 @@ $(BIN)/python:
 
 # torch first and alone, so that nothing else asks for another build of it.
 $(VENV)/.base: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models]"
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[models]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	touch $@
 
 demo: $(VENV)/.base

@@ -22,6 +22,7 @@ Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
 BatchTokens = Annotated[
     int | None, typer.Option(min=32, help="Tokens in one forward pass (default: by device).")
 ]
+Concurrency = Annotated[int, typer.Option(min=1, help="Requests under way at once, for an endpoint.")]
 AllowPickle = Annotated[
     bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")
 ]

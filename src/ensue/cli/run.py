@@ -29,6 +29,7 @@ def run(
     device: common.Device = "auto",
     revision: common.Revision = None,
     batch_tokens: common.BatchTokens = None,
+    concurrency: common.Concurrency = 8,
     allow_pickle: common.AllowPickle = False,
     trust_remote_code: common.RemoteCode = False,
 ) -> None:
@@ -40,6 +41,7 @@ def run(
         "device": device,
         "revision": revision,
         "batch_tokens": batch_tokens,
+        "concurrency": concurrency,
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
     }

@@ -7,6 +7,7 @@ import struct
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
@@ -14,6 +15,7 @@ from ensue.models.hf import need_torch
 from ensue.models.store import home
 
 _MAGIC = b"GGUF"
+_ENGLISH = "The children walked home together because the evening was warm and the road was quiet."
 
 
 def convert(path: Path, target: Path) -> Path:
@@ -40,6 +42,7 @@ def convert(path: Path, target: Path) -> Path:
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, struct.error) as error:
         reason = " ".join(str(error).split())[:200]
         raise EnsueError(f"{path} cannot be converted: {reason}") from error
+    _check_tokenizer(tokenizer, path, transformers.__version__)
     # The weights are plain floats now; a quantisation config would make loaders look for packed ones.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
@@ -53,6 +56,20 @@ def convert(path: Path, target: Path) -> Path:
     except OSError as error:
         raise EnsueError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
+
+
+def _check_tokenizer(tokenizer: Any, path: Path, version: str) -> None:
+    """Refuse a tokenizer that spells plain English letter by letter although it has words.
+
+    A GGUF file may list no merges; transformers before 5.22 rebuilt Gemma's in a wrong order, and all scores
+    with it were nonsense without any error.
+    """
+    tokens = tokenizer(_ENGLISH, add_special_tokens=False)["input_ids"]
+    if len(tokenizer) > 10_000 and 2 * len(tokens) > len(_ENGLISH):
+        raise EnsueError(
+            f"transformers {version} does not read the tokenizer of {path.name} properly ({len(tokens)} tokens for "
+            f"{len(_ENGLISH)} letters of English); install a newer one."
+        )
 
 
 def _adds_bos(path: Path) -> bool:

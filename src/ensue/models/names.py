@@ -27,17 +27,19 @@ def load_model(
     trust_remote_code: bool = False,
     batch_tokens: int | None = None,
     share_prefixes: bool = True,
+    concurrency: int = 8,
 ) -> Model:
     """The model of that name, ready to use.
 
     `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
-    `random`, `unigram`, `unigram:FILE`, or a hub id such as `gpt2-medium`.
+    `random`, `unigram`, `unigram:FILE`, or a hub id such as `gpt2-medium`. `concurrency` is for endpoints:
+    how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
     if name.startswith(("http://", "https://")):
         from ensue.models.endpoint import EndpointModel
 
-        return EndpointModel(name)
+        return EndpointModel(name, concurrency=concurrency)
     if name == "random":
         from ensue.models.baselines import RandomModel
 

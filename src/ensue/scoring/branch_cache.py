@@ -23,7 +23,8 @@ class Pool:
 
     def take(self, count: int) -> Slots:
         """Slots for so many tokens."""
-        taken, self._free = self._free[len(self._free) - count :], self._free[: len(self._free) - count]
+        taken = self._free[-count:]
+        del self._free[-count:]
         return np.asarray(taken[::-1], dtype=np.int64)
 
     def give_back(self, slots: Slots) -> None:
