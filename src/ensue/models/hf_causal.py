@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ensue.errors import EnsueError
 from ensue.models.budget import default_budget
-from ensue.models.card import ModelCard
-from ensue.models.hf import Loaded
-from ensue.models.hf_encoder import encode_texts
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request
+from ensue.models.hf_language import LanguageModel
+from ensue.scoring.request import Policy, Prepared, Request
 from ensue.scoring.tokens import own_bos, prepare_causal
 
-# A model that states no limit (a recurrent one) is given windows of this size.
-_UNSTATED_LENGTH = 1_048_576
 
-
-class CausalModel:
+class CausalModel(LanguageModel):
     """A causal language model and its tokenizer."""
 
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded = loaded
-        self.network, self.tokenizer = loaded.network, loaded.tokenizer
-
-    @property
-    def card(self) -> ModelCard:
-        return self._loaded.card
+    # Recurrent models state none.
+    unstated_length = 1_048_576
 
     @cached_property
     def executor(self) -> Any:
@@ -55,19 +42,9 @@ class CausalModel:
             return int(bos)
         return own_bos(self.tokenizer)
 
-    def _length(self, policy: Policy) -> int:
-        limit = self.card.max_length or _UNSTATED_LENGTH
-        if policy.max_length is None:
-            return limit
-        if policy.max_length > limit:
-            raise EnsueError(
-                f"max_length {policy.max_length} is more than the {limit} tokens {self.card.name} takes."
-            )
-        return policy.max_length
-
     def check(self, policy: Policy) -> None:
         self._bos(policy)
-        self._length(policy)
+        self.length(policy)
         if policy.masked != "original":
             raise EnsueError(
                 f"masked={policy.masked} is for masked language models; {self.card.name} is causal."
@@ -79,26 +56,18 @@ class CausalModel:
             policy,
             tokenizer=self.tokenizer,
             bos=self._bos(policy),
-            max_length=self._length(policy),
+            max_length=self.length(policy),
             model=self.card.name,
         )
-
-    def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
-        yield from self.executor.run(parts, done)
 
     def policy_signature(self, policy: Policy) -> str:
         bos = self._bos(policy)
         first = "first:conditions" if bos is None else "first:scored"
         return (
             f"bos:{'none' if bos is None else bos} {first} boundary:joint-lcp "
-            f"window:{policy.window}/{self._length(policy)} overflow:{policy.overflow} "
+            f"window:{policy.window}/{self.length(policy)} overflow:{policy.overflow} "
             f"dtype:{self.card.identity['dtype']}"
         )
-
-    def encode(
-        self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
-    ) -> npt.NDArray[np.float32]:
-        return encode_texts(self._loaded, texts, layers=layers, pooling=pooling or "mean", normalise=False)
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
