@@ -76,3 +76,16 @@ def test_no_prompts_give_no_texts(folder):
 def test_a_prompt_with_no_room_after_it_is_one_sentence(folder):
     with pytest.raises(EnsueError, match="128"):
         load_model(str(folder)).generate(["A dog.", " ".join(tiny.SENTENCES[:4])], max_tokens=100)
+
+
+def test_a_model_whose_card_needs_bos_is_prompted_with_it(tmp_path):
+    """The tokenizer of such a model does not add it, and without it the model talks nonsense."""
+    from ensue.models import write_card_facts
+
+    folder = tiny.save_llama(tmp_path / "model", bos=False)
+    before = load_model(str(folder)).generate(PROMPTS, max_tokens=12)
+    write_card_facts(folder, needs_bos=True)
+    model = load_model(str(folder))
+    spelled = model.tokenizer.decode([model.tokenizer.bos_token_id])
+    assert model.generate(PROMPTS, max_tokens=12) == [greedy(folder, spelled + p, 12) for p in PROMPTS]
+    assert model.generate(PROMPTS, max_tokens=12) != before

@@ -10,7 +10,7 @@ from ensue.errors import EnsueError
 from ensue.models.budget import default_budget
 from ensue.models.hf_language import LanguageModel
 from ensue.scoring.request import Policy, Prepared, Request
-from ensue.scoring.tokens import own_bos, prepare_causal
+from ensue.scoring.tokens import own_bos, prepare_causal, tokenise
 
 
 class CausalModel(LanguageModel):
@@ -76,26 +76,31 @@ class CausalModel(LanguageModel):
         import torch
 
         tokenizer = self.tokenizer
-        tokenizer.padding_side = "left"
-        if tokenizer.pad_token_id is None:
-            tokenizer.pad_token = tokenizer.eos_token
+        bos = self._bos(Policy())
+        before = [] if bos is None else [bos]
+        ids = [[*before, *row] for row in tokenise(tokenizer, prompts)]
+        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
         out: dict[int, str] = {}
         settings = {"do_sample": False, **options}
         if stop:
             settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        order = sorted(range(len(prompts)), key=lambda i: len(ids[i]))
         for begin in range(0, len(order), 16):
             chosen = order[begin : begin + 16]
-            batch = tokenizer([prompts[i] for i in chosen], return_tensors="pt", padding=True, verbose=False)
-            batch = {k: v.to(self.network.device) for k, v in batch.items() if k != "token_type_ids"}
-            self._room_for(batch["input_ids"].shape[1], max_tokens)
+            width = max(len(ids[chosen[-1]]), 1)
+            self._room_for(width, max_tokens)
+            batch = torch.tensor([[pad] * (width - len(ids[i])) + ids[i] for i in chosen])
+            mask = torch.tensor([[0] * (width - len(ids[i])) + [1] * len(ids[i]) for i in chosen])
             with torch.inference_mode():
-                ids = self.network.generate(
-                    **batch, max_new_tokens=max_tokens, pad_token_id=tokenizer.pad_token_id, **settings
+                found = self.network.generate(
+                    input_ids=batch.to(self.network.device),
+                    attention_mask=mask.to(self.network.device),
+                    max_new_tokens=max_tokens,
+                    pad_token_id=pad,
+                    **settings,
                 )
-            for index, row in zip(chosen, ids[:, batch["input_ids"].shape[1] :], strict=True):
-                text = tokenizer.decode(row, skip_special_tokens=True)
-                out[index] = _cut(text, stop)
+            for index, row in zip(chosen, found[:, width:], strict=True):
+                out[index] = _cut(tokenizer.decode(row, skip_special_tokens=True), stop)
         return [out[i] for i in range(len(prompts))]
 
     def _room_for(self, prompt: int, new: int) -> None:
