@@ -196,3 +196,13 @@ def test_profiles_may_be_absent_but_not_broken(tmp_path):
     (folder / "profiles.jsonl").write_text('{"document": "d", "versions": []}\n{"document": "e"}\n')
     with pytest.raises(EnsueError, match=r"profiles\.jsonl, line 2: a profile needs"):
         list(read_profiles(folder))
+
+
+def test_another_model_under_the_same_rules_is_no_reason_for_a_note(tmp_path):
+    items = [an_item(0, 0, 1, 1.0), an_item(1, 0, 1, 0.0)]
+    write_run(tmp_path / "a", items, signature="ensue:1 model:x weights:1f bos:none dtype:float32")
+    write_run(tmp_path / "b", items, signature="ensue:1 model:y weights:2e bos:none dtype:float32")
+    write_run(tmp_path / "c", items, signature="ensue:1 model:y weights:2e bos:2 dtype:float32")
+    assert compare_runs(tmp_path / "a", tmp_path / "b").notes == ()
+    (note,) = compare_runs(tmp_path / "a", tmp_path / "c").notes
+    assert "bos:none against bos:2" in note

@@ -220,6 +220,11 @@ def _model_name(run: dict[str, Any]) -> str:
     return str(model.get("name", "")) if isinstance(model, dict) else str(model)
 
 
+def _rules(signature: str) -> list[str]:
+    """The rules a signature states, without which model it was: that differs by intention."""
+    return [word for word in signature.split() if not word.startswith(("model:", "weights:"))]
+
+
 def _notes(
     folder_a: Path, folder_b: Path, run_a: dict[str, Any], run_b: dict[str, Any], matched: _Matched
 ) -> Iterator[str]:
@@ -227,9 +232,12 @@ def _notes(
         if not is_finished(folder):
             yield f"{folder} is an unfinished run; only the items it has so far are compared."
     # A run learns its signature from its model and writes it when it ends.
-    signatures = [run["signature"] for run in (run_a, run_b) if run.get("signature")]
-    if len(set(signatures)) > 1:
-        yield "The signatures differ, so the runs were not scored by the same rules."
+    rules = [_rules(run["signature"]) for run in (run_a, run_b) if run.get("signature")]
+    if len(rules) == 2 and rules[0] != rules[1]:
+        words = [
+            " ".join(rule for rule in rules[i] if rule not in rules[1 - i]) or "nothing more" for i in (0, 1)
+        ]
+        yield f"The signatures differ, so the runs were not scored by the same rules: {words[0]} against {words[1]}."
     if matched.only_a or matched.only_b:
         yield (
             f"{matched.only_a} items are only in {folder_a} and {matched.only_b} only in {folder_b}; "
