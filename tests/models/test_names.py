@@ -169,3 +169,19 @@ def test_nothing_of_a_folder_is_run(tmp_path):
     (folder / "code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     refused(here("models", "show", folder), "llama brings code of its own", "--trust-remote-code")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_converted_tokenizer_that_does_not_come_back_from_disk_is_refused(tmp_path):
+    """As transformers 5.17 does to Gemma's: the vocabulary is there, the merges are gone."""
+    from transformers import AutoTokenizer
+
+    from ensue.models.gguf import check_saved_tokenizer
+
+    folder = tiny.save_llama(tmp_path / "model")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    check_saved_tokenizer(folder, tokenizer, Path("whole.gguf"))
+    saved = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    saved["model"]["merges"] = []
+    (folder / "tokenizer.json").write_text(json.dumps(saved), "utf-8")
+    with pytest.raises(EnsueError, match=r"does not save the tokenizer of broken\.gguf properly"):
+        check_saved_tokenizer(folder, tokenizer, Path("broken.gguf"))

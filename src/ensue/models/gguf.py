@@ -42,7 +42,6 @@ def convert(path: Path, target: Path) -> Path:
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, struct.error) as error:
         reason = " ".join(str(error).split())[:200]
         raise EnsueError(f"{path} cannot be converted: {reason}") from error
-    _check_tokenizer(tokenizer, path, transformers.__version__)
     # The weights are plain floats now; a quantisation config would make loaders look for packed ones.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
@@ -52,23 +51,27 @@ def convert(path: Path, target: Path) -> Path:
     try:
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
+        check_saved_tokenizer(target, tokenizer, path)
         write_card_facts(target, needs_bos=_adds_bos(path))
     except OSError as error:
         raise EnsueError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
 
 
-def _check_tokenizer(tokenizer: Any, path: Path, version: str) -> None:
-    """Refuse a tokenizer that spells plain English letter by letter although it has words.
+def check_saved_tokenizer(target: Path, tokenizer: Any, path: Path) -> None:
+    """Refuse a tokenizer that does not come back from disk as it was.
 
-    A GGUF file may list no merges; transformers before 5.22 rebuilt Gemma's in a wrong order, and all scores
-    with it were nonsense without any error.
+    transformers 5.17 loses Gemma's merges on the way: the saved copy spells English letter by letter, and all
+    scores with it are nonsense without any error.
     """
-    tokens = tokenizer(_ENGLISH, add_special_tokens=False)["input_ids"]
-    if len(tokenizer) > 10_000 and 2 * len(tokens) > len(_ENGLISH):
+    import transformers
+
+    saved = transformers.AutoTokenizer.from_pretrained(target, local_files_only=True)
+    before, after = (list(t(_ENGLISH, add_special_tokens=False)["input_ids"]) for t in (tokenizer, saved))
+    if before != after:
         raise EnsueError(
-            f"transformers {version} does not read the tokenizer of {path.name} properly ({len(tokens)} tokens for "
-            f"{len(_ENGLISH)} letters of English); install a newer one."
+            f"transformers {transformers.__version__} does not save the tokenizer of {path.name} properly "
+            f"({len(after)} tokens instead of {len(before)} for a sentence); install a newer one."
         )
 
 
