@@ -57,9 +57,28 @@ class Generator(Model, Protocol):
     ) -> list[str]: ...
 
 
+@runtime_checkable
+class SuffixScorer(Model, Protocol):
+    """Says how well whole suffixes follow a context, at several prefix lengths at once."""
+
+    @property
+    def max_prefix_tokens(self) -> int:
+        """The longest prefix it can use."""
+
+    def score_suffixes(
+        self, context: str, suffixes: Sequence[str], *, prefix_tokens: Sequence[int], suffix_tokens: int
+    ) -> list[list[float]]:
+        """For each prefix length a score of each suffix, cut to so many tokens; the higher, the better."""
+
+
 Capability = TypeVar("Capability", bound=Model)
 
-_ABILITIES: dict[type, str] = {Scorer: "score text", Encoder: "encode text", Generator: "generate text"}
+_ABILITIES: dict[type, str] = {
+    Scorer: "score text",
+    Encoder: "encode text",
+    Generator: "generate text",
+    SuffixScorer: "rank suffixes",
+}
 
 
 def abilities(model: Model) -> list[str]:
