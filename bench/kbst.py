@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import ensue
-from ensue.runs.environment import peak_memory
+from ensue.environment import peak_memory
 
 
 def main() -> None:

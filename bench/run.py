@@ -21,7 +21,7 @@ import cases
 from ensue.models import load_model
 from ensue.models.catalog import catalog
 from ensue.models.store import home, pull
-from ensue.runs.environment import environment
+from ensue.environment import environment
 
 HERE = Path(__file__).parent
 

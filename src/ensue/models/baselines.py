@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,7 +29,7 @@ class _WordScorer:
             raise EnsueError(f"{self.card.name} has no length limit, so max_length means nothing to it.")
 
     def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
-        return [Prepared((TextPart(r.context + r.continuation, len(r.context)),)) for r in requests]
+        return [_prepare(request) for request in requests]
 
     def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
         yield [
@@ -40,13 +42,36 @@ class _WordScorer:
         return "bos:none first:scored boundary:words window:none"
 
     def _score(self, part: TextPart) -> PartScore:
-        words = [m for m in _WORD.finditer(part.text) if m.end() > part.start]
+        words = [
+            m for m in _WORD.finditer(part.text, part.start if part.apart else 0) if m.end() > part.start
+        ]
         values = self._values(part, [m.group() for m in words])
         spans = tuple((max(m.start() - part.start, 0), m.end() - part.start) for m in words)
         return PartScore(np.asarray(values, dtype=np.float64), spans)
 
     def _values(self, part: TextPart, words: Sequence[str]) -> list[float]:
         raise NotImplementedError  # each baseline says what a word is worth
+
+
+@lru_cache(maxsize=64)
+def _word_starts(text: str) -> tuple[int, ...]:
+    """Where each word begins; a context is asked about once for every suffix and length."""
+    return tuple(match.start() for match in _WORD.finditer(text))
+
+
+def _prepare(request: Request) -> Prepared:
+    """A request as one text; a cut counts words."""
+    context, continuation = request.context, request.continuation
+    if request.cut is None:
+        return Prepared((TextPart(context + continuation, len(context)),))
+    last, first = request.cut
+    starts = _word_starts(context)
+    kept = starts[max(len(starts) - last, 0) :]
+    context = context[kept[0] :] if kept else ""
+    after = list(itertools.islice(_WORD.finditer(continuation), first))
+    continuation = continuation[: after[-1].end()] if after else ""
+    part = TextPart(context + continuation, len(context), apart=True)
+    return Prepared((part,), context_tokens=len(kept))
 
 
 class RandomModel(_WordScorer):

@@ -129,6 +129,11 @@ class EndpointModel:
 
     def _prepare(self, request: Request) -> Prepared:
         text = request.context + request.continuation
+        if request.cut is not None:
+            raise EnsueError(
+                f"{self.card.name} at {self.card.source} tokenises text itself, so prefixes and suffixes cannot "
+                "be cut in tokens for it; run the model here from its weights."
+            )
         if not request.continuation:
             return Prepared((), tokens=0, spans=())
         if any("\ud800" <= char <= "\udfff" for char in text):

@@ -101,11 +101,10 @@ def load(
 ) -> Loaded:
     """Load a checked folder; weights are cast to the asked dtype and put in eval mode."""
     need_torch(f"Loading {name}")
-    import torch
     import transformers
 
     check_folder(folder, options)
-    dtype = _dtype(options.dtype)
+    dtype = pick_dtype(options.dtype)
     remote = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **remote)
@@ -124,9 +123,7 @@ def load(
         reason = " ".join(str(error).split())[:200]
         raise EnsueError(f"{name} cannot be loaded ({type(error).__name__}): {reason}") from error
     _refuse_missing(name, report["missing_keys"])
-    device = options.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = pick_device(options.device)
     try:
         network = network.eval().requires_grad_(False).to(device)
     except (RuntimeError, AssertionError) as error:
@@ -159,7 +156,20 @@ def _refuse_missing(name: str, keys: Iterable[str]) -> None:
         raise EnsueError(f"{name} lacks weights its config.json promises: {missing[0]}{more}.")
 
 
-def _dtype(name: str) -> Any:
+def pick_device(name: str) -> Any:
+    """The device of that name; `auto` is a GPU where there is one."""
+    import torch
+
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise EnsueError(f"There is no device {name!r}: {str(error).splitlines()[0]}") from None
+
+
+def pick_dtype(name: str) -> Any:
+    """The dtype of that name."""
     import torch
 
     known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

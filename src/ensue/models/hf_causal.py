@@ -42,6 +42,10 @@ class CausalModel(LanguageModel):
             return int(bos)
         return own_bos(self.tokenizer)
 
+    def room(self, policy: Policy) -> int:
+        """How many tokens of text fit at once, beside a BOS."""
+        return self.length(policy) - (self._bos(policy) is not None)
+
     def check(self, policy: Policy) -> None:
         self._bos(policy)
         self.length(policy)

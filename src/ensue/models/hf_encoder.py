@@ -25,6 +25,7 @@ class EncoderModel:
     def __init__(self, loaded: Loaded, folder: Path) -> None:
         limits = [n for n in (loaded.card.max_length, stated_length(folder)) if n]
         self._loaded = replace(loaded, card=replace(loaded.card, max_length=min(limits, default=None)))
+        self.network, self.tokenizer = loaded.network, loaded.tokenizer
         self.pooling, self.normalise = stated_pooling(folder)
 
     @property

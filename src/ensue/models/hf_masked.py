@@ -31,6 +31,10 @@ class MaskedModel(LanguageModel):
         budget = default_budget(self.network, self._loaded.options.batch_tokens)
         return MaskedExecutor(Network(self.network), budget, self.specials.mask)
 
+    def room(self, policy: Policy) -> int:
+        """How many tokens of text fit at once, between the special ones."""
+        return self.length(policy) - len(self.specials.before) - len(self.specials.after)
+
     def check(self, policy: Policy) -> None:
         self.length(policy)
         if policy.bos != "auto":

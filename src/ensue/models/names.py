@@ -79,6 +79,10 @@ def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any
     from ensue.models import hf
 
     config = hf.read_config(folder)
+    if "SuffixLM" in (config.get("architectures") or []):
+        from ensue.models.suffixlm import load_suffixlm
+
+        return load_suffixlm(folder, name, config, options)
     kind = hf.kind_of(folder, config)
     if kind == "causal":
         from ensue.models.hf_causal import CausalModel

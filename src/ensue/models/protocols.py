@@ -39,6 +39,14 @@ class Scorer(Model, Protocol):
 
 
 @runtime_checkable
+class Bounded(Model, Protocol):
+    """Takes only so much text at once."""
+
+    def room(self, policy: Policy) -> int:
+        """How many tokens of text fit, its own special tokens not counted."""
+
+
+@runtime_checkable
 class Encoder(Model, Protocol):
     """Turns texts into vectors."""
 
@@ -79,6 +87,11 @@ _ABILITIES: dict[type, str] = {
     Generator: "generate text",
     SuffixScorer: "rank suffixes",
 }
+
+
+def room_of(model: Model, policy: Policy) -> int | None:
+    """How many tokens of text a model takes at once under a policy; None where it has no limit."""
+    return model.room(policy) if isinstance(model, Bounded) else model.card.max_length
 
 
 def abilities(model: Model) -> list[str]:

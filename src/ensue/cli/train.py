@@ -1,0 +1,123 @@
+"""`ensue train`: models this package trains itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ensue.cli import common
+
+app = typer.Typer(no_args_is_help=True, help="Train models: suffixlm.", rich_markup_mode=None)
+
+
+@app.callback()
+def group() -> None:
+    """Train models: suffixlm."""
+
+
+@app.command()
+def suffixlm(
+    data: Annotated[str, typer.Option(help="Works to train on: Gutenberg texts, TEI or JSON novels, AO3 dumps.")],
+    dev: Annotated[str, typer.Option(help="Works whose loss decides when to stop.")],
+    output: Annotated[Path, typer.Option(help="Folder for the model, its log and its checkpoints.")],
+    variant: Annotated[str, typer.Option(help="A, B, C, D or E (appendix D of the paper).")] = "E",
+    encoder: Annotated[str, typer.Option(help="A BERT- or RoBERTa-style checkpoint.")] = "minilm",
+    pooling: Annotated[str, typer.Option(help="cls, mean, or auto (as the encoder states, else cls).")] = "auto",
+    exclude: Annotated[Path | None, typer.Option(help="File of training works to leave out, one id a line.")] = None,
+    dev_only: Annotated[Path | None, typer.Option(help="File of the dev works to use, one id a line.")] = None,
+    headings: Annotated[str, typer.Option(help="How chapters are found in plain text: robust or paper.")] = "robust",
+    dimension: Annotated[int, typer.Option(min=8, help="Width of the Transformer over segments.")] = 768,
+    inner: Annotated[int, typer.Option(min=8, help="Width of its feed-forward layers.")] = 2048,
+    heads: Annotated[int, typer.Option(min=1)] = 8,
+    layers: Annotated[int, typer.Option(min=1)] = 6,
+    dropout: Annotated[float, typer.Option(min=0, max=0.9)] = 0.1,
+    segment_dropout: Annotated[
+        float | None, typer.Option(min=0, max=0.9, help="Segments hidden in training (default: as the variant).")
+    ] = None,
+    segment_tokens: Annotated[int, typer.Option(min=8, help="Tokens a segment, special ones included.")] = 128,
+    segments: Annotated[int, typer.Option(min=2, help="Segments a window: 80 are 10,240 tokens.")] = 80,
+    batch: Annotated[int, typer.Option(min=1, help="Windows a batch and process.")] = 16,
+    in_book: Annotated[int, typer.Option(min=1, help="Windows of one work in a batch.")] = 2,
+    break_weight: Annotated[float, typer.Option(min=0, help="Weight of predictions across a chapter break.")] = 1.0,
+    steps: Annotated[int | None, typer.Option(min=1, help="Default: 120,000; 60,000 with a frozen encoder.")] = None,
+    learning_rate: Annotated[float, typer.Option(min=0)] = 1e-4,
+    warmup: Annotated[int, typer.Option(min=0, help="Steps over which the learning rate rises.")] = 4000,
+    schedule: Annotated[str, typer.Option(help="After that: inverse-sqrt, linear or constant.")] = "inverse-sqrt",
+    weight_decay: Annotated[float, typer.Option(min=0)] = 0.01,
+    accumulate: Annotated[int, typer.Option(min=1, help="Batches a step.")] = 1,
+    evaluate_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations.")] = 500,
+    patience: Annotated[int, typer.Option(min=1, help="Evaluations without a better dev loss before the end.")] = 5,
+    precision: Annotated[str, typer.Option(help="auto (bf16 on a GPU), no, bf16 or fp16.")] = "auto",
+    device: common.Device = "auto",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes that read works (default: all cores).")] = None,
+    corpora: Annotated[Path | None, typer.Option(help="Where tokenised works are kept between trainings.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Train a SuffixLM: it learns which segment comes next in a book."""
+    from dataclasses import asdict
+
+    from ensue.models.hf import need_torch
+
+    need_torch("Training")
+    from ensue.train.suffixlm.settings import make_settings
+    from ensue.train.suffixlm.train import train_suffixlm
+    from ensue.text.ids import read_ids
+
+    settings = make_settings(
+        variant=variant,
+        encoder=encoder,
+        pooling=pooling,
+        exclude=tuple(read_ids(exclude)) if exclude else (),
+        shape={
+            "dimension": dimension,
+            "inner": inner,
+            "heads": heads,
+            "layers": layers,
+            "dropout": dropout,
+            "segment_tokens": segment_tokens,
+            "max_segments": segments,
+        },
+        loop={
+            "steps": steps,
+            "learning_rate": learning_rate,
+            "warmup": warmup,
+            "schedule": schedule,
+            "weight_decay": weight_decay,
+            "accumulate": accumulate,
+            "evaluate_every": evaluate_every,
+            "patience": patience,
+            "precision": precision,
+            "device": device,
+            "seed": seed,
+        },
+        batch=batch,
+        in_book=in_book,
+        segment_dropout=segment_dropout,
+        break_weight=break_weight,
+    )
+    kept = "the last checkpoint is kept: run the same command with --resume to go on"
+    with common.stoppable(kept), common.progress_bar(f"SuffixLM-{settings.variant}") as progress:
+        fitted = train_suffixlm(
+            settings,
+            data=data,
+            dev=dev,
+            output=output,
+            dev_only=read_ids(dev_only) if dev_only else None,
+            headings=headings,
+            workers=workers,
+            resume=resume,
+            corpora=corpora,
+            told=progress,
+        )
+    if json:
+        common.print_json({**asdict(fitted), "folder": str(output)})
+        return
+    early = " (stopped early)" if fitted.stopped_early else ""
+    figures = ", ".join(f"{name.replace('_', ' ')} {value:.4f}" for name, value in fitted.best.items())
+    print(f"SuffixLM-{settings.variant}: {fitted.steps} steps{early} in {fitted.seconds:.0f} s.")
+    print(f"best at step {fitted.best_step}: {figures}")
+    print(f"model folder: {output}")

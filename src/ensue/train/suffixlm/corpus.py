@@ -1,0 +1,212 @@
+"""Works as fixed rows of segment tokens on disk: read once, mapped into memory, grown to any size."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.errors import EnsueError
+from ensue.models.segments import Tokens, frame_of, pack, sentence_tokens
+from ensue.text.headings import split_index
+from ensue.text.works import NotUsable, Unread, Work, find_works, read_work
+
+_SEGMENTS, _INDEX = "segments.bin", "corpus.json"
+Told = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A work's rows in the corpus: `[begin, end)`, and the rows that open its chapters."""
+
+    work: str
+    begin: int
+    end: int
+    openings: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Segments of many works: `width` token ids a row with special tokens, padded with `pad`."""
+
+    folder: Path
+    width: int
+    pad: int
+    dtype: str
+    spans: tuple[Span, ...]
+    skipped: dict[str, int]
+
+    @cached_property
+    def rows(self) -> npt.NDArray[Any]:
+        return np.memmap(self.folder / _SEGMENTS, dtype=self.dtype, mode="r", shape=(len(self), self.width))
+
+    def __len__(self) -> int:
+        return self.spans[-1].end if self.spans else 0
+
+
+def prepare_corpus(
+    source: str,
+    folder: Path,
+    tokenizer_folder: Path,
+    *,
+    segment_tokens: int,
+    headings: str = "robust",
+    exclude: Iterable[str] = (),
+    only: Iterable[str] | None = None,
+    workers: int = 1,
+    told: Told | None = None,
+) -> Corpus:
+    """The corpus of a source, made or, where the same was made before, found in the folder.
+
+    A source that is itself a folder with a prepared corpus is used as it is.
+    """
+    import transformers
+
+    left_out, wanted = sorted(set(exclude)), None if only is None else sorted(set(only))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tokenizer_folder, local_files_only=True)
+    asked = {
+        "source": str(Path(source).resolve()),
+        "state": _state(Path(source)),
+        "tokenizer": hashlib.sha256(repr(sorted(tokenizer.get_vocab().items())).encode()).hexdigest(),
+        "segment_tokens": segment_tokens,
+        "headings": headings,
+        "exclude": left_out,
+        "only": wanted,
+    }
+    if (Path(source) / _INDEX).is_file():
+        return _ready(Path(source), asked)
+    if (found := _read(folder, asked)) is not None:
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    spans: list[Span] = []
+    skipped: Counter[str] = Counter()
+    seen: set[str] = set()
+    pad = int(tokenizer.pad_token_id or 0)
+    dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
+    total = 0
+    with (folder / _SEGMENTS).open("wb") as file:
+        for done, outcome in enumerate(_segmented(source, tokenizer_folder, segment_tokens, headings, workers), 1):
+            if told is not None:
+                told(done, 0, "works read")
+            if isinstance(outcome, str):
+                skipped[outcome] += 1
+                continue
+            work, chapters = outcome
+            if work in seen:
+                raise EnsueError(f"{source} holds two works called {work}.")
+            seen.add(work)
+            if work in left_out or (wanted is not None and work not in wanted):
+                skipped["excluded by name"] += 1
+                continue
+            rows = [row for chapter in chapters for row in chapter]
+            if len(rows) < 2:
+                skipped["works shorter than two segments"] += 1
+                continue
+            matrix = np.full((len(rows), segment_tokens), pad, dtype=dtype)
+            for place, row in enumerate(rows):
+                matrix[place, : len(row)] = row
+            file.write(matrix.tobytes())
+            starts = np.cumsum([0, *(len(chapter) for chapter in chapters)])[:-1] + total
+            openings = tuple(int(s) for s, chapter in zip(starts, chapters, strict=True) if chapter)
+            spans.append(Span(work, total, total + len(rows), openings))
+            total += len(rows)
+    missing = [name for name in [*left_out, *(wanted or [])] if name not in seen]
+    if missing:
+        raise EnsueError(f"{source} has no work {missing[0]!r}; works are named by their id or file name.")
+    if not spans:
+        raise EnsueError(f"{source} holds no work that could be used ({_reasons(skipped)}).")
+    index = {**asked, "pad": pad, "dtype": dtype, "spans": [asdict(span) for span in spans], "skipped": dict(skipped)}
+    (folder / _INDEX).write_text(json.dumps(index), "utf-8")
+    return Corpus(folder, segment_tokens, pad, dtype, tuple(spans), dict(skipped))
+
+
+def work_segments(tokenizer: Any, work: Work, segment_tokens: int) -> list[list[Tokens]]:
+    """The segments of each chapter, special tokens included; a chapter begins a new segment.
+
+    Every heading carries the same index, as the examples of ChapterBreak do: counting chapters must not pay.
+    """
+    frame = frame_of(tokenizer, segment_tokens)
+    index = next((found for c in work.chapters if (found := split_index(c.heading)[0])), "")
+    chapters = []
+    for chapter in work.chapters:
+        text = f"{index}{split_index(chapter.heading)[1]}\n\n{chapter.text}"
+        packed = pack(sentence_tokens(tokenizer, text), frame.room)
+        chapters.append([frame.around(segment) for segment in packed])
+    return chapters
+
+
+_Outcome = tuple[str, list[list[Tokens]]] | str
+
+
+def _segmented(
+    source: str, tokenizer_folder: Path, segment_tokens: int, headings: str, workers: int
+) -> Iterator[_Outcome]:
+    """Each work's name and segments, or the reason why it is left out, in the order of the source."""
+    given = (tokenizer_folder, segment_tokens, headings)
+    if workers == 1:
+        _start(*given)
+        yield from map(_segment, find_works(source))
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(workers, initializer=_start, initargs=given) as pool:
+        yield from pool.imap(_segment, find_works(source))
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start(tokenizer_folder: Path, segment_tokens: int, headings: str) -> None:
+    import transformers
+
+    _worker["tokenizer"] = transformers.AutoTokenizer.from_pretrained(tokenizer_folder, local_files_only=True)
+    _worker["size"], _worker["headings"] = segment_tokens, headings
+
+
+def _segment(unread: Unread) -> _Outcome:
+    try:
+        work = read_work(unread, headings=_worker["headings"])
+    except NotUsable as left_out:
+        return left_out.reason
+    return work.id, work_segments(_worker["tokenizer"], work, _worker["size"])
+
+
+def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:
+    """The corpus in the folder, if it answers the same question."""
+    try:
+        index = json.loads((folder / _INDEX).read_text("utf-8"))
+        if {key: index[key] for key in asked} != json.loads(json.dumps(asked)):
+            return None
+        spans = tuple(Span(s["work"], s["begin"], s["end"], tuple(s["openings"])) for s in index["spans"])
+        return Corpus(folder, index["segment_tokens"], index["pad"], index["dtype"], spans, index["skipped"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _ready(folder: Path, asked: dict[str, Any]) -> Corpus:
+    """A prepared corpus, which must have been made with this tokenizer and segment size, no work left to sift."""
+    if asked["exclude"] or asked["only"]:
+        raise EnsueError(f"{folder} is a prepared corpus; choose its works when it is made, not now.")
+    wanted = {key: asked[key] for key in ("tokenizer", "segment_tokens")}
+    found = _read(folder, wanted)
+    if found is None:
+        raise EnsueError(f"{folder} was prepared with another tokenizer or --segment-tokens.")
+    return found
+
+
+def _state(path: Path) -> list[Any]:
+    """Size and time of the files a source is made of, so that a changed source is read again."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [[str(f), f.stat().st_size, f.stat().st_mtime_ns] for f in files if f.is_file()]
+
+
+def _reasons(skipped: Counter[str]) -> str:
+    return ", ".join(f"{reason}: {count}" for reason, count in skipped.items()) or "it is empty"

@@ -1,0 +1,204 @@
+"""Training a SuffixLM: works in, a model folder out, with its log and what was asked beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ensue.errors import EnsueError
+from ensue.models.card import write_card_facts
+from ensue.models.names import load_model
+from ensue.models.suffixlm import save_suffixlm
+from ensue.models.suffixlm_network import SuffixLM, bare_encoder, truncate_encoder
+from ensue.environment import environment
+from ensue.train.loop import Fitted, Loop, make_accelerator
+from ensue.train.suffixlm.breaks import break_accuracy, find_breaks
+from ensue.train.suffixlm.corpus import Corpus, prepare_corpus
+from ensue.train.suffixlm.objective import Objective, tokens_of
+from ensue.train.suffixlm.settings import TRAINED_LAYERS, VARIANTS, SuffixSettings
+from ensue.train.suffixlm.windows import Batch, epoch_batches, fixed_batches
+
+RECORD = "training.json"
+_ENCODED_AT_ONCE = 1024
+Told = Callable[[int, int, str], None]
+
+
+def train_suffixlm(
+    settings: SuffixSettings,
+    *,
+    data: str,
+    dev: str,
+    output: Path,
+    dev_only: Iterable[str] | None = None,
+    headings: str = "robust",
+    workers: int | None = None,
+    resume: bool = False,
+    corpora: Path | None = None,
+    told: Told | None = None,
+) -> Fitted:
+    """Train on the works of `data`, stop by the loss on those of `dev`, and leave the best model in `output`.
+
+    `corpora` is where tokenised works are kept (default: in the output), so that variants can share them.
+    """
+    variant = VARIANTS[settings.variant]
+    asked = {"settings": asdict(settings), "data": data, "dev": dev, "dev_only": sorted(dev_only or [])}
+    _open_folder(output, asked, resume)
+    accelerator = make_accelerator(settings.loop)
+    torch.manual_seed(settings.loop.seed)
+    encoder, tokenizer, folder = _encoder(settings)
+    place = corpora or output / "corpus"
+    made: dict[str, Corpus] = {}
+    with accelerator.main_process_first():
+        for name, source, only in (("train", data, None), ("dev", dev, dev_only)):
+            made[name] = prepare_corpus(
+                source,
+                place / name,
+                folder,
+                segment_tokens=settings.shape.segment_tokens,
+                headings=headings,
+                exclude=settings.exclude if name == "train" else (),
+                only=only,
+                workers=workers or os.cpu_count() or 1,
+                told=told,
+            )
+    _disjoint(made)
+    network = SuffixLM(encoder, settings.shape).to(accelerator.device)
+    frozen = variant.trained == "none"
+    encoded = {n: _encoded(network, c, place / f"{n}-vectors") for n, c in made.items()} if frozen else None
+    objective = Objective(
+        network,
+        made,
+        encoded,
+        segment_dropout=settings.segment_dropout,
+        break_weight=settings.break_weight,
+    )
+    loop = Loop(
+        objective,
+        settings.loop,
+        output,
+        accelerator,
+        save_best=lambda: save_suffixlm(output, network, tokenizer),
+        told=told,
+    )
+    size = settings.shape.max_segments
+    breaks = find_breaks(made["dev"], size)
+
+    def batches(epoch: int) -> Iterator[tuple[str, Batch]]:
+        seed = settings.loop.seed
+        for batch in epoch_batches(made["train"], size, settings.batch, settings.in_book, seed, epoch):
+            yield "train", batch
+
+    def evaluate() -> Mapping[str, float]:
+        losses = [float(objective(("dev", b))) for b in fixed_batches(made["dev"], size, settings.batch)]
+        rows = np.arange(len(made["dev"]))
+        pieces = [rows[i : i + _ENCODED_AT_ONCE] for i in range(0, len(rows), _ENCODED_AT_ONCE)]
+        vectors = torch.cat([objective.segment_vectors("dev", piece) for piece in pieces])
+        return {"dev_loss": float(np.mean(losses)), "dev_accuracy": break_accuracy(network, vectors, breaks)}
+
+    fitted = loop.run(batches, evaluate, resume=resume)
+    if accelerator.is_main_process:
+        _record(output, asked, settings, made, fitted, network)
+    return fitted
+
+
+def _encoder(settings: SuffixSettings) -> tuple[Any, Any, Path]:
+    """The encoder as the variant wants it, its tokenizer and the folder of that."""
+    variant = VARIANTS[settings.variant]
+    loaded: Any = load_model(settings.encoder, device="cpu")
+    encoder = getattr(getattr(loaded, "network", None), "base_model", None)
+    layers = getattr(getattr(encoder, "encoder", None), "layer", None)
+    if encoder is None or layers is None:
+        raise EnsueError(f"{settings.encoder} is no BERT- or RoBERTa-style encoder, which a SuffixLM is built on.")
+    limit = loaded.card.max_length or settings.shape.segment_tokens
+    if settings.shape.segment_tokens > limit:
+        raise EnsueError(f"{settings.encoder} takes {limit} tokens, fewer than --segment-tokens.")
+    bare_encoder(encoder)
+    if variant.kept_layers is not None:
+        truncate_encoder(encoder, variant.kept_layers)
+    if variant.trained == "all":
+        encoder.requires_grad_(True)
+    elif variant.trained == "last":
+        for layer in encoder.encoder.layer[-TRAINED_LAYERS:]:
+            layer.requires_grad_(True)
+    return encoder, loaded.tokenizer, Path(loaded.tokenizer.name_or_path)
+
+
+def _encoded(network: SuffixLM, corpus: Corpus, path: Path) -> Any:
+    """What a frozen encoder makes of every segment, computed once and kept on disk."""
+    width = int(network.encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+    table = np.lib.format.open_memmap(
+        path.with_suffix(".npy"), mode="w+", dtype=np.float32, shape=(len(corpus), width)
+    )
+    device = network.positions.weight.device
+    with torch.inference_mode():
+        for begin in range(0, len(corpus), _ENCODED_AT_ONCE):
+            rows = np.arange(begin, min(begin + _ENCODED_AT_ONCE, len(corpus)))
+            table[rows] = network.encode(*tokens_of(corpus, rows, device)).float().cpu().numpy()
+    return table
+
+
+def _disjoint(made: dict[str, Corpus]) -> None:
+    both = {s.work for s in made["train"].spans} & {s.work for s in made["dev"].spans}
+    if both:
+        raise EnsueError(f"{sorted(both)[0]} is in the training and in the dev works; leave it out of one of them.")
+
+
+def _open_folder(output: Path, asked: dict[str, Any], resume: bool) -> None:
+    """An empty folder, or one that holds the same training and is to be resumed."""
+    output.mkdir(parents=True, exist_ok=True)
+    record = output / RECORD
+    plain = json.loads(json.dumps(asked))
+    if record.exists():
+        if not resume:
+            raise EnsueError(f"{output} holds a training; add --resume to go on with it, or choose another --output.")
+        before = json.loads(record.read_text("utf-8")).get("asked")
+        if before != plain:
+            raise EnsueError(f"{output} holds a training with other settings or data; choose another --output.")
+    elif any(output.iterdir()):
+        raise EnsueError(f"{output} is not empty and holds no training; choose another --output.")
+    else:
+        _write(record, {"asked": plain, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
+
+
+def _record(
+    output: Path,
+    asked: dict[str, Any],
+    settings: SuffixSettings,
+    made: dict[str, Corpus],
+    fitted: Fitted,
+    network: SuffixLM,
+) -> None:
+    """Say in the folder what was trained, on what, on which machine, and how it ended."""
+    trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
+    corpora = {
+        name: {"works": len(c.spans), "segments": len(c), "skipped": c.skipped} for name, c in made.items()
+    }
+    facts = {
+        "asked": asked,
+        "variant": VARIANTS[settings.variant].about,
+        "corpora": corpora,
+        "parameters": sum(p.numel() for p in network.parameters()),
+        "trained_parameters": trained,
+        "fitted": asdict(fitted),
+        "environment": environment(),
+    }
+    _write(output / RECORD, facts)
+    words = (
+        f"SuffixLM-{settings.variant} on {corpora['train']['works']} works, {fitted.best_step} steps, "
+        f"dev loss {fitted.best_loss:.4f}"
+    )
+    write_card_facts(output, training=words, source=f"trained by ensue from {settings.encoder}")
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
+    part.replace(path)

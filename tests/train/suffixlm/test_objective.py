@@ -1,0 +1,140 @@
+"""The contrastive loss against its formula written as loops, and the network's attention against its definition."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from ensue.models.suffixlm_network import Block, Shape, SuffixLM, bare_encoder, truncate_encoder
+from ensue.train.suffixlm.objective import contrastive_loss
+
+SHAPE = Shape(dimension=16, inner=32, heads=4, layers=2, dropout=0.0, max_segments=12)
+
+
+def encoder(layers=3):
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=50, hidden_size=8, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=16
+    )
+    found = BertModel(config).eval()
+    bare_encoder(found)
+    return found
+
+
+def naive_loss(predicted, vectors, valid, openings, weight):
+    """Minus log of exp(z^·z+) over the sum of exp(z^·z) of every segment, term by term."""
+    windows, length, _ = vectors.shape
+    total = weights = 0.0
+    for w in range(windows):
+        for i in range(length - 1):
+            if not valid[w, i + 1]:
+                continue
+            gold = float(predicted[w, i] @ vectors[w, i + 1])
+            rest = [
+                math.exp(float(predicted[w, i] @ vectors[v, j]))
+                for v in range(windows)
+                for j in range(length)
+                if valid[v, j]
+            ]
+            share = weight if openings[w, i + 1] else 1.0
+            total += share * -(gold - math.log(sum(rest)))
+            weights += share
+    return total / weights
+
+
+@pytest.mark.parametrize("weight", [1.0, 5.0])
+def test_the_loss_is_the_formula(weight):
+    g = torch.Generator().manual_seed(1)
+    predicted, vectors = (torch.randn(3, 5, 6, generator=g) for _ in range(2))
+    valid = torch.ones(3, 5, dtype=torch.bool)
+    valid[1, 3:] = False
+    openings = torch.zeros(3, 5, dtype=torch.bool)
+    openings[0, 2] = openings[2, 4] = True
+    found = float(contrastive_loss(predicted, vectors, valid, openings, weight))
+    assert found == pytest.approx(naive_loss(predicted, vectors, valid, openings, weight), abs=1e-5)
+
+
+@pytest.mark.parametrize("attention", ["softmax", "average"])
+def test_a_prediction_never_depends_on_later_segments(attention):
+    torch.manual_seed(0)
+    network = SuffixLM(encoder(), Shape(**{**SHAPE.as_dict(), "attention": attention})).eval()
+    one, other = torch.randn(2, 7, 16), torch.randn(2, 7, 16)
+    other[:, :4] = one[:, :4]
+    with torch.no_grad():
+        assert torch.allclose(network(one)[:, :4], network(other)[:, :4], atol=1e-6)
+        assert not torch.allclose(network(one)[:, 4:], network(other)[:, 4:], atol=1e-3)
+
+
+def test_average_attention_is_the_mean_of_what_came_before():
+    torch.manual_seed(0)
+    block = Block(Shape(**{**SHAPE.as_dict(), "attention": "average"})).eval()
+    states = torch.randn(1, 5, 16)
+    visible = torch.tril(torch.ones(5, 5, dtype=torch.bool))[None]
+    with torch.no_grad():
+        found = block._attention(states, visible)
+        values = block.attend(states)
+        for place in range(5):
+            assert torch.allclose(found[0, place], values[0, : place + 1].mean(0), atol=1e-6)
+
+
+def test_softmax_attention_is_that_of_torch():
+    torch.manual_seed(0)
+    block = Block(SHAPE).eval()
+    states = torch.randn(2, 5, 16)
+    visible = torch.tril(torch.ones(5, 5, dtype=torch.bool))[None].expand(2, -1, -1)
+    reference = torch.nn.MultiheadAttention(16, 4, batch_first=True)
+    with torch.no_grad():
+        reference.in_proj_weight.copy_(block.attend.weight)
+        reference.in_proj_bias.copy_(block.attend.bias)
+        reference.out_proj.weight.copy_(torch.eye(16))
+        reference.out_proj.bias.zero_()
+        expected, _ = reference(states, states, states, attn_mask=~visible[0])
+        assert torch.allclose(block._attention(states, visible), expected, atol=1e-5)
+
+
+def test_a_dropped_segment_is_invisible_to_all_but_itself():
+    torch.manual_seed(0)
+    network = SuffixLM(encoder(), SHAPE).eval()
+    one = torch.randn(1, 6, 16)
+    other = one.clone()
+    other[:, 2] = torch.randn(1, 16)
+    seen = torch.ones(1, 6, dtype=torch.bool)
+    seen[0, 2] = False
+    with torch.no_grad():
+        before, after = network(one, seen)[0], network(other, seen)[0]
+    same = [bool(torch.allclose(before[i], after[i], atol=1e-6)) for i in range(6)]
+    assert same == [True, True, False, True, True, True]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_segment_vectors_leave_padding_out(pooling):
+    network = SuffixLM(encoder(), Shape(**{**SHAPE.as_dict(), "pooling": pooling})).eval()
+    ids = torch.tensor([[1, 2, 3, 0, 0]])
+    mask = torch.tensor([[1, 1, 1, 0, 0]])
+    with torch.no_grad():
+        states = network.encoder(input_ids=ids[:, :3])[0][0]
+        expected = states[0] if pooling == "cls" else states.mean(0)
+        assert torch.allclose(network.encode(ids, mask)[0], expected, atol=1e-5)
+
+
+def test_a_truncated_encoder_runs_its_first_layers_only():
+    whole = encoder(4)
+    ids = torch.tensor([[1, 2, 3]])
+    with torch.no_grad():
+        expected = whole(input_ids=ids, output_hidden_states=True).hidden_states[2]
+        truncate_encoder(whole, 2)
+        assert whole.config.num_hidden_layers == 2
+        assert torch.allclose(whole(input_ids=ids)[0], expected, atol=1e-6)
+
+
+def test_untrained_predictions_are_close_to_even():
+    """The first loss is about the logarithm of the number of choices, so training starts from a sane place."""
+    torch.manual_seed(0)
+    network = SuffixLM(encoder(), SHAPE).eval()
+    vectors = torch.randn(4, 12, 16)
+    valid = torch.ones(4, 12, dtype=torch.bool)
+    with torch.no_grad():
+        loss = float(contrastive_loss(network(vectors), vectors, valid, valid, 1.0))
+    assert loss == pytest.approx(np.log(48), abs=0.1)

@@ -1,0 +1,118 @@
+"""The loop: schedules, early stopping, and a resumed training that repeats itself to the last bit."""
+
+import json
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from ensue.errors import EnsueError, RunFailed
+from ensue.train.loop import LOG, Loop, LoopSettings, learning_rate, make_accelerator
+
+
+class Line(nn.Module):
+    """Fits a line with dropout, so that chance plays a part."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 1))
+
+    def forward(self, batch):
+        x, y = batch
+        return ((self.layers(x)[:, 0] - y) ** 2).mean()
+
+
+def batches(epoch):
+    for number in range(7):
+        g = torch.Generator().manual_seed(epoch * 100 + number)
+        x = torch.randn(16, 4, generator=g)
+        yield x, x.sum(1)
+
+
+def fit(folder, steps, resume=False, dev=None, **settings):
+    folder.mkdir(exist_ok=True)
+    module = Line()
+    options = LoopSettings(
+        steps=steps, warmup=3, learning_rate=1e-2, evaluate_every=5, log_every=2, device="cpu", **settings
+    )
+    saved = []
+    loop = Loop(module, options, folder, make_accelerator(options), save_best=lambda: saved.append(1))
+    held_out = next(batches(1000))
+    evaluate = dev or (lambda: {"dev_loss": float(module(held_out))})
+    fitted = loop.run(batches, evaluate, resume=resume)
+    return fitted, {k: v.clone() for k, v in module.state_dict().items()}, saved
+
+
+def rows(folder):
+    return [json.loads(line) for line in (folder / LOG).read_text().splitlines()]
+
+
+def test_it_learns_and_writes_a_log(tmp_path):
+    fitted, _, saved = fit(tmp_path, 60)
+    log = rows(tmp_path)
+    losses = [row["loss"] for row in log if "loss" in row]
+    assert losses[-1] < losses[0] / 3
+    assert fitted.best_loss == min(row["dev_loss"] for row in log if "dev_loss" in row)
+    assert saved and fitted.steps == 60 and not fitted.stopped_early
+
+
+def test_a_resumed_training_ends_in_the_same_weights(tmp_path):
+    _, whole, _ = fit(tmp_path / "whole", 30)
+    fit(tmp_path / "parts", 15)
+    # Steps after the last checkpoint are lost with the process and trained again.
+    (tmp_path / "parts" / LOG).open("a").write('{"step": 17, "loss": 1.0}\n')
+    fitted, parts, _ = fit(tmp_path / "parts", 30, resume=True)
+    assert fitted.steps == 30
+    for name, value in whole.items():
+        assert torch.equal(value, parts[name]), name
+    plain = [{k: v for k, v in row.items() if k != "seconds"} for row in rows(tmp_path / "parts")]
+    assert plain == [{k: v for k, v in row.items() if k != "seconds"} for row in rows(tmp_path / "whole")]
+
+
+def test_accumulated_batches_count_as_one_step(tmp_path):
+    fitted, _, _ = fit(tmp_path, 6, accumulate=3)
+    # Seven batches an epoch make two steps of three.
+    assert fitted.steps == 6 and rows(tmp_path)[-1]["epoch"] == 2
+
+
+def test_it_stops_when_the_dev_loss_no_longer_falls(tmp_path):
+    values = iter([3.0, 2.0, 2.5, 2.6, 2.7, 1.0])
+    fitted, _, saved = fit(tmp_path, 100, dev=lambda: {"dev_loss": next(values)}, patience=3)
+    assert (fitted.steps, fitted.best_step, fitted.best_loss, fitted.stopped_early) == (25, 10, 2.0, True)
+    assert len(saved) == 2
+
+
+def test_a_loss_that_is_no_number_ends_the_training(tmp_path):
+    with pytest.raises(RunFailed, match="lower --learning-rate"):
+        fit(tmp_path, 10, clip=math.inf, weight_decay=-1e30)
+
+
+def test_nothing_to_train_is_refused(tmp_path):
+    module = Line().requires_grad_(False)
+    options = LoopSettings(steps=1, device="cpu")
+    with pytest.raises(EnsueError, match="frozen"):
+        Loop(module, options, tmp_path, make_accelerator(options), save_best=lambda: None)
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    fit(tmp_path, 5)
+    module = nn.Linear(3, 3)
+    options = LoopSettings(steps=10, device="cpu")
+    loop = Loop(module, options, tmp_path, make_accelerator(options), save_best=lambda: None)
+    with pytest.raises(EnsueError, match="does not fit this training"):
+        loop.run(batches, lambda: {"dev_loss": 0.0}, resume=True)
+
+
+def test_schedules():
+    settings = LoopSettings(steps=100, learning_rate=1.0, warmup=10)
+    assert learning_rate(settings, 5) == pytest.approx(0.5)
+    assert learning_rate(settings, 10) == pytest.approx(1.0)
+    assert learning_rate(settings, 40) == pytest.approx(0.5)
+    linear = LoopSettings(steps=110, learning_rate=1.0, warmup=10, schedule="linear")
+    assert learning_rate(linear, 5) == pytest.approx(0.5)
+    assert learning_rate(linear, 60) == pytest.approx(0.5)
+    assert learning_rate(linear, 110) == 0.0
+    constant = LoopSettings(steps=10, learning_rate=1.0, warmup=0, schedule="constant")
+    assert [learning_rate(constant, step) for step in (1, 9)] == [1.0, 1.0]
