@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ensue.benchmarks.chapterbreak.data import Example, read_examples
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
-from ensue.scoring.request import Policy, Request
+from ensue.scoring.request import Policy, Request, TokenCut
 from ensue.text.bundled import bundled_documents
 
 Requests = list[dict[str, Any]]
@@ -27,8 +28,37 @@ def shared_context(
         for choice in range(choices):
             begin = (context + choice * 211) % (len(ids) - length)
             after = " " + model.tokenizer.decode(rolled[begin : begin + length]).strip()
-            out.append(_request(model, before, after))
+            out.append(_request(model, Request(after, before)))
     return out
+
+
+def chapter_breaks(
+    model: Any, examples: int, context: int, data: str | None = None, length: int = 128
+) -> Requests:
+    """ChapterBreak examples, six suffixes after one long context each; without data, of bundled sentences."""
+    found = read_examples(data, limit=examples).items if data else _made_breaks(examples, context)
+    out: Requests = []
+    for example in found[:examples]:
+        for suffix in (example.gold, *example.negatives):
+            cut = TokenCut(context, length)
+            request = Request("\n\n" + suffix, example.context, cut=cut)
+            out.append({**_request(model, request), "cut": list(cut)})
+    return out
+
+
+def _made_breaks(examples: int, context: int) -> list[Example]:
+    """Texts of shuffled sentences, long enough for the wanted tokens: only time and equality are measured."""
+    sentences = [s for d in bundled_documents().items for s in d.sentences]
+    made = []
+    for number in range(examples):
+        mixed = np.random.default_rng(number).permutation(sentences).tolist()
+        before = " ".join(mixed * (1 + context // (8 * len(mixed))))
+        suffixes = [" ".join(mixed[i : i + 40]) for i in range(0, 240, 40)]
+        name = f"made/{number}"
+        made.append(
+            Example(f"{name}/0", "made", str(number), "chapter", before, suffixes[0], tuple(suffixes[1:]))
+        )
+    return made
 
 
 def shuffle_test(
@@ -87,7 +117,8 @@ def _trim(model: Any, sentences: list[str], tokens: int) -> list[str]:
     return [" ".join(s.split()[: max(round(len(s.split()) * share), 4)]) for s in sentences]
 
 
-def _request(model: Any, context: str, continuation: str) -> dict[str, Any]:
-    (prepared,) = model.prepare([Request(continuation, context)], Policy())
+def _request(model: Any, request: Request) -> dict[str, Any]:
+    (prepared,) = model.prepare([request], Policy())
     part = prepared.parts[0]
-    return {"context": context, "continuation": continuation, "ids": part.ids.tolist(), "start": part.start}
+    asked = {"context": request.context, "continuation": request.continuation}
+    return {**asked, "ids": part.ids.tolist(), "start": part.start}

@@ -1,6 +1,6 @@
 """Measures ensue beside its peers: one process per contender, runs interleaved, equal scores asserted.
 
-python bench/run.py --peers .venv-peers/bin/python [--rounds 3] [--only shared,shuffle,masked]
+python bench/run.py --peers .venv-peers/bin/python [--rounds 3] [--only shared,shuffle,masked,chapterbreak]
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 import cases
 
+from ensue.environment import environment
 from ensue.models import load_model
 from ensue.models.catalog import catalog
 from ensue.models.store import home, pull
-from ensue.environment import environment
 
 HERE = Path(__file__).parent
 
@@ -106,6 +106,38 @@ def shared(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
     }
 
 
+def chapterbreak(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
+    requests = cases.chapter_breaks(model, args.examples, args.context, args.data)
+    job = {"kind": "tokens", "model": folder, "dtype": "float32", "requests": requests, "bos": "never"}
+    ours = Contender("ensue", "ensue_worker", sys.executable, job)
+    theirs = Contender("lm-eval, batch 1", "lm_eval_worker", args.peers, {**job, "batch_size": 1})
+    table = measure(f"6 suffixes after {args.context:,} tokens", [ours, theirs], args.rounds, args.threads)
+    tokens = [len(r["ids"]) - r["start"] for r in requests]
+    gap = agree(ours, theirs, tokens, 1e-4)
+    examples = [[i for i, r in enumerate(requests) if r["context"] == c] for c in contexts_of(requests)]
+    chosen = [
+        [max(places, key=lambda i: c.scores[i] / tokens[i]) for places in examples] for c in (ours, theirs)
+    ]
+    equal = sum(a == b for a, b in zip(*chosen, strict=True))
+    hours = {c.name: c.middle("wall_seconds") / len(examples) * 150 / 3600 for c in (ours, theirs)}
+    used = sorted(r["start"] for r in requests)
+    return {
+        "case": f"{len(examples)} examples, {len(requests)} suffixes of up to 128 tokens after contexts of "
+        f"{used[0]:,} to {used[-1]:,} tokens, float32",
+        "table": table,
+        "largest difference, nats a token": gap,
+        "equal choices": f"{equal} of {len(examples)}",
+        "speed (CPU seconds, lm-eval / ensue)": theirs.middle("cpu_seconds") / ours.middle("cpu_seconds"),
+        "speed (wall, lm-eval / ensue)": theirs.middle("wall_seconds") / ours.middle("wall_seconds"),
+        "memory (ensue / lm-eval)": ours.middle("peak_mib") / theirs.middle("peak_mib"),
+        "150 examples at this pace, hours": ", ".join(f"{name} {h:.2f}" for name, h in hours.items()),
+    }
+
+
+def contexts_of(requests: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(r["context"] for r in requests))
+
+
 def shuffle(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
     requests = cases.shuffle_test(model, args.documents)
     job = {"kind": "rolling", "model": folder, "dtype": "float32", "requests": requests, "bos": "always"}
@@ -186,6 +218,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--documents", type=int, default=2)
+    parser.add_argument("--examples", type=int, default=2, help="chapterbreak: how many examples")
+    parser.add_argument("--context", type=int, default=8000, help="chapterbreak: tokens of context")
+    parser.add_argument("--data", help="chapterbreak: a data file instead of made examples")
     parser.add_argument("--only", default="shared,masked,shuffle")
     args = parser.parse_args()
     folder = str(pull(catalog()["smollm2"]))
@@ -193,10 +228,14 @@ def main() -> None:
     results = HERE / "results"
     results.mkdir(exist_ok=True)
     for name in args.only.split(","):
-        found = {"shared": shared, "shuffle": shuffle, "masked": masked}[name](args, model, folder)
+        known = {"shared": shared, "shuffle": shuffle, "masked": masked, "chapterbreak": chapterbreak}
+        found = known[name](args, model, folder)
         about = environment()
         command = f"python bench/run.py --rounds {args.rounds} --threads {args.threads} "
         command += f"--documents {args.documents} --only {name}"
+        if name == "chapterbreak":
+            command += f" --examples {args.examples} --context {args.context}"
+            command += f" --data {args.data}" if args.data else ""
         versions = {"Python": platform.python_version(), **about["packages"]}
         text = as_markdown(found) + f"\n{about['cpu']}, {args.threads} threads, "
         text += (

@@ -8,12 +8,15 @@ from common import Job, contend
 
 from ensue.models import load_model
 from ensue.scoring.engine import score
-from ensue.scoring.request import Policy, Request
+from ensue.scoring.request import Policy, Request, TokenCut
 
 
 def setup(job: Job) -> Callable[[], list[float]]:
     model = load_model(job["model"], dtype=job["dtype"], device="cpu")
-    requests = [Request(r["continuation"], r["context"]) for r in job["requests"]]
+    requests = [
+        Request(r["continuation"], r["context"], cut=TokenCut(*r["cut"]) if "cut" in r else None)
+        for r in job["requests"]
+    ]
     policy = Policy(bos=job["bos"])
     model.executor  # noqa: B018  probing belongs to loading
     return lambda: [s.logprob for s in score(model, requests, policy=policy).scores]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ensue.stats.bootstrap import Interval, cluster_sums, clustered_interval
+from ensue.stats.bootstrap import Interval, cluster_sums, clustered_interval, clustered_ratio
 
 items = st.lists(
     st.tuples(st.sampled_from([0.0, 0.5, 1.0, -2.25]), st.sampled_from("abcde")), min_size=1, max_size=30
@@ -174,3 +174,47 @@ def test_cluster_sums_match_a_loop(pairs):
     expected = {name: [v for v, c in pairs if c == name] for name in dict.fromkeys(clusters)}
     assert sums.tolist() == [sum(group) for group in expected.values()]
     assert sizes.tolist() == [len(group) for group in expected.values()]
+
+
+def naive_ratio(numerators, denominators, clusters, rounds, seed):
+    """Draw cluster names with replacement, pool their items, divide the sums."""
+    groups: dict = {}
+    for top, bottom, name in zip(numerators, denominators, clusters, strict=True):
+        groups.setdefault(name, []).append((top, bottom))
+    names = list(groups)
+    draw = random.Random(seed)
+    ratios = []
+    for _ in range(rounds):
+        pooled = [pair for name in draw.choices(names, k=len(names)) for pair in groups[name]]
+        ratios.append(sum(top for top, _ in pooled) / sum(bottom for _, bottom in pooled))
+    return np.quantile(ratios, [0.025, 0.975])
+
+
+def test_a_ratio_of_sums_agrees_with_the_naive_loop():
+    generator = np.random.default_rng(9)
+    clusters = [int(code) for code in generator.integers(0, 40, size=300)]
+    words = generator.uniform(70, 120, size=300)
+    effects = generator.normal(4.0, 0.3, size=40)
+    nats = [float(w * (effects[c] + generator.normal(0, 0.2))) for w, c in zip(words, clusters, strict=True)]
+    low, high = naive_ratio(nats, words, clusters, rounds=8_000, seed=3)
+    found = clustered_ratio(nats, words, clusters)
+    assert found.value == pytest.approx(sum(nats) / sum(words))
+    assert (found.n, found.clusters) == (300, 40)
+    assert found.low == pytest.approx(low, abs=0.01)
+    assert found.high == pytest.approx(high, abs=0.01)
+
+
+@given(st.lists(st.tuples(st.floats(-50, 50), st.sampled_from("abcde")), min_size=1, max_size=30))
+def test_a_ratio_to_ones_is_the_mean(pairs):
+    values, names = [v for v, _ in pairs], [n for _, n in pairs]
+    ratio = clustered_ratio(values, [1.0] * len(values), names)
+    mean = clustered_interval(values, names)
+    assert ratio == (pytest.approx(mean.value, abs=1e-9), *ratio[1:3], mean.n, mean.clusters)
+    for one, other in ((ratio.low, mean.low), (ratio.high, mean.high)):
+        assert (one is None) == (other is None)
+        assert one is None or one == pytest.approx(other, abs=1e-9)
+
+
+def test_a_ratio_needs_positive_denominators():
+    with pytest.raises(ValueError, match="positive denominators"):
+        clustered_ratio([1.0, 2.0], [1.0, 0.0], ["a", "b"])

@@ -9,7 +9,10 @@ from importlib.metadata import entry_points
 from ensue.benchmarks.base import Benchmark
 from ensue.errors import EnsueError
 
-_OWN = {"shuffle": "ensue.benchmarks.shuffle.task:benchmark"}
+_OWN = {
+    "chapterbreak": "ensue.benchmarks.chapterbreak.task:benchmark",
+    "shuffle": "ensue.benchmarks.shuffle.task:benchmark",
+}
 _GROUP = "ensue.benchmarks"
 
 

@@ -10,11 +10,13 @@ from typing import Annotated
 
 import typer
 
+from ensue.cli.build import app as build
 from ensue.cli.compare import compare
 from ensue.cli.models import app as models
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
+from ensue.cli.train import app as train
 from ensue.errors import EnsueError, RunFailed
 
 app = typer.Typer(
@@ -29,7 +31,9 @@ app.command()(run)
 app.command()(score)
 app.command()(compare)
 app.command()(report)
+app.add_typer(build, name="build")
 app.add_typer(models, name="models")
+app.add_typer(train, name="train")
 
 
 @app.callback(invoke_without_command=True)

@@ -40,6 +40,10 @@ def suffixlm(
     segments: Annotated[int, typer.Option(min=2, help="Segments a window: 80 are 10,240 tokens.")] = 80,
     batch: Annotated[int, typer.Option(min=1, help="Windows a batch and process.")] = 16,
     in_book: Annotated[int, typer.Option(min=1, help="Windows of one work in a batch.")] = 2,
+    earlier: Annotated[
+        bool, typer.Option("--earlier/--no-earlier", help="Earlier segments of the work are negatives too.")
+    ] = True,
+    spare: Annotated[int, typer.Option(min=0, help="Segments after the true one that are no negatives.")] = 0,
     break_weight: Annotated[float, typer.Option(min=0, help="Weight of predictions across a chapter break.")] = 1.0,
     steps: Annotated[int | None, typer.Option(min=1, help="Default: 120,000; 60,000 with a frozen encoder.")] = None,
     learning_rate: Annotated[float, typer.Option(min=0)] = 1e-4,
@@ -96,6 +100,8 @@ def suffixlm(
         },
         batch=batch,
         in_book=in_book,
+        earlier=earlier,
+        spare=spare,
         segment_dropout=segment_dropout,
         break_weight=break_weight,
     )

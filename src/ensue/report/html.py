@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from ensue.benchmarks.shuffle.published import citation
 from ensue.errors import EnsueError
+from ensue.report.chapterbreak_page import chapterbreak_facts
 from ensue.report.profiles import Document, most_surprising
 from ensue.report.provenance import command_of, environment_rows
 from ensue.report.shuffle import (
@@ -21,20 +21,14 @@ from ensue.report.shuffle import (
     published_lines,
     tally_domains,
 )
+from ensue.report.svg import Picture, drawn_twice
+from ensue.report.training import is_training, training_facts
 from ensue.runs.reading import read_items, read_profiles, read_results, read_run
 
 # Pictures for these, tables only for some more, a count for the rest: the file must stay small.
 PICTURED_DOCUMENTS = 6
 LISTED_DOCUMENTS = 18
 MOST_METRIC_ROWS = 500
-_WIDE, _NARROW = 8.6, 4.4
-
-
-class Picture(NamedTuple):
-    """One plot drawn twice, so that its words are readable on a desk and on a telephone."""
-
-    wide: Markup
-    narrow: Markup
 
 
 class PicturedDocument(NamedTuple):
@@ -44,11 +38,42 @@ class PicturedDocument(NamedTuple):
     picture: Picture
 
 
-def write_report(run_folder: str | Path, output: str | Path | None = None) -> Path:
-    """Write the report of a finished run, by default as `report.html` in its folder, and say where it is."""
+class _Page(NamedTuple):
+    """How runs of one benchmark are told: the template, and what it needs beyond what every report has.
+
+    `facts` is given the folders, the one the report is of first, and a file of annotations or None. Where it
+    finds nothing it knows, it gives an empty mapping and the run is told in plain tables.
+    """
+
+    template: str
+    facts: Callable[[Sequence[Path], Path | None], dict[str, Any]]
+    takes_more: bool = False
+
+
+def write_report(
+    run_folder: str | Path,
+    output: str | Path | None = None,
+    *,
+    beside: Sequence[str | Path] = (),
+    annotations: str | Path | None = None,
+) -> Path:
+    """Write the report of a finished run or training, by default as `report.html` in its folder.
+
+    Runs given as `beside` are drawn beside it. What comes back is where the report is.
+    """
     folder = Path(run_folder)
     path = folder / "report.html" if output is None else Path(output)
-    return _write_whole(path / "report.html" if path.is_dir() else path, render_report(folder))
+    if is_training(folder):
+        if beside or annotations is not None:
+            raise EnsueError(
+                f"{folder} holds a training, which is reported alone: give it no runs or annotations."
+            )
+        page = _environment().get_template("training.html.j2").render(training_facts(folder))
+    else:
+        page = render_report(
+            folder, [Path(each) for each in beside], None if annotations is None else Path(annotations)
+        )
+    return _write_whole(path / "report.html" if path.is_dir() else path, page)
 
 
 def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, signature: str = "") -> Path:
@@ -71,9 +96,12 @@ def _write_whole(path: Path, page: str) -> Path:
     return path
 
 
-def render_report(folder: Path) -> str:
-    """The report as text."""
+def render_report(folder: Path, beside: Sequence[Path] = (), annotations: Path | None = None) -> str:
+    """The report of a run as text."""
     results, run = read_results(folder), read_run(folder)
+    kind = _PAGES.get(str(results.get("benchmark")))
+    _check_company(folder, beside, annotations, results, kind)
+    found = kind.facts([folder, *beside], annotations) if kind else {}
     facts: dict[str, Any] = {
         "results": results,
         "metrics": results["metrics"][:MOST_METRIC_ROWS],
@@ -83,17 +111,49 @@ def render_report(folder: Path) -> str:
         "signature": str(results.get("signature") or run.get("signature") or ""),
         "command": command_of(run),
         "environment": environment_rows(run),
-        "blocks": [],
+        "has_findings": bool(found),
     }
-    if results.get("benchmark") == "shuffle":
-        facts |= _shuffle_facts(folder, results)
+    facts |= found
     facts |= _profile_facts(read_profiles(folder))
-    return _environment().get_template("report.html.j2").render(facts)
+    template = kind.template if kind and found else "report.html.j2"
+    return _environment().get_template(template).render(facts)
 
 
-def _shuffle_facts(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
-    blocks = block_rows(results)
-    tally = tally_domains(read_items(folder))
+def _check_company(
+    folder: Path,
+    beside: Sequence[Path],
+    annotations: Path | None,
+    results: Mapping[str, Any],
+    kind: _Page | None,
+) -> None:
+    """What else is given must be of the same benchmark, and of one that can show it."""
+    benchmark = results.get("benchmark")
+    if (beside or annotations is not None) and not (kind and kind.takes_more):
+        able = " and ".join(name for name, page in _PAGES.items() if page.takes_more)
+        raise EnsueError(
+            f"{folder} is a run of {benchmark}; other runs and annotations go with runs of {able} only."
+        )
+    seen = {folder.resolve()}
+    for other in beside:
+        if is_training(other):
+            raise EnsueError(
+                f"{other} holds a training, not a run of {benchmark}, so it has no place beside one."
+            )
+        named = read_results(other).get("benchmark")
+        if named != benchmark:
+            raise EnsueError(
+                f"{other} is a run of {named}, not of {benchmark}, so it has no place beside one."
+            )
+        if other.resolve() in seen:
+            raise EnsueError(f"{other} is given twice.")
+        seen.add(other.resolve())
+
+
+def _shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
+    blocks = block_rows(read_results(folders[0]))
+    if not blocks:
+        return {}
+    tally = tally_domains(read_items(folders[0]))
     domains = tally.domains
     return {
         "blocks": blocks,
@@ -105,6 +165,12 @@ def _shuffle_facts(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_PAGES = {
+    "shuffle": _Page("shuffle.html.j2", _shuffle_facts),
+    "chapterbreak": _Page("chapterbreak.html.j2", chapterbreak_facts, takes_more=True),
+}
+
+
 def _accuracy_picture(blocks: Sequence[BlockRow]) -> Picture | None:
     if not any(row.block_size is not None for row in blocks):
         return None
@@ -112,7 +178,7 @@ def _accuracy_picture(blocks: Sequence[BlockRow]) -> Picture | None:
     from ensue.report.plots import accuracy_plot
 
     lines = published_lines()
-    return Picture(*(Markup(accuracy_plot(blocks, lines, width=width)) for width in (_WIDE, _NARROW)))
+    return drawn_twice(lambda width: accuracy_plot(blocks, lines, width=width))
 
 
 def _profile_facts(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -133,7 +199,7 @@ def _profile_facts(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _profile_picture(document: Document, name: str) -> Picture:
     from ensue.report.plots import profile_plot
 
-    return Picture(*(Markup(profile_plot(document, name, width=width)) for width in (_WIDE, _NARROW)))
+    return drawn_twice(lambda width: profile_plot(document, name, width=width))
 
 
 def _environment() -> Environment:
@@ -149,6 +215,7 @@ def _environment() -> Environment:
         "whole": lambda number: "–" if number is None else f"{number:,}",
         "signed": lambda number: f"{number:+.2f}".replace("-", "−"),
         "duration": _duration,
+        "parameters": _parameters,
     }
     environment.filters.update(filters)
     environment.globals["interval"] = lambda low, high: (
@@ -167,3 +234,9 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _parameters(count: int | None) -> str:
+    if count is None:
+        return "–"
+    return f"{count / 1e9:g}B" if count >= 1e9 else f"{count / 1e6:g}M"

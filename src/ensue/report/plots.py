@@ -1,11 +1,8 @@
-"""The pictures of a report as SVG text that takes its ink from the page, so it reads on light and on dark."""
+"""The pictures of a Shuffle Test: accuracy by block size, and surprisal sentence by sentence."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from html import escape
-from io import StringIO
 from typing import Any
 
 import matplotlib as mpl
@@ -14,43 +11,36 @@ from matplotlib.ticker import MaxNLocator
 
 from ensue.report.profiles import Document, Version
 from ensue.report.shuffle import CHANCE, BlockRow, PublishedLine
+from ensue.report.svg import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    OCHRE,
+    ORANGE,
+    PINK,
+    STYLE,
+    VIOLET,
+    as_svg,
+    is_narrow,
+    rule,
+)
 
-# Drawn in colours nothing else uses, then replaced by what the page says its ink and its lines are.
-_INK, _FAINT, _PAPER = "#010203", "#040506", "#070809"
-_PAGE_COLOURS = {_INK: "currentColor", _FAINT: "var(--rule, #c8ccd4)", _PAPER: "var(--card, #ffffff)"}
-
-# Middling lightness: at least 3:1 against the page's white and its near-black alike.
-MEASURED = "#2b7de0"
-_PUBLISHED = ["#2e9e62", "#b565b0", "#cf7a1c", "#8b8378"]
-_VERSIONS = ["#2b7de0", "#d9572b", "#8f6bd1", "#2e9e62"]
+MEASURED = BLUE
+_PUBLISHED = [GREEN, PINK, OCHRE, GREY]
+_VERSIONS = [BLUE, ORANGE, VIOLET, GREEN]
 _MARKERS = ["s", "^", "D", "v"]
 _DASHES = [(0, (1, 1.4)), (0, (5, 2)), (0, (5, 2, 1, 2)), (0, (2.5, 2))]
-
-_STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "ensue",
-    # Names may hold dollar signs; they are not formulas.
-    "text.parse_math": False,
-    "font.size": 10,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.edgecolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "grid.color": _FAINT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 
 
 def accuracy_plot(rows: Sequence[BlockRow], published: Sequence[PublishedLine], *, width: float) -> str:
     """Accuracy by block size with 95 % intervals, the published series dashed behind it; width in inches."""
     measured = [row for row in rows if row.block_size is not None]
-    with mpl.rc_context(_STYLE):
-        narrow = width < 6
+    with mpl.rc_context(STYLE):
+        narrow = is_narrow(width)
         figure = Figure(figsize=(width, 4.9 if narrow else 4.0), layout="constrained")
         axes = figure.add_subplot()
-        axes.axhline(CHANCE, color=_INK, linewidth=0.9, linestyle=(0, (1, 3)), label="chance")
+        axes.axhline(CHANCE, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), label="chance")
         for line, colour, marker, dash in zip(published, _PUBLISHED, _MARKERS, _DASHES, strict=False):
             axes.plot(
                 list(line.points),
@@ -69,12 +59,11 @@ def accuracy_plot(rows: Sequence[BlockRow], published: Sequence[PublishedLine], 
         axes.set_ylim(max(0.0, lowest - 0.05), 1.015)
         axes.set_xlabel("block size (sentences kept together)")
         axes.set_ylabel("accuracy")
-        axes.grid(axis="y", linewidth=0.7)
-        axes.set_axisbelow(True)
+        rule(axes)
         handles, labels = axes.get_legend_handles_labels()
         place = {"loc": "outside lower center", "ncols": 1} if narrow else {"loc": "outside right center"}
         figure.legend(handles[::-1], labels[::-1], frameon=False, fontsize=9.5, **place)
-        return _as_svg(figure, f"accuracy-{'narrow' if narrow else 'wide'}", _describe(measured))
+        return as_svg(figure, "accuracy", width, _describe(measured))
 
 
 def _draw_measured(axes: Any, rows: Sequence[BlockRow]) -> None:
@@ -98,8 +87,8 @@ def _draw_measured(axes: Any, rows: Sequence[BlockRow]) -> None:
 
 def profile_plot(document: Document, name: str, *, width: float) -> str:
     """Mean surprisal by sentence in reading order, a line per version, rings where it stops following."""
-    with mpl.rc_context(_STYLE):
-        narrow = width < 6
+    with mpl.rc_context(STYLE):
+        narrow = is_narrow(width)
         figure = Figure(figsize=(width, 3.1 if narrow else 2.6), layout="constrained")
         axes = figure.add_subplot()
         longest = 1
@@ -117,14 +106,13 @@ def profile_plot(document: Document, name: str, *, width: float) -> str:
         axes.set_xticks(range(1, longest + 1, step))
         axes.set_xlabel("sentence, in reading order")
         axes.set_ylabel("nats per token")
-        axes.grid(axis="y", linewidth=0.7)
-        axes.set_axisbelow(True)
+        rule(axes)
         handles, labels = axes.get_legend_handles_labels()
         figure.legend(
             handles, labels, loc="outside upper left", ncols=1 if narrow else 3, frameon=False, fontsize=9.5
         )
         about = "; ".join(_describe_version(version) for version in document.versions)
-        return _as_svg(figure, f"{name}-{'narrow' if narrow else 'wide'}", f"Surprisal by sentence. {about}.")
+        return as_svg(figure, name, width, f"Surprisal by sentence. {about}.")
 
 
 def _ring(axes: Any, version: Version, colour: str) -> None:
@@ -151,19 +139,3 @@ def _describe(rows: Sequence[BlockRow]) -> str:
 def _describe_version(version: Version) -> str:
     stops = [sentence.place for sentence in version.sentences if sentence.stops]
     return f"{version.name}: largest rise at sentence {stops[0]}" if stops else f"{version.name}: no rise"
-
-
-def _as_svg(figure: Figure, name: str, description: str) -> str:
-    """The figure as an SVG element for use inside a page, where several figures share one name space."""
-    buffer = StringIO()
-    # Without a date the same run gives the same report.
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\bid="', f'id="{name}-', text)
-    text = re.sub(r'href="#', f'href="#{name}-', text)
-    text = re.sub(r"url\(#", f"url(#{name}-", text)
-    for drawn, wanted in _PAGE_COLOURS.items():
-        text = text.replace(drawn, wanted)
-    return text.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)

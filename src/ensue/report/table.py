@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ensue.benchmarks.chapterbreak.published import published_models
 from ensue.report.profiles import Sentence, Version, shape
 from ensue.report.shuffle import block_rows, settings_label
 
@@ -17,7 +18,10 @@ _BAR_WIDTH = 16
 
 
 def metrics_table(results: Mapping[str, Any]) -> Table:
-    """One row per block size for the Shuffle Test, one row per metric for everything else."""
+    """One row per block size for the Shuffle Test, one per split and lengths for ChapterBreak, one per metric
+    for everything else."""
+    if str(results.get("benchmark")).partition("/")[0] == "chapterbreak":
+        return _chapterbreak_table(results)
     if results.get("benchmark") == "shuffle" and block_rows(results):
         return _shuffle_table(results)
     return _plain_table(results)
@@ -129,6 +133,69 @@ def _shuffle_table(results: Mapping[str, Any]) -> Table:
             _fraction(row.gpt2),
         )
     return table
+
+
+_CHAPTERBREAK_SETTINGS = {
+    "boundary": "boundary",
+    "negatives": "negatives",
+    "prefix_tokens": "prefix",
+    "suffix_tokens": "suffix",
+}
+
+
+def _chapterbreak_table(results: Mapping[str, Any]) -> Table:
+    """One row per split, boundary, kind of negatives and lengths; settings that never change have no column."""
+    from rich.markup import escape
+
+    rows: dict[tuple[Any, ...], dict[str, Mapping[str, Any]]] = {}
+    for row in results["metrics"]:
+        place = (row["task"], *(row["settings"].get(key) for key in _CHAPTERBREAK_SETTINGS))
+        rows.setdefault(place, {})[row["metric"]] = row
+    names = dict(zip(("task", *_CHAPTERBREAK_SETTINGS), range(1 + len(_CHAPTERBREAK_SETTINGS)), strict=True))
+    shown = ["task", *(k for k in names if k != "task" and (k == "prefix_tokens" or _differ(rows, names[k])))]
+    table = _new_table(f"ChapterBreak · {results.get('model', '')}")
+    table.caption = _chapterbreak_caption([str(place[0]) for place in rows])
+    for key in shown:
+        number = key in ("prefix_tokens", "suffix_tokens")
+        table.add_column(
+            _CHAPTERBREAK_SETTINGS.get(key, "split"), justify="right" if number else "left", overflow="fold"
+        )
+    for heading in ("acc.", "95 %\ninterval", "rank", "margin", "word\nppl", "n", "works"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, found in rows.items():
+        accuracy, perplexity = found["accuracy"], found.get("word_perplexity")
+        table.add_row(
+            *(escape(_count(place[names[key]])) for key in shown),
+            f"[bold]{_fraction(accuracy['value'])}[/bold]",
+            _interval(*accuracy["ci95"]),
+            f"{found['rank']['value']:.2f}",
+            f"{found['margin']['value']:+.3f}",
+            "–" if perplexity is None else f"{perplexity['value']:,.1f}",
+            f"{accuracy['n']:,}",
+            f"{accuracy['clusters']:,}",
+        )
+    return table
+
+
+def _differ(places: Iterable[tuple[Any, ...]], index: int) -> bool:
+    return len({place[index] for place in places}) > 1
+
+
+def _chapterbreak_caption(splits: list[str]) -> str:
+    """Chance, and the paper's figures for the splits that it has."""
+    words = "Chance is 0.167 with five negatives; rank 1 is best."
+    for split in dict.fromkeys(splits):
+        found = [
+            f"{line.model} {line.accuracy[split]:.2f} ({line.sequence // 1024}K{', a subset' if line.subset else ''})"
+            for line in published_models()
+            if split in line.accuracy
+        ]
+        words += f" Published for {split} by Sun et al. (2022), table 2: {', '.join(found)}." if found else ""
+    return words
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _plain_table(results: Mapping[str, Any]) -> Table:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from ensue.models.protocols import Scorer
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, Score
+from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
 from ensue.version import __version__
 
 # Called with (done, total), in tokens of work.
@@ -20,7 +20,8 @@ Progress = Callable[[int, int], None]
 class Scored:
     """The scores of all requests, in order, and what was done to get them.
 
-    `tokens` counts scored tokens over all requests; `computed` the requests that were not in the journal.
+    `tokens` counts scored tokens over all requests; `computed` the requests that were not in the journal;
+    `context_tokens` says how much context each request that was cut in tokens was left with.
     """
 
     scores: list[Score]
@@ -29,6 +30,7 @@ class Scored:
     tokens: int
     distinct: int
     computed: int
+    context_tokens: list[int | None]
 
 
 def signature(scorer: Scorer, policy: Policy) -> str:
@@ -68,9 +70,10 @@ def score(
             if (found := journal.get(key, detail=wants_detail[key])) is not None:
                 known[key] = found
     ready = set(known)
-    _compute(scorer, dict(zip(keys, prepared, strict=True)), wants_detail, known, journal, progress)
-    by_request = dict(zip(((r.context, r.continuation) for r in distinct), keys, strict=True))
-    scores = [known[by_request[r.context, r.continuation]] for r in requests]
+    _compute(scorer, _by_key(keys, prepared), wants_detail, known, journal, progress)
+    place = {_question(request): index for index, request in enumerate(distinct)}
+    places = [place[_question(request)] for request in requests]
+    scores = [known[keys[index]] for index in places]
     notes: Counter[str] = Counter()
     for item in prepared:
         notes.update(item.notes)
@@ -81,17 +84,32 @@ def score(
         tokens=sum(s.tokens for s in scores),
         distinct=len(wants_detail),
         computed=len(wants_detail) - len(ready),
+        context_tokens=[prepared[index].context_tokens for index in places],
     )
 
 
+def _question(request: Request) -> tuple[str, str, TokenCut | None]:
+    """What is asked, but for the detail of the answer."""
+    return request.context, request.continuation, request.cut
+
+
 def _distinct(requests: Sequence[Request]) -> list[Request]:
-    """Each (context, continuation) once, in order of first appearance; detail if any asks for it."""
-    seen: dict[tuple[str, str], Request] = {}
+    """Each question once, in order of first appearance; detail if any asks for it."""
+    seen: dict[tuple[str, str, TokenCut | None], Request] = {}
     for request in requests:
-        key = (request.context, request.continuation)
+        key = _question(request)
         if key not in seen or (request.detail and not seen[key].detail):
             seen[key] = request
     return list(seen.values())
+
+
+def _by_key(keys: Sequence[str], prepared: Sequence[Prepared]) -> dict[str, Prepared]:
+    """What is to be computed under each key; of two that differ only in detail, the one with spans."""
+    found: dict[str, Prepared] = {}
+    for key, item in zip(keys, prepared, strict=True):
+        if key not in found or found[key].spans is None:
+            found[key] = item
+    return found
 
 
 def _compute(

@@ -16,7 +16,7 @@ from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.request import MaskedPart, PartScore, Policy, Prepared, Request
-from ensue.scoring.tokens import spans_of, tokenise, tokenise_requests
+from ensue.scoring.tokens import Pieces, cut_pieces, prepare_each, spans_of, tokenise, tokenise_requests
 from ensue.scoring.tree import common_prefix
 from ensue.scoring.windows import RELEASED_MASKED, cut_windows
 
@@ -54,17 +54,51 @@ def prepare_masked(
     max_length: int,
     model: str,
 ) -> list[Prepared]:
-    """Requests as masked parts; a context is seen but not scored."""
+    """Requests as masked parts, in windows or cut as they ask; a context is seen but not scored."""
     room = max_length - len(specials.before) - len(specials.after)
     if room < 1:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
+
+    def prepare_cut(chosen: list[Request]) -> list[Prepared]:
+        pieces = cut_pieces(tokenizer, chosen, room, model)
+        within = policy.masked == "within-word"
+        words = {r.continuation: _words(tokenizer, r.continuation) for r in chosen} if within else {}
+        return [
+            _prepare_cut(piece, specials, words.get(request.continuation))
+            for request, piece in zip(chosen, pieces, strict=True)
+        ]
+
+    return prepare_each(
+        requests,
+        lambda whole: _prepare_whole(whole, policy, tokenizer, specials, room, model),
+        prepare_cut,
+    )
+
+
+def _prepare_cut(piece: Pieces, specials: Specials, words: list[int] | None) -> Prepared:
+    """What a cut leaves as one sequence between special tokens, the continuation masked token by token."""
+    used, count = len(piece.context), len(piece.continuation)
+    if not count:
+        return Prepared((), tokens=0, spans=(), notes=Counter({"nothing to score": 1}), context_tokens=used)
+    first = len(specials.before) + used
+    words = list(range(count)) if words is None else words[:count]
+    ids = np.asarray([*specials.before, *piece.context, *piece.continuation, *specials.after], dtype=np.int32)
+    hidden = tuple(tuple(first + j for j in range(i, count) if words[j] == words[i]) for i in range(count))
+    part = MaskedPart(ids, tuple(range(first, first + count)), hidden)
+    return Prepared((part,), tokens=count, spans=tuple(piece.spans) or None, context_tokens=used)
+
+
+def _prepare_whole(
+    requests: Sequence[Request], policy: Policy, tokenizer: Any, specials: Specials, room: int, model: str
+) -> list[Prepared]:
+    """Requests without a cut, context and continuation tokenised jointly."""
     joint = tokenise_requests(tokenizer, requests)
     before = tokenise(tokenizer, [request.context for request in requests])
     out = []
     for request, (ids, spans), context_ids in zip(requests, joint, before, strict=True):
         text = request.context + request.continuation
         begin = common_prefix(context_ids, ids)
-        words = _words(tokenizer, text, len(ids)) if policy.masked == "within-word" else list(range(len(ids)))
+        words = _words(tokenizer, text) if policy.masked == "within-word" else list(range(len(ids)))
         if len(ids) > room and (policy.window == "refuse" or (begin and policy.overflow == "refuse")):
             raise EnsueError(
                 f"A text of {len(ids)} tokens is longer than the {room} that {model} takes "
@@ -97,12 +131,12 @@ def prepare_masked(
     return out
 
 
-def _words(tokenizer: Any, text: str, length: int) -> list[int]:
+def _words(tokenizer: Any, text: str) -> list[int]:
     """The word each token belongs to; tokens without one stand alone."""
     if not tokenizer.is_fast:
         raise EnsueError("The within-word variant needs a fast tokenizer, which knows word borders.")
     ids = tokenizer(text, add_special_tokens=False, verbose=False).word_ids()
-    return [-1 - i if word is None else int(word) for i, word in enumerate(ids[:length])]
+    return [-1 - i if word is None else int(word) for i, word in enumerate(ids)]
 
 
 class MaskedExecutor:

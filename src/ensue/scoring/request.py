@@ -18,13 +18,24 @@ Bos = Literal["auto", "always", "never"]
 MaskedVariant = Literal["original", "within-word"]
 
 
+class TokenCut(NamedTuple):
+    """Keep the last so many tokens of a context and the first so many of its continuation."""
+
+    context_tokens: int
+    continuation_tokens: int
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Score `continuation` after `context`; `detail` asks for every token's log-probability too."""
+    """Score `continuation` after `context`; `detail` asks for every token's log-probability too.
+
+    With a `cut` the two are tokenised apart and cut in tokens; without one they are tokenised jointly.
+    """
 
     continuation: str
     context: str = ""
     detail: bool = False
+    cut: TokenCut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +103,19 @@ class MaskedPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPart:
-    """A text a remote scorer tokenises itself; the characters from `start` on are scored."""
+    """A text its scorer divides itself; the characters from `start` on are scored.
+
+    `apart` says that no word or token may reach across `start`.
+    """
 
     text: str
     start: int
+    apart: bool = False
 
     @property
     def key(self) -> bytes:
-        return self.start.to_bytes(4, "little") + self.text.encode("utf-8", "surrogatepass")
+        key = self.start.to_bytes(4, "little") + self.text.encode("utf-8", "surrogatepass")
+        return b"apart" + key if self.apart else key
 
     @property
     def size(self) -> int:
@@ -131,6 +147,7 @@ class Prepared:
 
     `tokens` is the number of the request's tokens that are scored (None: as many as the parts return);
     `spans` are their character offsets in the continuation, where each token is scored once.
+    `context_tokens` is how much context a cut request was left with.
     """
 
     parts: tuple[Part, ...]
@@ -138,6 +155,7 @@ class Prepared:
     tokens: int | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     notes: Counter[str] = field(default_factory=Counter)
+    context_tokens: int | None = None
 
     def digest(self, identity: bytes) -> str:
         """The journal key: the model and policy identity, the parts, and how they are put together."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,51 @@ def _encoded(tokenizer: Any, texts: Sequence[str], *, spans: bool) -> Iterator[A
         yield from zip(ids, encoded["offset_mapping"], strict=True) if spans else ids
 
 
+class Pieces(NamedTuple):
+    """What a cut leaves of a request: tokens of its context and of its continuation, and the latter's spans."""
+
+    context: Ids
+    continuation: Ids
+    spans: Spans
+
+
+def cut_pieces(tokenizer: Any, requests: Sequence[Request], room: int, model: str) -> list[Pieces]:
+    """Context and continuation of requests with a cut, tokenised apart, each distinct text once."""
+    contexts = list(dict.fromkeys(request.context for request in requests))
+    context_ids = dict(zip(contexts, tokenise(tokenizer, contexts), strict=True))
+    detailed = list(dict.fromkeys(r.continuation for r in requests if r.detail))
+    plain = list({r.continuation: None for r in requests}.keys() - set(detailed))
+    found = dict(zip(detailed, tokenise_with_spans(tokenizer, detailed), strict=True))
+    found |= {text: (ids, []) for text, ids in zip(plain, tokenise(tokenizer, plain), strict=True)}
+    pieces = []
+    for request in requests:
+        assert request.cut is not None  # the caller chose the requests that have one
+        last, first = request.cut
+        before, (after, spans) = context_ids[request.context], found[request.continuation]
+        piece = Pieces(before[max(len(before) - last, 0) :], after[:first], spans[:first])
+        if len(piece.context) + len(piece.continuation) > room:
+            raise EnsueError(
+                f"{len(piece.context)} tokens of context and {len(piece.continuation)} of continuation do not "
+                f"fit the {room} tokens {model} takes (the context ends {request.context[-40:]!r}); cut them "
+                f"shorter."
+            )
+        pieces.append(piece)
+    return pieces
+
+
+def prepare_each(
+    requests: Sequence[Request],
+    whole: Callable[[list[Request]], list[Prepared]],
+    cut: Callable[[list[Request]], list[Prepared]],
+) -> list[Prepared]:
+    """The requests with a cut prepared in one way, the others in another, in their order."""
+    ready = {
+        kind: iter(prepare([request for request in requests if (request.cut is not None) == kind]))
+        for kind, prepare in ((True, cut), (False, whole))
+    }
+    return [next(ready[request.cut is not None]) for request in requests]
+
+
 def own_bos(tokenizer: Any) -> int | None:
     """The BOS id, if the tokenizer itself puts one first; None if it does not."""
     bos = tokenizer.bos_token_id
@@ -78,15 +123,43 @@ def prepare_causal(
     max_length: int,
     model: str,
 ) -> list[Prepared]:
-    """Requests as token parts for a left-to-right model.
+    """Requests as token parts for a left-to-right model, in windows or cut as they ask.
 
-    Context and continuation are tokenised jointly; the continuation begins where the joint tokens leave the
-    context's own, so a token that spans the join belongs to it. With a BOS every window starts with
-    it; without one the first token of a window only conditions the rest.
+    With a BOS every window starts with it; without one the first token of a window only conditions the rest.
     """
     room = max_length - (bos is not None)
     if room < 2:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
+    return prepare_each(
+        requests,
+        lambda whole: _prepare_whole(whole, policy, tokenizer=tokenizer, bos=bos, room=room, model=model),
+        lambda cut: [_prepare_cut(piece, bos) for piece in cut_pieces(tokenizer, cut, room, model)],
+    )
+
+
+def _prepare_cut(piece: Pieces, bos: int | None) -> Prepared:
+    """What a cut leaves as one sequence, in which the continuation is scored."""
+    before = np.asarray([] if bos is None else [bos], dtype=np.int32)
+    # Where nothing stands before the continuation, its first token conditions the rest.
+    start = max(len(before) + len(piece.context), 1)
+    unscored = start - len(before) - len(piece.context)
+    tokens = max(len(piece.continuation) - unscored, 0)
+    used = len(piece.context)
+    if not tokens:
+        return Prepared((), tokens=0, spans=(), notes=Counter({"nothing to score": 1}), context_tokens=used)
+    part = TokenPart(np.concatenate([before, piece.context, piece.continuation]), start)
+    spans = tuple(piece.spans[unscored:]) if piece.spans else None
+    return Prepared((part,), tokens=tokens, spans=spans, context_tokens=used)
+
+
+def _prepare_whole(
+    requests: Sequence[Request], policy: Policy, *, tokenizer: Any, bos: int | None, room: int, model: str
+) -> list[Prepared]:
+    """Requests without a cut.
+
+    Context and continuation are tokenised jointly; the continuation begins where the joint tokens leave the
+    context's own, so a token that spans the join belongs to it.
+    """
     joint = tokenise_requests(tokenizer, requests)
     contexts = sorted({request.context for request in requests if request.context})
     context_ids = dict(zip(contexts, tokenise(tokenizer, contexts), strict=True))

@@ -40,10 +40,7 @@ def clustered_interval(
     Interval(value=0.75, low=0.5, high=1.0, n=4, clusters=2)
     """
     numbers, sums, sizes = cluster_sums(values, clusters)
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"The level of an interval lies between 0 and 1, not {level}.")
-    if rounds < 1:
-        raise ValueError(f"A bootstrap needs at least one round, not {rounds}.")
+    _check(level, rounds)
     n, count = len(numbers), len(sums)
     smallest, largest = float(numbers.min()), float(numbers.max())
     # The mean of equal numbers can differ from them in the last bit; an interval must not.
@@ -56,6 +53,44 @@ def clustered_interval(
     tail = (1.0 - level) / 2.0
     low, high = np.clip(np.quantile(estimates, [tail, 1.0 - tail]), smallest, largest)
     return Interval(value, float(low), float(high), n, count)
+
+
+def clustered_ratio(
+    numerators: ArrayLike,
+    denominators: ArrayLike,
+    clusters: Sequence[Hashable],
+    *,
+    level: float = 0.95,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """The ratio of two sums, such as nats per word, and its bootstrap interval, resampling whole clusters.
+
+    Every denominator must be positive, so that every draw of clusters has a ratio.
+
+    >>> clustered_ratio([2, 2, 4], [1, 1, 4], ["a", "a", "b"])
+    Interval(value=1.3333333333333333, low=1.0, high=2.0, n=3, clusters=2)
+    """
+    numbers, sums, _ = cluster_sums(numerators, clusters)
+    divisors, weights, _ = cluster_sums(denominators, clusters)
+    _check(level, rounds)
+    if float(divisors.min()) <= 0.0:
+        raise ValueError("A ratio of sums needs positive denominators.")
+    value = float(numbers.sum() / divisors.sum())
+    if len(sums) == 1:
+        return Interval(value, None, None, len(numbers), 1)
+    estimates = _resampled_means(sums, weights, rounds, np.random.default_rng(seed))
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(estimates, [tail, 1.0 - tail])
+    # Equal ratios can differ in the last bit when they are added up; the interval must hold the value.
+    return Interval(value, min(float(low), value), max(float(high), value), len(numbers), len(sums))
+
+
+def _check(level: float, rounds: int) -> None:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"The level of an interval lies between 0 and 1, not {level}.")
+    if rounds < 1:
+        raise ValueError(f"A bootstrap needs at least one round, not {rounds}.")
 
 
 def cluster_sums(
@@ -76,9 +111,12 @@ def cluster_sums(
 
 
 def _resampled_means(
-    sums: NDArray[np.float64], sizes: NDArray[np.int64], rounds: int, generator: np.random.Generator
+    sums: NDArray[np.float64],
+    sizes: NDArray[np.int64] | NDArray[np.float64],
+    rounds: int,
+    generator: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """One mean per round, each of as many clusters as there are, drawn with replacement."""
+    """One mean, or other ratio of sums, per round, each of as many clusters as there are, drawn with replacement."""
     # Clusters with equal sum and size are interchangeable. Drawing how often each *kind* comes up is the same
     # distribution, and right-or-wrong scores have few kinds: 1,000 documents of 20 items have at most 21.
     # The kinds come out sorted, so the order in which items were read does not matter.

@@ -2,13 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from transformers import BertConfig, BertModel
 
 from ensue.models.suffixlm_network import Block, Shape, SuffixLM, bare_encoder, truncate_encoder
-from ensue.train.suffixlm.objective import contrastive_loss
+from ensue.train.suffixlm.objective import Negatives, Places, contrastive_loss
 
 SHAPE = Shape(dimension=16, inner=32, heads=4, layers=2, dropout=0.0, max_segments=12)
 
@@ -23,37 +22,42 @@ def encoder(layers=3):
     return found
 
 
-def naive_loss(predicted, vectors, valid, openings, weight):
-    """Minus log of exp(z^·z+) over the sum of exp(z^·z) of every segment, term by term."""
+def naive_loss(predicted, vectors, rows, works, openings, negatives, weight):
+    """Minus log of exp(z^·z+) over the sum of exp(z^·z) of the true segment and each negative, term by term."""
     windows, length, _ = vectors.shape
     total = weights = 0.0
     for w in range(windows):
         for i in range(length - 1):
-            if not valid[w, i + 1]:
+            true = rows[w][i + 1]
+            if true < 0:
                 continue
-            gold = float(predicted[w, i] @ vectors[w, i + 1])
-            rest = [
-                math.exp(float(predicted[w, i] @ vectors[v, j]))
-                for v in range(windows)
-                for j in range(length)
-                if valid[v, j]
-            ]
+            terms = []
+            for v in range(windows):
+                for j in range(length):
+                    row, same = rows[v][j], works[v][j] == works[w][i + 1]
+                    if row < 0 or (same and true < row <= true + negatives.spare):
+                        continue
+                    if same and row < true and not negatives.earlier:
+                        continue
+                    terms.append(math.exp(float(predicted[w, i] @ vectors[v, j])))
             share = weight if openings[w, i + 1] else 1.0
-            total += share * -(gold - math.log(sum(rest)))
+            total -= share * (float(predicted[w, i] @ vectors[w, i + 1]) - math.log(sum(terms)))
             weights += share
     return total / weights
 
 
 @pytest.mark.parametrize("weight", [1.0, 5.0])
-def test_the_loss_is_the_formula(weight):
+@pytest.mark.parametrize("negatives", [Negatives(), Negatives(False, 0), Negatives(True, 2), Negatives(False, 3)])
+def test_the_loss_is_the_formula(weight, negatives):
     g = torch.Generator().manual_seed(1)
     predicted, vectors = (torch.randn(3, 5, 6, generator=g) for _ in range(2))
-    valid = torch.ones(3, 5, dtype=torch.bool)
-    valid[1, 3:] = False
+    rows = torch.tensor([[3, 4, 5, 6, 7], [40, 41, 42, -1, -1], [10, 11, 12, 13, 14]])
+    works = torch.tensor([[0] * 5, [1, 1, 1, -1, -1], [0] * 5])
     openings = torch.zeros(3, 5, dtype=torch.bool)
     openings[0, 2] = openings[2, 4] = True
-    found = float(contrastive_loss(predicted, vectors, valid, openings, weight))
-    assert found == pytest.approx(naive_loss(predicted, vectors, valid, openings, weight), abs=1e-5)
+    found = float(contrastive_loss(predicted, vectors, Places(rows, works, openings), negatives, weight))
+    expected = naive_loss(predicted, vectors, rows.tolist(), works.tolist(), openings, negatives, weight)
+    assert found == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("attention", ["softmax", "average"])
@@ -129,12 +133,10 @@ def test_a_truncated_encoder_runs_its_first_layers_only():
         assert torch.allclose(whole(input_ids=ids)[0], expected, atol=1e-6)
 
 
-def test_untrained_predictions_are_close_to_even():
-    """The first loss is about the logarithm of the number of choices, so training starts from a sane place."""
+def test_training_starts_from_the_guess_that_what_follows_is_like_what_came_last():
     torch.manual_seed(0)
     network = SuffixLM(encoder(), SHAPE).eval()
-    vectors = torch.randn(4, 12, 16)
-    valid = torch.ones(4, 12, dtype=torch.bool)
+    vectors = torch.randn(40, 3, 16)
     with torch.no_grad():
-        loss = float(contrastive_loss(network(vectors), vectors, valid, valid, 1.0))
-    assert loss == pytest.approx(np.log(48), abs=0.1)
+        scores = network(vectors)[:, -1] @ vectors[:, -1].T
+    assert float((scores.argmax(1) == torch.arange(40)).float().mean()) > 0.8

@@ -49,6 +49,11 @@ class Corpus:
     def rows(self) -> npt.NDArray[Any]:
         return np.memmap(self.folder / _SEGMENTS, dtype=self.dtype, mode="r", shape=(len(self), self.width))
 
+    @cached_property
+    def openings(self) -> npt.NDArray[np.int64]:
+        """The rows that open a chapter."""
+        return np.asarray([start for span in self.spans for start in span.openings], dtype=np.int64)
+
     def __len__(self) -> int:
         return self.spans[-1].end if self.spans else 0
 

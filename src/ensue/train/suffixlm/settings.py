@@ -41,7 +41,8 @@ class SuffixSettings:
     """One training: the variant, the encoder, the shape, the batches and the loop.
 
     `batch` counts windows of `shape.max_segments` segments; `in_book` of them come from one work, so that
-    each prediction meets far segments of its own book among the negatives. `break_weight` weighs
+    each prediction meets far segments of its own book among the negatives. `earlier` and `spare` say which
+    segments of its own work are negatives (see `objective.Negatives`). `break_weight` weighs
     predictions of a chapter's first segment.
     """
 
@@ -51,6 +52,8 @@ class SuffixSettings:
     loop: LoopSettings
     batch: int = 16
     in_book: int = 2
+    earlier: bool = True
+    spare: int = 0
     segment_dropout: float = 0.0
     break_weight: float = 1.0
     exclude: tuple[str, ...] = field(default=())

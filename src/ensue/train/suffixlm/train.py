@@ -22,7 +22,7 @@ from ensue.environment import environment
 from ensue.train.loop import Fitted, Loop, make_accelerator
 from ensue.train.suffixlm.breaks import break_accuracy, find_breaks
 from ensue.train.suffixlm.corpus import Corpus, prepare_corpus
-from ensue.train.suffixlm.objective import Objective, tokens_of
+from ensue.train.suffixlm.objective import Negatives, Objective, tokens_of
 from ensue.train.suffixlm.settings import TRAINED_LAYERS, VARIANTS, SuffixSettings
 from ensue.train.suffixlm.windows import Batch, epoch_batches, fixed_batches
 
@@ -77,6 +77,7 @@ def train_suffixlm(
         network,
         made,
         encoded,
+        negatives=Negatives(settings.earlier, settings.spare),
         segment_dropout=settings.segment_dropout,
         break_weight=settings.break_weight,
     )
@@ -134,6 +135,7 @@ def _encoder(settings: SuffixSettings) -> tuple[Any, Any, Path]:
 def _encoded(network: SuffixLM, corpus: Corpus, path: Path) -> Any:
     """What a frozen encoder makes of every segment, computed once and kept on disk."""
     width = int(network.encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+    path.parent.mkdir(parents=True, exist_ok=True)
     table = np.lib.format.open_memmap(
         path.with_suffix(".npy"), mode="w+", dtype=np.float32, shape=(len(corpus), width)
     )

@@ -19,9 +19,10 @@ class Window(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Windows as a table of corpus rows: windows × segments, −1 where a window is shorter; which open a chapter."""
+    """Windows as tables, windows × segments: corpus rows (−1 where a window is shorter), their works, openings."""
 
     rows: npt.NDArray[np.int64]
+    works: npt.NDArray[np.int64]
     openings: npt.NDArray[np.bool_]
 
 
@@ -65,5 +66,6 @@ def make_batch(corpus: Corpus, windows: Sequence[Window]) -> Batch:
     rows = np.full((len(windows), width), -1, dtype=np.int64)
     for place, window in enumerate(windows):
         rows[place, : window.end - window.begin] = np.arange(window.begin, window.end)
-    starts = np.asarray(sorted(start for span in corpus.spans for start in span.openings), dtype=np.int64)
-    return Batch(rows, np.isin(rows, starts))
+    ends = np.asarray([span.end for span in corpus.spans])
+    works = np.where(rows < 0, -1, np.searchsorted(ends, rows, side="right"))
+    return Batch(rows, works, np.isin(rows, corpus.openings))

@@ -1,0 +1,73 @@
+"""The folder of a build: written beside its place, and put there when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.chapterbreak.data import BOUNDARIES
+from ensue.errors import EnsueError
+
+BUILD = "build.json"
+_OURS = (BUILD, *(f"{boundary}.json" for boundary in BOUNDARIES))
+
+
+def check_output(output: Path, source: str, *, overwrite: bool) -> None:
+    """Refuse a place where something would be lost, or where the next build would read this one."""
+    if Path(source).expanduser().resolve() in (output.resolve(), *output.resolve().parents):
+        raise EnsueError(f"{output} lies in the source {source}; choose another --output.")
+    if output.exists() and not output.is_dir():
+        raise EnsueError(f"{output} is a file, not a folder; choose another --output.")
+    if not output.is_dir() or not any(output.iterdir()):
+        return
+    if not (output / BUILD).is_file():
+        raise EnsueError(f"{output} is not empty and holds no build; choose another --output.")
+    if not overwrite:
+        raise EnsueError(f"{output} holds a build already; add --overwrite, or choose another --output.")
+
+
+@contextmanager
+def new_build(output: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes `output` at the end of the block, or vanishes by an exception."""
+    made = [parent for parent in output.parents if not parent.exists()]
+    part: Path | None = None
+    try:
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            part = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+            part.chmod(0o755)
+            yield part
+            _put(part, output)
+        except OSError as error:
+            raise EnsueError(f"{output} cannot be written: {error.strerror or error}.") from error
+    except BaseException:
+        if part is not None:
+            shutil.rmtree(part, ignore_errors=True)
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _put(part: Path, output: Path) -> None:
+    if not output.exists() or not any(output.iterdir()):
+        part.replace(output)
+        return
+    # What says that the folder holds a build goes first and comes last.
+    for name in _OURS:
+        (output / name).unlink(missing_ok=True)
+    for path in sorted(part.iterdir(), key=lambda path: path.name == BUILD):
+        path.replace(output / path.name)
+    part.rmdir()
+
+
+def write_build(folder: Path, content: Mapping[str, Any]) -> None:
+    """The file that says what was built and how."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    (folder / BUILD).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")

@@ -1,0 +1,46 @@
+"""A function over a stream, in several processes, with its results in order and bounded look-ahead."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from ensue.errors import RunFailed
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+# Enough that a long work does not leave the other processes idle, few enough to hold in memory.
+_AHEAD = 4
+
+
+def ordered_map(function: Callable[[Given], Made], items: Iterable[Given], workers: int) -> Generator[Made]:
+    """`function` of every item in turn; with one worker in this process, where nothing must be pickled."""
+    if workers == 1:
+        yield from map(function, items)
+        return
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts_to_the_parent)
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) >= _AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise RunFailed(
+            "A process that was building examples was ended from outside, perhaps for want of memory; use "
+            "fewer workers."
+        ) from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,231 @@
+"""How a model ranks suffixes: by the mean log-likelihood of their tokens, or as whole segments."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ensue.benchmarks.chapterbreak.data import Example
+from ensue.errors import EnsueError
+from ensue.models.protocols import Scorer, SuffixScorer, room_of
+from ensue.scoring.engine import score, signature
+from ensue.scoring.journal import Journal
+from ensue.scoring.request import Policy, Request, Score, TokenCut
+from ensue.version import __version__
+
+# Examples scored in one go: their tokens are held at once, and a GPU fills its batches across them.
+_TOGETHER = 16
+_WORD = re.compile(r"\S+")
+
+# Called with (done, total), in examples.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Question:
+    """An example and its suffixes: the gold one, and the negatives by kind."""
+
+    example: Example
+    negatives: dict[str, tuple[str, ...]]
+
+    @property
+    def suffixes(self) -> list[str]:
+        """Every suffix once, the gold one first."""
+        return list(
+            dict.fromkeys([self.example.gold, *(text for texts in self.negatives.values() for text in texts)])
+        )
+
+
+class Gold(NamedTuple):
+    """The log-likelihood of a gold suffix, its tokens, and the words they cover (None where not known)."""
+
+    logprob: float
+    tokens: int
+    words: float | None
+
+
+class Ranked(NamedTuple):
+    """The score of each suffix of a question, after a prefix and cut to a suffix length."""
+
+    question: Question
+    prefix_tokens: int
+    suffix_tokens: int
+    scores: dict[str, float]
+    context_tokens: int | None = None
+    gold: Gold | None = None
+
+
+class Ranker(Protocol):
+    """One of the two ways."""
+
+    prefixes: list[int]
+    notes: Counter[str]
+    skipped: Counter[str]
+    tokens: int
+
+    @property
+    def signature(self) -> str: ...
+
+    def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]: ...
+
+
+def ladder(asked: Sequence[int], fit: int | None, notes: Counter[str]) -> list[int]:
+    """The prefix lengths a model can take: those too long become the longest that fits, once.
+
+    >>> ladder([128, 512, 1024, 2048], 896, Counter())
+    [128, 512, 896]
+    """
+    if fit is None:
+        return sorted(set(asked))
+    too_long = sum(length > fit for length in asked)
+    if too_long:
+        notes[f"prefix lengths above {fit} tokens, which do not fit and were cut to that"] += too_long
+    return sorted({min(length, fit) for length in asked})
+
+
+def words_covered(text: str, end: int) -> float:
+    """How many whitespace words the first `end` characters hold, the last one by the share of it they reach.
+
+    >>> words_covered("The old bridge", 7), words_covered("The old bridge", 11)
+    (2.0, 2.5)
+    """
+    words = 0.0
+    for word in _WORD.finditer(text):
+        if word.start() >= end:
+            break
+        words += (min(word.end(), end) - word.start()) / (word.end() - word.start())
+    return words
+
+
+@dataclass
+class TokenRanker:
+    """A language model: prefix and suffix cut in its own tokens, the suffix's mean log-likelihood."""
+
+    model: Scorer
+    policy: Policy
+    separator: str
+    suffixes: list[int]
+    journal: Journal | None
+    asked: list[int]
+    prefixes: list[int] = field(init=False)
+    notes: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.model.check(self.policy)
+        room, longest = room_of(self.model, self.policy), max(self.suffixes)
+        if room is not None and room <= longest:
+            raise EnsueError(
+                f"{self.model.card.name} takes {room} tokens, which leaves no prefix before suffixes of {longest}; "
+                f"choose shorter ones with --set suffix_tokens=N."
+            )
+        self.prefixes = ladder(self.asked, None if room is None else room - longest, self.notes)
+
+    @property
+    def signature(self) -> str:
+        """The scorer's own, but for the boundary, which a request cut in tokens decides."""
+        return re.sub(r"boundary:\S+", "boundary:apart", signature(self.model, self.policy))
+
+    def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
+        for begin in range(0, len(questions), _TOGETHER):
+            chosen = questions[begin : begin + _TOGETHER]
+            requests = [
+                self._request(q, text, n) for q in chosen for n in self.prefixes for text in q.suffixes
+            ]
+            scored = score(
+                self.model,
+                requests,
+                policy=self.policy,
+                journal=self.journal,
+                progress=_within(progress, begin, len(chosen), len(questions)),
+            )
+            self.notes.update(scored.notes)
+            self.tokens += scored.tokens
+            found = zip(scored.scores, scored.context_tokens, strict=True)
+            for question in chosen:
+                count = len(question.suffixes)
+                by_prefix = [[next(found) for _ in range(count)] for _ in self.prefixes]
+                yield from self._of_question(question, by_prefix)
+
+    def _request(self, question: Question, text: str, prefix: int) -> Request:
+        # Shorter suffixes are read off the tokens of the longest; the gold one's tokens also tell its words.
+        detail = len(self.suffixes) > 1 or text == question.example.gold
+        cut = TokenCut(prefix, max(self.suffixes))
+        return Request(self.separator + text, question.example.context, detail=detail, cut=cut)
+
+    def _of_question(
+        self, question: Question, by_prefix: list[list[tuple[Score, int | None]]]
+    ) -> Iterator[Ranked]:
+        if any(found.tokens == 0 for found, _ in by_prefix[0]):
+            self.skipped["examples with a suffix of which no token is scored"] += 1
+            return
+        for length in self.suffixes:
+            short = sum(found.tokens < length for found, _ in by_prefix[0])
+            self.notes[f"suffixes shorter than {length} tokens"] += short
+        for prefix, row in zip(self.prefixes, by_prefix, strict=True):
+            used = row[0][1]
+            self.notes[f"contexts shorter than {prefix} tokens"] += used is not None and used < prefix
+            for length in self.suffixes:
+                pairs = zip(question.suffixes, row, strict=True)
+                scores = {text: _mean(found, length) for text, (found, _) in pairs}
+                gold = _gold(self.separator + question.example.gold, row[0][0], length)
+                yield Ranked(question, prefix, length, scores, used, gold)
+
+
+def _mean(found: Score, length: int) -> float:
+    """The mean log-likelihood of the first tokens."""
+    if found.tokens <= length or found.token_logprobs is None:
+        return found.logprob_per_token
+    return math.fsum(found.token_logprobs[:length]) / length
+
+
+def _gold(text: str, found: Score, length: int) -> Gold:
+    logprobs, spans = found.token_logprobs or (), found.token_spans
+    words = words_covered(text, max(end for _, end in spans[:length])) if spans else None
+    return Gold(math.fsum(logprobs[:length]), min(found.tokens, length), words)
+
+
+def _within(progress: Progress | None, begin: int, count: int, total: int) -> Progress | None:
+    """Progress in examples out of that of one group in tokens."""
+    if progress is None:
+        return None
+    return lambda done, of: progress(begin + (count * done // of if of else count), total)
+
+
+@dataclass
+class SegmentRanker:
+    """A model that ranks whole suffixes, which it divides into tokens and segments itself."""
+
+    model: SuffixScorer
+    suffixes: list[int]
+    asked: list[int]
+    prefixes: list[int] = field(init=False)
+    notes: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.prefixes = ladder(self.asked, self.model.max_prefix_tokens, self.notes)
+
+    @property
+    def signature(self) -> str:
+        card = self.model.card
+        weights = card.identity.get("weights", "-")[:12]
+        return f"ensue:{__version__} model:{card.name} weights:{weights} suffixes:segments"
+
+    def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
+        for place, question in enumerate(questions):
+            texts = question.suffixes
+            for length in self.suffixes:
+                found = self.model.score_suffixes(
+                    question.example.context, texts, prefix_tokens=self.prefixes, suffix_tokens=length
+                )
+                for prefix, row in zip(self.prefixes, found, strict=True):
+                    yield Ranked(question, prefix, length, dict(zip(texts, row, strict=True)))
+            if progress is not None:
+                progress(place + 1, len(questions))

@@ -1,0 +1,105 @@
+"""What all pictures of a report share: colours that read on light and on dark, and SVG text fit for a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import escape
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
+    from matplotlib.figure import Figure
+
+# Drawn in colours nothing else uses, then replaced by what the page says its ink and its lines are.
+INK, FAINT, PAPER = "#010203", "#040506", "#070809"
+_PAGE_COLOURS = {INK: "currentColor", FAINT: "var(--rule, #c8ccd4)", PAPER: "var(--card, #ffffff)"}
+
+# Middling lightness: at least 3:1 against the page's white and its near-black alike.
+BLUE, ORANGE, VIOLET, GREEN, PINK, OCHRE, GREY = (
+    "#2b7de0",
+    "#d9572b",
+    "#8f6bd1",
+    "#2e9e62",
+    "#b565b0",
+    "#cf7a1c",
+    "#8b8378",
+)
+COLOURS = (BLUE, ORANGE, VIOLET, GREEN, PINK, OCHRE)
+MARKERS = ("o", "s", "D", "^", "v", "P")
+
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ensue",
+    # Names may hold dollar signs; they are not formulas.
+    "text.parse_math": False,
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+_WIDE, _NARROW = 8.6, 4.4
+_MOST_LABEL = 44
+
+
+class Picture(NamedTuple):
+    """One plot drawn twice, so that its words are readable on a desk and on a telephone."""
+
+    wide: Markup
+    narrow: Markup
+
+
+def drawn_twice(draw: Callable[[float], str]) -> Picture:
+    """The picture that `draw` makes, given its width in inches."""
+    return Picture(Markup(draw(_WIDE)), Markup(draw(_NARROW)))
+
+
+def is_narrow(width: float) -> bool:
+    """Whether a picture of this width is the one for telephones."""
+    return width < 6
+
+
+def rule(axes: Any) -> None:
+    """Faint lines across, behind what is drawn."""
+    axes.grid(axis="y", linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def legend_entries(figure: Figure) -> dict[str, Any]:
+    """What is drawn by its label, each label once however many axes have it."""
+    found: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    return found
+
+
+def short(label: str) -> str:
+    """A label that leaves room for the picture; tables have it whole."""
+    return label if len(label) <= _MOST_LABEL else label[: _MOST_LABEL - 1] + "…"
+
+
+def as_svg(figure: Figure, name: str, width: float, description: str) -> str:
+    """The figure as an SVG element for use inside a page, where several figures share one name space."""
+    buffer = StringIO()
+    # Without a date the same run gives the same report.
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    name = f"{name}-{'narrow' if is_narrow(width) else 'wide'}"
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'href="#', f'href="#{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    for drawn, wanted in _PAGE_COLOURS.items():
+        text = text.replace(drawn, wanted)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
