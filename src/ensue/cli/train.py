@@ -25,6 +25,7 @@ def suffixlm(
     variant: Annotated[str, typer.Option(help="A, B, C, D or E (appendix D of the paper).")] = "E",
     encoder: Annotated[str, typer.Option(help="A BERT- or RoBERTa-style checkpoint.")] = "minilm",
     pooling: Annotated[str, typer.Option(help="cls, mean, or auto (as the encoder states, else cls).")] = "auto",
+    similarity: Annotated[str, typer.Option(help="dot (the paper) or cosine with a learned scale.")] = "dot",
     exclude: Annotated[Path | None, typer.Option(help="File of training works to leave out, one id a line.")] = None,
     dev_only: Annotated[Path | None, typer.Option(help="File of the dev works to use, one id a line.")] = None,
     headings: Annotated[str, typer.Option(help="How chapters are found in plain text: robust or paper.")] = "robust",
@@ -40,10 +41,14 @@ def suffixlm(
     segments: Annotated[int, typer.Option(min=2, help="Segments a window: 80 are 10,240 tokens.")] = 80,
     batch: Annotated[int, typer.Option(min=1, help="Windows a batch and process.")] = 16,
     in_book: Annotated[int, typer.Option(min=1, help="Windows of one work in a batch.")] = 2,
+    others: Annotated[
+        bool, typer.Option("--others/--no-others", help="Segments of other works are negatives too.")
+    ] = True,
     earlier: Annotated[
         bool, typer.Option("--earlier/--no-earlier", help="Earlier segments of the work are negatives too.")
     ] = True,
-    spare: Annotated[int, typer.Option(min=0, help="Segments after the true one that are no negatives.")] = 0,
+    spare: Annotated[int, typer.Option(min=0, help="Segments after the next one that are no negatives.")] = 0,
+    horizon: Annotated[int, typer.Option(min=1, help="Predict a segment up to so many ahead.")] = 1,
     break_weight: Annotated[float, typer.Option(min=0, help="Weight of predictions across a chapter break.")] = 1.0,
     steps: Annotated[int | None, typer.Option(min=1, help="Default: 120,000; 60,000 with a frozen encoder.")] = None,
     learning_rate: Annotated[float, typer.Option(min=0)] = 1e-4,
@@ -82,6 +87,7 @@ def suffixlm(
             "heads": heads,
             "layers": layers,
             "dropout": dropout,
+            "similarity": similarity,
             "segment_tokens": segment_tokens,
             "max_segments": segments,
         },
@@ -100,8 +106,10 @@ def suffixlm(
         },
         batch=batch,
         in_book=in_book,
+        others=others,
         earlier=earlier,
         spare=spare,
+        horizon=horizon,
         segment_dropout=segment_dropout,
         break_weight=break_weight,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -10,9 +11,10 @@ from torch import Tensor, nn
 
 Attention = Literal["softmax", "average"]
 Pooling = Literal["cls", "mean"]
+Similarity = Literal["dot", "cosine"]
 
-# How strongly an untrained network believes that the next segment is like the last.
-_FIRST_SCALE = 0.1
+# How strongly an untrained network believes that the next segment is like those before it.
+_FIRST_SCALE = {"dot": 0.1, "cosine": 10.0}
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Shape:
     dropout: float = 0.1
     attention: Attention = "softmax"
     pooling: Pooling = "cls"
+    similarity: Similarity = "dot"
     segment_tokens: int = 128
     max_segments: int = 80
 
@@ -84,14 +87,17 @@ class SuffixLM(nn.Module):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.last = nn.LayerNorm(shape.dimension)
         self.predict = nn.Linear(shape.dimension, shape.dimension)
+        self.scale = nn.Parameter(torch.zeros(()))
         self._start()
 
     def _start(self) -> None:
-        """Small weights, and a first prediction that is the last segment's own vector.
+        """Small weights, and a first prediction that is like the last segment and the mean of all before it.
 
-        The projection keeps angles and the prediction starts as the identity, so training begins with "what
-        comes next is like what came last" and not with noise: on few books that saves most of the steps.
+        The projection keeps angles, values pass through attention (uniform at first) as they are, and the
+        prediction starts as the identity. Training then begins with "what comes next is like what came
+        before" and not with noise: on few books that saves most of the steps.
         """
+        width = self.shape.dimension
         for module in [self.positions, *self.blocks.modules()]:
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
@@ -100,9 +106,13 @@ class SuffixLM(nn.Module):
         if isinstance(self.project, nn.Linear):
             nn.init.orthogonal_(self.project.weight)
             nn.init.zeros_(self.project.bias)
-        nn.init.eye_(self.predict.weight)
-        self.predict.weight.data *= _FIRST_SCALE
-        nn.init.zeros_(self.predict.bias)
+        with torch.no_grad():
+            for block in self.blocks:
+                block.attend.weight[-width:] = torch.eye(width)  # type: ignore[union-attr, index, operator]
+                block.out.weight.copy_(torch.eye(width) / len(self.blocks))  # type: ignore[union-attr, operator]
+            self.predict.weight.copy_(torch.eye(width))
+            self.predict.bias.zero_()
+            self.scale.fill_(math.log(_FIRST_SCALE[self.shape.similarity]))
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
         """What the encoder makes of each segment: its first token's state, or the mean over its tokens."""
@@ -114,12 +124,14 @@ class SuffixLM(nn.Module):
 
     def vectors(self, encoded: Tensor) -> Tensor:
         """Segment vectors in the Transformer's dimension: what it reads, and what it predicts."""
-        return self.project(encoded)  # type: ignore[no-any-return]
+        found: Tensor = self.project(encoded)
+        return nn.functional.normalize(found, dim=-1) if self.shape.similarity == "cosine" else found
 
     def forward(self, vectors: Tensor, seen: Tensor | None = None) -> Tensor:
         """For each of rows × segments vectors the prediction of the vector after it.
 
-        `seen` (rows × segments) hides segments from those after them; a segment always sees itself.
+        A segment's score is the dot product of its vector with the prediction. With cosine similarity vectors
+        have length one, and predictions a learned length. `seen` (rows × segments) hides segments from those after them; a segment always sees itself.
         """
         rows, length, _ = vectors.shape
         order = torch.arange(length, device=vectors.device)
@@ -127,10 +139,14 @@ class SuffixLM(nn.Module):
         if seen is not None:
             itself = torch.eye(length, dtype=torch.bool, device=vectors.device)[None]
             visible = visible & (seen[:, None, :] | itself)
-        states = self.dropout(vectors + self.positions(order))
+        length_one = nn.functional.normalize(vectors, dim=-1)
+        states = self.dropout(length_one * math.sqrt(self.shape.dimension) + self.positions(order))
         for block in self.blocks:
             states = block(states, visible)
-        return self.predict(self.last(states))  # type: ignore[no-any-return]
+        predicted: Tensor = self.predict(self.last(states))
+        if self.shape.similarity == "cosine":
+            predicted = nn.functional.normalize(predicted, dim=-1)
+        return predicted * self.scale.exp()
 
 
 def bare_encoder(encoder: Any) -> None:
@@ -140,7 +156,7 @@ def bare_encoder(encoder: Any) -> None:
 
 
 def truncate_encoder(encoder: Any, layers: int) -> None:
-    """Keep only the first layers of a BERT-style encoder."""
-    kept = encoder.encoder.layer[:layers]
+    """Keep only the last layers of a BERT-style encoder, those that variant D trains, on its embeddings."""
+    kept = encoder.encoder.layer[-layers:]
     encoder.encoder.layer = kept
     encoder.config.num_hidden_layers = len(kept)

@@ -22,42 +22,65 @@ def encoder(layers=3):
     return found
 
 
-def naive_loss(predicted, vectors, rows, works, openings, negatives, weight):
+def naive_loss(predicted, vectors, rows, works, openings, negatives, ahead, weight):
     """Minus log of exp(z^·z+) over the sum of exp(z^·z) of the true segment and each negative, term by term."""
     windows, length, _ = vectors.shape
     total = weights = 0.0
     for w in range(windows):
-        for i in range(length - 1):
-            true = rows[w][i + 1]
-            if true < 0:
-                continue
+        real = sum(row >= 0 for row in rows[w])
+        for i in range(real - 1):
+            j = min(i + ahead[w][i], real - 1)
+            following = rows[w][i] + 1
             terms = []
             for v in range(windows):
-                for j in range(length):
-                    row, same = rows[v][j], works[v][j] == works[w][i + 1]
-                    if row < 0 or (same and true < row <= true + negatives.spare):
+                for k in range(length):
+                    row, same = rows[v][k], works[v][k] == works[w][i]
+                    true = (v, k) == (w, j)
+                    if row < 0:
                         continue
-                    if same and row < true and not negatives.earlier:
+                    if not true and not same and not negatives.others:
                         continue
-                    terms.append(math.exp(float(predicted[w, i] @ vectors[v, j])))
-            share = weight if openings[w, i + 1] else 1.0
-            total -= share * (float(predicted[w, i] @ vectors[w, i + 1]) - math.log(sum(terms)))
+                    if not true and same and row < following and not negatives.earlier:
+                        continue
+                    if not true and same and negatives.spare and following <= row <= following + negatives.spare:
+                        continue
+                    terms.append(math.exp(float(predicted[w, i] @ vectors[v, k])))
+            share = weight if openings[w, j] else 1.0
+            total -= share * (float(predicted[w, i] @ vectors[w, j]) - math.log(sum(terms)))
             weights += share
     return total / weights
 
 
 @pytest.mark.parametrize("weight", [1.0, 5.0])
-@pytest.mark.parametrize("negatives", [Negatives(), Negatives(False, 0), Negatives(True, 2), Negatives(False, 3)])
-def test_the_loss_is_the_formula(weight, negatives):
+@pytest.mark.parametrize("horizon", [1, 3])
+@pytest.mark.parametrize(
+    "negatives",
+    [Negatives(), Negatives(True, False, 0), Negatives(True, True, 2), Negatives(False, False, 3), Negatives(False)],
+)
+def test_the_loss_is_the_formula(weight, horizon, negatives):
     g = torch.Generator().manual_seed(1)
     predicted, vectors = (torch.randn(3, 5, 6, generator=g) for _ in range(2))
     rows = torch.tensor([[3, 4, 5, 6, 7], [40, 41, 42, -1, -1], [10, 11, 12, 13, 14]])
     works = torch.tensor([[0] * 5, [1, 1, 1, -1, -1], [0] * 5])
     openings = torch.zeros(3, 5, dtype=torch.bool)
     openings[0, 2] = openings[2, 4] = True
-    found = float(contrastive_loss(predicted, vectors, Places(rows, works, openings), negatives, weight))
-    expected = naive_loss(predicted, vectors, rows.tolist(), works.tolist(), openings, negatives, weight)
-    assert found == pytest.approx(expected, abs=1e-5)
+    ahead = torch.randint(1, horizon + 1, (3, 5), generator=g)
+    places = Places(rows, works, openings)
+    found = contrastive_loss(predicted, vectors, places, negatives, ahead=ahead, break_weight=weight)
+    expected = naive_loss(
+        predicted, vectors, rows.tolist(), works.tolist(), openings, negatives, ahead.tolist(), weight
+    )
+    assert float(found) == pytest.approx(expected, abs=1e-5)
+
+
+def test_without_a_horizon_the_next_segment_is_the_true_one():
+    g = torch.Generator().manual_seed(2)
+    predicted, vectors = (torch.randn(2, 4, 6, generator=g) for _ in range(2))
+    rows = torch.tensor([[0, 1, 2, 3], [7, 8, -1, -1]])
+    places = Places(rows, torch.where(rows < 0, -1, rows // 7), torch.zeros(2, 4, dtype=torch.bool))
+    scores = predicted.reshape(8, 6) @ vectors.reshape(8, 6)[:6].T
+    expected = torch.nn.functional.cross_entropy(scores[[0, 1, 2, 4]], torch.tensor([1, 2, 3, 5]))
+    assert float(contrastive_loss(predicted, vectors, places)) == pytest.approx(float(expected), abs=1e-5)
 
 
 @pytest.mark.parametrize("attention", ["softmax", "average"])
@@ -123,11 +146,14 @@ def test_segment_vectors_leave_padding_out(pooling):
         assert torch.allclose(network.encode(ids, mask)[0], expected, atol=1e-5)
 
 
-def test_a_truncated_encoder_runs_its_first_layers_only():
+def test_a_truncated_encoder_is_the_embeddings_and_the_last_layers():
     whole = encoder(4)
     ids = torch.tensor([[1, 2, 3]])
     with torch.no_grad():
-        expected = whole(input_ids=ids, output_hidden_states=True).hidden_states[2]
+        expected = whole.embeddings(input_ids=ids)
+        for layer in whole.encoder.layer[2:]:
+            expected = layer(expected)
+            expected = expected[0] if isinstance(expected, tuple) else expected
         truncate_encoder(whole, 2)
         assert whole.config.num_hidden_layers == 2
         assert torch.allclose(whole(input_ids=ids)[0], expected, atol=1e-6)

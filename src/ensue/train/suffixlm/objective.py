@@ -13,46 +13,60 @@ from ensue.train.suffixlm.corpus import Corpus
 from ensue.train.suffixlm.windows import Batch
 
 
-class Negatives(NamedTuple):
-    """Which segments of its own work a prediction is held against; those of other works always count.
-
-    `earlier`: also segments before the true one. `spare`: how many segments right after the true one do not
-    count, for they would follow nearly as well.
-    """
-
-    earlier: bool = True
-    spare: int = 0
-
-
-def contrastive_loss(
-    predicted: Tensor, vectors: Tensor, places: Places, negatives: Negatives, break_weight: float = 1.0
-) -> Tensor:
-    """Mean cross-entropy of picking the true next segment among itself and its negatives in the batch.
-
-    `predicted` and `vectors` are windows × segments × width.
-    """
-    width = vectors.shape[-1]
-    scores = predicted[:, :-1].reshape(-1, width).float() @ vectors.reshape(-1, width).float().T
-    rows, works = places.rows.reshape(-1), places.works.reshape(-1)
-    true, owners = places.rows[:, 1:].reshape(-1, 1), places.works[:, 1:].reshape(-1, 1)
-    own = works[None] == owners
-    out = (rows < 0)[None] | (own & (rows > true) & (rows <= true + negatives.spare))
-    if not negatives.earlier:
-        out = out | (own & (rows < true))
-    scores = scores.masked_fill(out, float("-inf"))
-    targets = torch.arange(rows.numel(), device=rows.device).view(places.rows.shape)[:, 1:].reshape(-1)
-    wanted = true[:, 0] >= 0
-    losses = nn.functional.cross_entropy(scores[wanted], targets[wanted], reduction="none")
-    weights = torch.where(places.openings[:, 1:].reshape(-1)[wanted], break_weight, 1.0)
-    return (losses * weights).sum() / weights.sum()
-
-
 class Places(NamedTuple):
     """Where the segments of a batch stand: corpus rows (−1: none), their works, and which open a chapter."""
 
     rows: Tensor
     works: Tensor
     openings: Tensor
+
+
+class Negatives(NamedTuple):
+    """What a prediction is held against.
+
+    `others`: segments of other works. `earlier`: segments of its own work before the true one. `spare`: how many
+    segments right after the next one do not count, for they would follow nearly as well.
+    """
+
+    others: bool = True
+    earlier: bool = True
+    spare: int = 0
+
+
+def contrastive_loss(
+    predicted: Tensor,
+    vectors: Tensor,
+    places: Places,
+    negatives: Negatives = Negatives(),
+    *,
+    ahead: Tensor | None = None,
+    break_weight: float = 1.0,
+) -> Tensor:
+    """Mean cross-entropy of picking the true segment among itself and its negatives in the batch.
+
+    `predicted` and `vectors` are windows × segments × width. The true segment is the next one, or the one
+    so many segments `ahead` (windows × segments; cut to the window's end).
+    """
+    windows, length, width = vectors.shape
+    rows, works = places.rows.reshape(-1), places.works.reshape(-1)
+    after = (places.rows >= 0).sum(1, keepdim=True) - 1 - torch.arange(length, device=rows.device)[None]
+    ahead = after.clamp(max=1) if ahead is None else torch.minimum(ahead, after)
+    wanted = (ahead >= 1).reshape(-1)
+    targets = (torch.arange(windows * length, device=rows.device).view(windows, length) + ahead).reshape(-1)[wanted]
+    following, owners = rows[wanted, None] + 1, works[wanted, None]
+    own = works == owners
+    out = (rows < 0) | (own & (rows > following) & (rows <= following + negatives.spare))
+    if not negatives.earlier:
+        out = out | (own & (rows < following))
+    if not negatives.others:
+        out = out | ~own
+    # A true segment further ahead may lie among those spared; the next one is a negative of none but itself.
+    out = out | (own & (rows == following) & (negatives.spare > 0))
+    out = out.scatter(1, targets[:, None], False)
+    scores = predicted.reshape(-1, width)[wanted].float() @ vectors.reshape(-1, width).float().T
+    losses = nn.functional.cross_entropy(scores.masked_fill(out, float("-inf")), targets, reduction="none")
+    weights = torch.where(places.openings.reshape(-1)[targets], break_weight, 1.0)
+    return (losses * weights).sum() / weights.sum()
 
 
 class Objective(nn.Module):
@@ -65,11 +79,12 @@ class Objective(nn.Module):
         encoded: dict[str, np.memmap[Any, Any]] | None,
         *,
         negatives: Negatives,
+        horizon: int = 1,
         segment_dropout: float = 0.0,
         break_weight: float = 1.0,
     ) -> None:
         super().__init__()
-        self.network, self.negatives = network, negatives
+        self.network, self.negatives, self.horizon = network, negatives, horizon
         self.segment_dropout, self.break_weight = segment_dropout, break_weight
         self._corpora, self._encoded = corpora, encoded
 
@@ -80,11 +95,15 @@ class Objective(nn.Module):
         found = self.segment_vectors(corpus, batch.rows[batch.rows >= 0])
         vectors = found.new_zeros((*batch.rows.shape, found.shape[-1]))
         vectors[places.rows >= 0] = found
-        seen = None
-        if self.training and self.segment_dropout:
-            seen = torch.rand(batch.rows.shape, device=device) >= self.segment_dropout
-        weight = self.break_weight if self.training else 1.0
-        return contrastive_loss(self.network(vectors, seen), vectors, places, self.negatives, weight)
+        if not self.training:
+            return contrastive_loss(self.network(vectors), vectors, places, self.negatives)
+        shape = batch.rows.shape
+        seen = torch.rand(shape, device=device) >= self.segment_dropout if self.segment_dropout else None
+        ahead = torch.randint(1, self.horizon + 1, shape, device=device)
+        predicted = self.network(vectors, seen)
+        return contrastive_loss(
+            predicted, vectors, places, self.negatives, ahead=ahead, break_weight=self.break_weight
+        )
 
     def segment_vectors(self, corpus: str, rows: np.ndarray[Any, Any]) -> Tensor:
         """The vectors of some rows of a corpus."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ensue.errors import EnsueError
-from ensue.models.suffixlm_network import Attention, Pooling, Shape
+from ensue.models.suffixlm_network import Attention, Pooling, Shape, Similarity
 from ensue.train.loop import LoopSettings, Precision, Schedule
 
 Trained = Literal["none", "last", "all"]
@@ -41,9 +41,9 @@ class SuffixSettings:
     """One training: the variant, the encoder, the shape, the batches and the loop.
 
     `batch` counts windows of `shape.max_segments` segments; `in_book` of them come from one work, so that
-    each prediction meets far segments of its own book among the negatives. `earlier` and `spare` say which
-    segments of its own work are negatives (see `objective.Negatives`). `break_weight` weighs
-    predictions of a chapter's first segment.
+    each prediction meets far segments of its own book among the negatives. `others`, `earlier` and `spare` say
+    what is a negative (see `objective.Negatives`); a prediction is of a segment at most `horizon` ahead,
+    drawn anew each time. `break_weight` weighs predictions of a chapter's first segment.
     """
 
     variant: str
@@ -52,8 +52,10 @@ class SuffixSettings:
     loop: LoopSettings
     batch: int = 16
     in_book: int = 2
+    others: bool = True
     earlier: bool = True
     spare: int = 0
+    horizon: int = 1
     segment_dropout: float = 0.0
     break_weight: float = 1.0
     exclude: tuple[str, ...] = field(default=())
@@ -75,6 +77,7 @@ def make_settings(
         raise EnsueError(f"There is no variant {variant!r}; there are {', '.join(VARIANTS)}.")
     chosen = VARIANTS[name]
     _one_of("pooling", pooling, ("auto", *get_args(Pooling)))
+    _one_of("similarity", shape.get("similarity", "dot"), get_args(Similarity))
     _one_of("schedule", loop["schedule"], get_args(Schedule))
     _one_of("precision", loop["precision"], get_args(Precision))
     if shape["dimension"] % shape["heads"]:

@@ -77,7 +77,8 @@ def train_suffixlm(
         network,
         made,
         encoded,
-        negatives=Negatives(settings.earlier, settings.spare),
+        negatives=Negatives(settings.others, settings.earlier, settings.spare),
+        horizon=settings.horizon,
         segment_dropout=settings.segment_dropout,
         break_weight=settings.break_weight,
     )
