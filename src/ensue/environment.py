@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import resource
 import sys
 from importlib import metadata
 from typing import Any
+
+from ensue.parallel import cores
 
 _PACKAGES = ("ensue", "torch", "transformers", "tokenizers", "numpy", "sentencex")
 
@@ -19,7 +20,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
         "cpu": _cpu(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "gpu": _gpu(),
     }
 

@@ -59,7 +59,9 @@ def chapterbreak(
             min=1, help="Most examples a work and boundary (default: all chapters, 10 causes, 20 dialogues)."
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that read works.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that read works (default: all cores).")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after N works that gave examples.")] = None,
     only: Annotated[Path | None, typer.Option(help="File of work ids, one a line: use no others.")] = None,
     exclude: Annotated[
@@ -72,6 +74,7 @@ def chapterbreak(
 ) -> None:
     """Build ChapterBreak data: what follows a chapter break, against what follows later ones."""
     from ensue.benchmarks.chapterbreak.build import build
+    from ensue.parallel import cores
 
     options: dict[str, Any] = {
         "kind": kind,
@@ -90,7 +93,7 @@ def chapterbreak(
             prefix_words=prefix_words,
             suffix_words=suffix_words,
             per_work=per_work,
-            workers=workers,
+            workers=workers or cores(),
             limit=limit,
             only=only,
             exclude=exclude,

@@ -66,3 +66,7 @@ def main() -> None:
             sys.exit(1)
         print(f"ensue: {error.filename or 'The output'} cannot be used: {error.strerror}.", file=sys.stderr)
         sys.exit(2)
+
+
+if __name__ == "__main__":  # for `accelerate launch -m ensue.cli.main`
+    main()

@@ -37,6 +37,9 @@ def suffixlm(
     segment_dropout: Annotated[
         float | None, typer.Option(min=0, max=0.9, help="Segments hidden in training (default: as the variant).")
     ] = None,
+    token_dropout: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Tokens hidden from the encoder in training.")
+    ] = 0.0,
     segment_tokens: Annotated[int, typer.Option(min=8, help="Tokens a segment, special ones included.")] = 128,
     segments: Annotated[int, typer.Option(min=2, help="Segments a window: 80 are 10,240 tokens.")] = 80,
     batch: Annotated[int, typer.Option(min=1, help="Windows a batch and process.")] = 16,
@@ -111,6 +114,7 @@ def suffixlm(
         spare=spare,
         horizon=horizon,
         segment_dropout=segment_dropout,
+        token_dropout=token_dropout,
         break_weight=break_weight,
     )
     kept = "the last checkpoint is kept: run the same command with --resume to go on"

@@ -8,6 +8,9 @@ from ensue.scoring.plan import Budget
 
 _CPU_CACHE_BYTES = 384 * 2**20
 _GPU_CACHE_SHARE = 0.25
+# The widest activations of one long row on a CPU.
+_CPU_RUN_BYTES = 256 * 2**20
+_LONGEST_RUN = 8192
 
 
 def default_budget(network: Any, batch_tokens: int | None) -> Budget:
@@ -26,7 +29,16 @@ def default_budget(network: Any, batch_tokens: int | None) -> Budget:
         return Budget(batch=batch, full=batch // 2, cache=max(cache, batch), attended=batch * 24)
     batch = batch_tokens or 1024
     cache = max(int(_CPU_CACHE_BYTES / per_token), batch)
-    return Budget(batch=batch, full=min(256, batch), cache=cache, attended=batch * 16)
+    run = 0 if batch_tokens else min(_LONGEST_RUN, _CPU_RUN_BYTES // _widest_bytes_per_token(network))
+    return Budget(batch=batch, full=min(256, batch), cache=cache, attended=batch * 16, run=run)
+
+
+def _widest_bytes_per_token(network: Any) -> int:
+    """Bytes of one token in the widest layer, as far as the configuration tells."""
+    config = network.config
+    hidden = getattr(config, "hidden_size", None) or 1024
+    inner = getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * hidden
+    return int(inner) * int(network.dtype.itemsize)
 
 
 def _cache_bytes_per_token(network: Any) -> int:

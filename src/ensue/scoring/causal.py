@@ -61,7 +61,7 @@ class CausalExecutor:
 
     def _attempt(self, parts: Sequence[TokenPart], done: Set[int]) -> Iterator[Finished]:
         if self.share:
-            nodes = split_long(build_tree(parts), self.budget.batch)
+            nodes = split_long(build_tree(parts), self.budget.longest_run)
         else:
             nodes = build_tree(parts, min_run=_NO_SHARING)
         steps = make_plan(nodes, self.budget)

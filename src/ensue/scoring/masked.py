@@ -16,6 +16,7 @@ from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.request import MaskedPart, PartScore, Policy, Prepared, Request
+from ensue.scoring.specials import specials_around
 from ensue.scoring.tokens import Pieces, cut_pieces, prepare_each, spans_of, tokenise, tokenise_requests
 from ensue.scoring.tree import common_prefix
 from ensue.scoring.windows import RELEASED_MASKED, cut_windows
@@ -35,14 +36,7 @@ def specials_of(tokenizer: Any, model: str) -> Specials:
     """What the tokenizer puts around a text, read off an example."""
     if tokenizer.mask_token_id is None:
         raise EnsueError(f"The tokenizer of {model} has no mask token, so masked scoring is not possible.")
-    whole = list(tokenizer("a")["input_ids"])
-    bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
-    for offset in range(len(whole) - len(bare) + 1):
-        if whole[offset : offset + len(bare)] == bare:
-            return Specials(
-                tuple(whole[:offset]), tuple(whole[offset + len(bare) :]), int(tokenizer.mask_token_id)
-            )
-    raise EnsueError(f"The tokenizer of {model} changes a text when it adds special tokens.")
+    return Specials(*specials_around(tokenizer, model), int(tokenizer.mask_token_id))
 
 
 def prepare_masked(

@@ -14,19 +14,27 @@ class Budget:
 
     `batch`: tokens in one forward pass, padding included. `full`: from here on a batch is big enough to be
     efficient, and rows that would need much padding start a new one. `cache`: tokens whose keys and
-    values are kept to branch from. `attended`: cached plus new positions in one pass.
+    values are kept to branch from. `attended`: cached plus new positions in one pass. `run`: a single long row
+    may be so long even if a batch of several may not; whole, it needs no mask.
     """
 
     batch: int
     full: int
     cache: int
     attended: int
+    run: int = 0
+
+    @property
+    def longest_run(self) -> int:
+        """How many tokens of one row go through the model at once."""
+        return max(self.batch, self.run)
 
     def halved(self) -> Budget | None:
         """Half of everything, or None when there is nothing left to halve."""
         if self.batch <= 32:
             return None
-        return Budget(self.batch // 2, max(self.full // 2, 1), self.cache // 2, self.attended // 2)
+        halves = (self.batch // 2, max(self.full // 2, 1), self.cache // 2, self.attended // 2, self.run // 2)
+        return Budget(*halves)
 
 
 # Rows shorter than this share of the batch's longest row start a new batch once the batch is full enough.

@@ -151,22 +151,21 @@ class Loop:
         return bool(self.accelerator.is_main_process)
 
     def _epoch(self, batches: Batches, progress: Progress) -> Iterator[list[Any]]:
-        """Groups of `accumulate` batches of this process, those already trained on left out."""
+        """Groups of `accumulate` batches of this process, those already trained on left out.
+
+        What does not fill a group of every process is dropped, so that all take the same number of steps.
+        """
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         group: list[Any] = []
         count = 0
-        empty = True
-        for place, batch in enumerate(batches(progress.epoch)):
-            if place % world != rank:
-                continue
+        for batch in batches(progress.epoch):
             group.append(batch)
-            if len(group) == self.settings.accumulate:
-                empty = False
+            if len(group) == world * self.settings.accumulate:
                 count += 1
                 if count > progress.batches:
-                    yield group
+                    yield group[rank::world]
                 group = []
-        if empty:
+        if count == 0:
             raise EnsueError("The training data is too small for one batch; use a smaller --batch.")
 
     def _step(self, group: list[Any], step: int) -> torch.Tensor:

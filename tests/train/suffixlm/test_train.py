@@ -1,6 +1,8 @@
 """Training a SuffixLM end to end on tiny works: each variant, resuming, and the model that comes out."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from ensue.train.suffixlm.corpus import prepare_corpus
 from ensue.train.suffixlm.settings import VARIANTS, make_settings
 from ensue.train.suffixlm.train import train_suffixlm
 from tests.support import tiny
-from tests.support.command import here, refused, write_lines
+from tests.support.command import environment, here, refused, write_lines
 from tests.support.works import work_rows
 
 SHAPE = {"dimension": 16, "inner": 32, "heads": 2, "layers": 2, "dropout": 0.1, "segment_tokens": 16, "max_segments": 8}
@@ -183,6 +185,25 @@ def test_a_corpus_is_the_same_with_two_processes_and_its_headings_carry_one_inde
     assert tokenizer.cls_token_id == made[0].rows[0][0]
 
 
+def test_two_processes_train_one_model_together(place, tmp_path):
+    """DistributedDataParallel through accelerate, on two CPU processes."""
+    command = [
+        sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", 2, "--main_process_port", 0,
+        "-m", "ensue.cli.main", "train", "suffixlm", "--variant", "A", "--data", place / "train.jsonl",
+        "--dev", place / "dev.jsonl", "--output", tmp_path / "model", "--encoder", place / "encoder",
+        "--dimension", 16, "--inner", 32, "--heads", 2, "--layers", 1, "--segment-tokens", 16, "--segments", 8,
+        "--batch", 4, "--in-book", 1, "--steps", 4, "--warmup", 1, "--evaluate-every", 2, "--device", "cpu",
+        "--workers", 1, "--json",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=240, env=environment()
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["fitted"]["steps"] == 4 and record["processes"] == 2
+    assert load_model(str(tmp_path / "model")).card.kind == "suffixlm"
+
+
 def test_the_command_trains_and_reports_in_json(place, tmp_path):
     finished = here(
         "train", "suffixlm", "--data", place / "train.jsonl", "--dev", place / "dev.jsonl", "--output",
@@ -209,6 +230,8 @@ def test_the_command_trains_and_reports_in_json(place, tmp_path):
         (["--batch", "4000"], "smaller --batch"),
         (["--exclude", "/nowhere.txt"], "/nowhere.txt"),
         (["--device", "cuda"], "cuda"),
+        (["--headings", "clever"], "headings"),
+        (["--similarity", "euclid"], "similarity"),
     ],
 )
 def test_what_will_not_do_is_one_sentence(place, tmp_path, options, words):

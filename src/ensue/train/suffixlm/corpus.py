@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.models.segments import Tokens, frame_of, pack, sentence_tokens
+from ensue.parallel import ordered_map
 from ensue.text.headings import split_index
-from ensue.text.works import NotUsable, Unread, Work, find_works, read_work
+from ensue.text.works import Headings, NotUsable, Unread, Work, find_works, read_work
 
 _SEGMENTS, _INDEX = "segments.bin", "corpus.json"
 Told = Callable[[int, int, str], None]
@@ -64,7 +64,7 @@ def prepare_corpus(
     tokenizer_folder: Path,
     *,
     segment_tokens: int,
-    headings: str = "robust",
+    headings: Headings = "robust",
     exclude: Iterable[str] = (),
     only: Iterable[str] | None = None,
     workers: int = 1,
@@ -74,10 +74,10 @@ def prepare_corpus(
 
     A source that is itself a folder with a prepared corpus is used as it is.
     """
-    import transformers
-
+    if headings not in get_args(Headings):
+        raise EnsueError(f"--headings {headings} will not do: it is one of {', '.join(get_args(Headings))}.")
     left_out, wanted = sorted(set(exclude)), None if only is None else sorted(set(only))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tokenizer_folder, local_files_only=True)
+    tokenizer = _tokenizer(tokenizer_folder)
     asked = {
         "source": str(Path(source).resolve()),
         "state": _state(Path(source)),
@@ -99,7 +99,10 @@ def prepare_corpus(
     dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
     total = 0
     with (folder / _SEGMENTS).open("wb") as file:
-        for done, outcome in enumerate(_segmented(source, tokenizer_folder, segment_tokens, headings, workers), 1):
+        segment = partial(
+            _segment, tokenizer_folder=tokenizer_folder, segment_tokens=segment_tokens, headings=headings
+        )
+        for done, outcome in enumerate(ordered_map(segment, find_works(source), workers), 1):
             if told is not None:
                 told(done, 0, "works read")
             if isinstance(outcome, str):
@@ -152,36 +155,20 @@ def work_segments(tokenizer: Any, work: Work, segment_tokens: int) -> list[list[
 _Outcome = tuple[str, list[list[Tokens]]] | str
 
 
-def _segmented(
-    source: str, tokenizer_folder: Path, segment_tokens: int, headings: str, workers: int
-) -> Iterator[_Outcome]:
-    """Each work's name and segments, or the reason why it is left out, in the order of the source."""
-    given = (tokenizer_folder, segment_tokens, headings)
-    if workers == 1:
-        _start(*given)
-        yield from map(_segment, find_works(source))
-        return
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, initializer=_start, initargs=given) as pool:
-        yield from pool.imap(_segment, find_works(source))
-
-
-_worker: dict[str, Any] = {}
-
-
-def _start(tokenizer_folder: Path, segment_tokens: int, headings: str) -> None:
-    import transformers
-
-    _worker["tokenizer"] = transformers.AutoTokenizer.from_pretrained(tokenizer_folder, local_files_only=True)
-    _worker["size"], _worker["headings"] = segment_tokens, headings
-
-
-def _segment(unread: Unread) -> _Outcome:
+def _segment(unread: Unread, tokenizer_folder: Path, segment_tokens: int, headings: Headings) -> _Outcome:
+    """A work's name and segments, or the reason why it is left out."""
     try:
-        work = read_work(unread, headings=_worker["headings"])
+        work = read_work(unread, headings=headings)
     except NotUsable as left_out:
         return left_out.reason
-    return work.id, work_segments(_worker["tokenizer"], work, _worker["size"])
+    return work.id, work_segments(_tokenizer(tokenizer_folder), work, segment_tokens)
+
+
+@cache
+def _tokenizer(folder: Path) -> Any:
+    import transformers
+
+    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
 def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:

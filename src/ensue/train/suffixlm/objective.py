@@ -81,11 +81,13 @@ class Objective(nn.Module):
         negatives: Negatives,
         horizon: int = 1,
         segment_dropout: float = 0.0,
+        token_dropout: float = 0.0,
         break_weight: float = 1.0,
     ) -> None:
         super().__init__()
         self.network, self.negatives, self.horizon = network, negatives, horizon
-        self.segment_dropout, self.break_weight = segment_dropout, break_weight
+        self.segment_dropout, self.token_dropout = segment_dropout, token_dropout
+        self.break_weight = break_weight
         self._corpora, self._encoded = corpora, encoded
 
     def forward(self, named: tuple[str, Batch]) -> Tensor:
@@ -112,6 +114,10 @@ class Objective(nn.Module):
             stored = torch.from_numpy(np.asarray(self._encoded[corpus][rows])).to(device)
             return self.network.vectors(stored)
         ids, mask = tokens_of(self._corpora[corpus], rows, device)
+        if self.training and self.token_dropout:
+            kept = torch.rand(mask.shape, device=device) >= self.token_dropout
+            kept[:, 0] = True
+            mask = mask * kept
         return self.network.vectors(self.network.encode(ids, mask))
 
 

@@ -57,6 +57,7 @@ class SuffixSettings:
     spare: int = 0
     horizon: int = 1
     segment_dropout: float = 0.0
+    token_dropout: float = 0.0
     break_weight: float = 1.0
     exclude: tuple[str, ...] = field(default=())
 

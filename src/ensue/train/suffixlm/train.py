@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -19,6 +18,8 @@ from ensue.models.names import load_model
 from ensue.models.suffixlm import save_suffixlm
 from ensue.models.suffixlm_network import SuffixLM, bare_encoder, truncate_encoder
 from ensue.environment import environment
+from ensue.parallel import cores
+from ensue.text.works import Headings
 from ensue.train.loop import Fitted, Loop, make_accelerator
 from ensue.train.suffixlm.breaks import break_accuracy, find_breaks
 from ensue.train.suffixlm.corpus import Corpus, prepare_corpus
@@ -38,7 +39,7 @@ def train_suffixlm(
     dev: str,
     output: Path,
     dev_only: Iterable[str] | None = None,
-    headings: str = "robust",
+    headings: Headings = "robust",
     workers: int | None = None,
     resume: bool = False,
     corpora: Path | None = None,
@@ -50,8 +51,9 @@ def train_suffixlm(
     """
     variant = VARIANTS[settings.variant]
     asked = {"settings": asdict(settings), "data": data, "dev": dev, "dev_only": sorted(dev_only or [])}
-    _open_folder(output, asked, resume)
     accelerator = make_accelerator(settings.loop)
+    if accelerator.is_main_process:
+        _open_folder(output, asked, resume)
     torch.manual_seed(settings.loop.seed)
     encoder, tokenizer, folder = _encoder(settings)
     place = corpora or output / "corpus"
@@ -66,13 +68,17 @@ def train_suffixlm(
                 headings=headings,
                 exclude=settings.exclude if name == "train" else (),
                 only=only,
-                workers=workers or os.cpu_count() or 1,
+                workers=workers or cores(),
                 told=told,
             )
     _disjoint(made)
     network = SuffixLM(encoder, settings.shape).to(accelerator.device)
     frozen = variant.trained == "none"
-    encoded = {n: _encoded(network, c, place / f"{n}-vectors") for n, c in made.items()} if frozen else None
+    encoded = None
+    if frozen:
+        with accelerator.main_process_first():
+            main = accelerator.is_main_process
+            encoded = {n: _encoded(network, c, place / f"{n}-vectors.npy", main) for n, c in made.items()}
     objective = Objective(
         network,
         made,
@@ -80,6 +86,7 @@ def train_suffixlm(
         negatives=Negatives(settings.others, settings.earlier, settings.spare),
         horizon=settings.horizon,
         segment_dropout=settings.segment_dropout,
+        token_dropout=settings.token_dropout,
         break_weight=settings.break_weight,
     )
     loop = Loop(
@@ -107,7 +114,7 @@ def train_suffixlm(
 
     fitted = loop.run(batches, evaluate, resume=resume)
     if accelerator.is_main_process:
-        _record(output, asked, settings, made, fitted, network)
+        _record(output, asked, settings, made, fitted, network, accelerator.num_processes)
     return fitted
 
 
@@ -133,19 +140,19 @@ def _encoder(settings: SuffixSettings) -> tuple[Any, Any, Path]:
     return encoder, loaded.tokenizer, Path(loaded.tokenizer.name_or_path)
 
 
-def _encoded(network: SuffixLM, corpus: Corpus, path: Path) -> Any:
-    """What a frozen encoder makes of every segment, computed once and kept on disk."""
-    width = int(network.encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = np.lib.format.open_memmap(
-        path.with_suffix(".npy"), mode="w+", dtype=np.float32, shape=(len(corpus), width)
-    )
-    device = network.positions.weight.device
-    with torch.inference_mode():
-        for begin in range(0, len(corpus), _ENCODED_AT_ONCE):
-            rows = np.arange(begin, min(begin + _ENCODED_AT_ONCE, len(corpus)))
-            table[rows] = network.encode(*tokens_of(corpus, rows, device)).float().cpu().numpy()
-    return table
+def _encoded(network: SuffixLM, corpus: Corpus, path: Path, main: bool) -> Any:
+    """What a frozen encoder makes of every segment, computed once (by the main process) and kept on disk."""
+    if main:
+        width = int(network.encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(corpus), width))
+        device = network.positions.weight.device
+        with torch.inference_mode():
+            for begin in range(0, len(corpus), _ENCODED_AT_ONCE):
+                rows = np.arange(begin, min(begin + _ENCODED_AT_ONCE, len(corpus)))
+                table[rows] = network.encode(*tokens_of(corpus, rows, device)).float().cpu().numpy()
+        table.flush()
+    return np.load(path, mmap_mode="r")
 
 
 def _disjoint(made: dict[str, Corpus]) -> None:
@@ -178,6 +185,7 @@ def _record(
     made: dict[str, Corpus],
     fitted: Fitted,
     network: SuffixLM,
+    processes: int,
 ) -> None:
     """Say in the folder what was trained, on what, on which machine, and how it ended."""
     trained = sum(p.numel() for p in network.parameters() if p.requires_grad)
@@ -191,6 +199,7 @@ def _record(
         "parameters": sum(p.numel() for p in network.parameters()),
         "trained_parameters": trained,
         "fitted": asdict(fitted),
+        "processes": processes,
         "environment": environment(),
     }
     _write(output / RECORD, facts)

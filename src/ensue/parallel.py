@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -17,6 +18,11 @@ Made = TypeVar("Made")
 
 # Enough that a long work does not leave the other processes idle, few enough to hold in memory.
 _AHEAD = 4
+
+
+def cores() -> int:
+    """How many processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ordered_map(function: Callable[[Given], Made], items: Iterable[Given], workers: int) -> Generator[Made]:
@@ -35,7 +41,7 @@ def ordered_map(function: Callable[[Given], Made], items: Iterable[Given], worke
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise RunFailed(
-            "A process that was building examples was ended from outside, perhaps for want of memory; use "
+            "A process that was reading works was ended from outside, perhaps for want of memory; use "
             "fewer workers."
         ) from error
     finally:
