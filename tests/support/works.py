@@ -11,7 +11,9 @@ from tests.support.tiny import SENTENCES
 _ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV"]
 
 
-def work_rows(count: int, *, chapters: int, seed: int = 0, prefix: str = "work", sentences: int = 12) -> list[dict[str, Any]]:
+def work_rows(
+    count: int, *, chapters: int, seed: int = 0, prefix: str = "work", sentences: int = 12
+) -> list[dict[str, Any]]:
     """Works as the JSON reader takes them: id, title, chapters with a heading and paragraphs."""
     rng = np.random.default_rng(seed)
     return [

@@ -55,7 +55,9 @@ def test_it_learns_and_writes_a_log(tmp_path):
     losses = [row["loss"] for row in log if "loss" in row]
     assert losses[-1] < losses[0] / 3
     assert fitted.best_loss == min(row["dev_loss"] for row in log if "dev_loss" in row)
-    assert saved and fitted.steps == 60 and not fitted.stopped_early
+    assert saved
+    assert fitted.steps == 60
+    assert not fitted.stopped_early
 
 
 def test_a_resumed_training_ends_in_the_same_weights(tmp_path):
@@ -74,7 +76,8 @@ def test_a_resumed_training_ends_in_the_same_weights(tmp_path):
 def test_accumulated_batches_count_as_one_step(tmp_path):
     fitted, _, _ = fit(tmp_path, 6, accumulate=3)
     # Seven batches an epoch make two steps of three.
-    assert fitted.steps == 6 and rows(tmp_path)[-1]["epoch"] == 2
+    assert fitted.steps == 6
+    assert rows(tmp_path)[-1]["epoch"] == 2
 
 
 def test_it_stops_when_the_dev_loss_no_longer_falls(tmp_path):

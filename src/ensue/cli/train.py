@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -19,28 +19,41 @@ def group() -> None:
 
 @app.command()
 def suffixlm(
-    data: Annotated[str, typer.Option(help="Works to train on: Gutenberg texts, TEI or JSON novels, AO3 dumps.")],
+    data: Annotated[
+        str, typer.Option(help="Works to train on: Gutenberg texts, TEI or JSON novels, AO3 dumps.")
+    ],
     dev: Annotated[str, typer.Option(help="Works whose loss decides when to stop.")],
     output: Annotated[Path, typer.Option(help="Folder for the model, its log and its checkpoints.")],
     variant: Annotated[str, typer.Option(help="A, B, C, D or E (appendix D of the paper).")] = "E",
     encoder: Annotated[str, typer.Option(help="A BERT- or RoBERTa-style checkpoint.")] = "minilm",
-    pooling: Annotated[str, typer.Option(help="cls, mean, or auto (as the encoder states, else cls).")] = "auto",
+    pooling: Annotated[
+        str, typer.Option(help="cls, mean, or auto (as the encoder states, else cls).")
+    ] = "auto",
     similarity: Annotated[str, typer.Option(help="dot (the paper) or cosine with a learned scale.")] = "dot",
-    exclude: Annotated[Path | None, typer.Option(help="File of training works to leave out, one id a line.")] = None,
-    dev_only: Annotated[Path | None, typer.Option(help="File of the dev works to use, one id a line.")] = None,
-    headings: Annotated[str, typer.Option(help="How chapters are found in plain text: robust or paper.")] = "robust",
+    exclude: Annotated[
+        Path | None, typer.Option(help="File of training works to leave out, one id a line.")
+    ] = None,
+    dev_only: Annotated[
+        Path | None, typer.Option(help="File of the dev works to use, one id a line.")
+    ] = None,
+    headings: Annotated[
+        str, typer.Option(help="How chapters are found in plain text: robust or paper.")
+    ] = "robust",
     dimension: Annotated[int, typer.Option(min=8, help="Width of the Transformer over segments.")] = 768,
     inner: Annotated[int, typer.Option(min=8, help="Width of its feed-forward layers.")] = 2048,
     heads: Annotated[int, typer.Option(min=1)] = 8,
     layers: Annotated[int, typer.Option(min=1)] = 6,
     dropout: Annotated[float, typer.Option(min=0, max=0.9)] = 0.1,
     segment_dropout: Annotated[
-        float | None, typer.Option(min=0, max=0.9, help="Segments hidden in training (default: as the variant).")
+        float | None,
+        typer.Option(min=0, max=0.9, help="Segments hidden in training (default: as the variant)."),
     ] = None,
     token_dropout: Annotated[
         float, typer.Option(min=0, max=0.9, help="Tokens hidden from the encoder in training.")
     ] = 0.0,
-    segment_tokens: Annotated[int, typer.Option(min=8, help="Tokens a segment, special ones included.")] = 128,
+    segment_tokens: Annotated[
+        int, typer.Option(min=8, help="Tokens a segment, special ones included.")
+    ] = 128,
     segments: Annotated[int, typer.Option(min=2, help="Segments a window: 80 are 10,240 tokens.")] = 80,
     batch: Annotated[int, typer.Option(min=1, help="Windows a batch and process.")] = 16,
     in_book: Annotated[int, typer.Option(min=1, help="Windows of one work in a batch.")] = 2,
@@ -52,19 +65,31 @@ def suffixlm(
     ] = True,
     spare: Annotated[int, typer.Option(min=0, help="Segments after the next one that are no negatives.")] = 0,
     horizon: Annotated[int, typer.Option(min=1, help="Predict a segment up to so many ahead.")] = 1,
-    break_weight: Annotated[float, typer.Option(min=0, help="Weight of predictions across a chapter break.")] = 1.0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Default: 120,000; 60,000 with a frozen encoder.")] = None,
+    break_weight: Annotated[
+        float, typer.Option(min=0, help="Weight of predictions across a chapter break.")
+    ] = 1.0,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Default: 120,000; 60,000 with a frozen encoder.")
+    ] = None,
     learning_rate: Annotated[float, typer.Option(min=0)] = 1e-4,
     warmup: Annotated[int, typer.Option(min=0, help="Steps over which the learning rate rises.")] = 4000,
-    schedule: Annotated[str, typer.Option(help="After that: inverse-sqrt, linear or constant.")] = "inverse-sqrt",
+    schedule: Annotated[
+        str, typer.Option(help="After that: inverse-sqrt, linear or constant.")
+    ] = "inverse-sqrt",
     weight_decay: Annotated[float, typer.Option(min=0)] = 0.01,
     accumulate: Annotated[int, typer.Option(min=1, help="Batches a step.")] = 1,
     evaluate_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations.")] = 500,
-    patience: Annotated[int, typer.Option(min=1, help="Evaluations without a better dev loss before the end.")] = 5,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Evaluations without a better dev loss before the end.")
+    ] = 5,
     precision: Annotated[str, typer.Option(help="auto (bf16 on a GPU), no, bf16 or fp16.")] = "auto",
     device: common.Device = "auto",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes that read works (default: all cores).")] = None,
-    corpora: Annotated[Path | None, typer.Option(help="Where tokenised works are kept between trainings.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that read works (default: all cores).")
+    ] = None,
+    corpora: Annotated[
+        Path | None, typer.Option(help="Where tokenised works are kept between trainings.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")] = False,
     json: common.Json = False,
@@ -75,9 +100,10 @@ def suffixlm(
     from ensue.models.hf import need_torch
 
     need_torch("Training")
+    from ensue.text.ids import read_ids
+    from ensue.text.works import Headings
     from ensue.train.suffixlm.settings import make_settings
     from ensue.train.suffixlm.train import train_suffixlm
-    from ensue.text.ids import read_ids
 
     settings = make_settings(
         variant=variant,
@@ -125,7 +151,7 @@ def suffixlm(
             dev=dev,
             output=output,
             dev_only=read_ids(dev_only) if dev_only else None,
-            headings=headings,
+            headings=cast(Headings, headings),
             workers=workers,
             resume=resume,
             corpora=corpora,

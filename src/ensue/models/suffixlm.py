@@ -54,7 +54,9 @@ class SuffixModel:
         before = pack_to_end(sentence_tokens(self.tokenizer, context), size, most)
         if not before:
             raise EnsueError(f"A context has no word {self.card.name} can read: {context[:40]!r}.")
-        after = [_head(sentence_tokens(self.tokenizer, suffix), min(size, suffix_tokens)) for suffix in suffixes]
+        after = [
+            _head(sentence_tokens(self.tokenizer, suffix), min(size, suffix_tokens)) for suffix in suffixes
+        ]
         with torch.inference_mode():
             vectors = self.network.vectors(self._encode([*before, *after]))
             choices = vectors[len(before) :].float()
@@ -113,7 +115,9 @@ def load_suffixlm(folder: Path, name: str, config: dict[str, Any], options: Opti
         network.load_state_dict(load_file(folder / WEIGHTS))
     except Exception as error:  # a broken folder raises types of four libraries
         reason = " ".join(str(error).split())[:200]
-        raise EnsueError(f"{name} is no SuffixLM that can be loaded ({type(error).__name__}): {reason}") from error
+        raise EnsueError(
+            f"{name} is no SuffixLM that can be loaded ({type(error).__name__}): {reason}"
+        ) from error
     device = pick_device(options.device)
     network = network.to(pick_dtype(options.dtype)).eval().requires_grad_(False).to(device)
     facts = read_card_facts(folder)

@@ -36,7 +36,7 @@ class Shape:
         return asdict(self)
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]
     """One layer: attention over this and earlier segments, then a feed-forward net, both normalised first."""
 
     def __init__(self, shape: Shape) -> None:
@@ -72,14 +72,14 @@ class Block(nn.Module):
         return found.transpose(1, 2).reshape(rows, length, width)
 
 
-class SuffixLM(nn.Module):
+class SuffixLM(nn.Module):  # type: ignore[misc]
     """Predicts the vector of the next segment from the vectors of the segments before it."""
 
     def __init__(self, encoder: nn.Module, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
         self.encoder = encoder
-        encoded = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        encoded = int(encoder.config.hidden_size)
         same = encoded == shape.dimension
         self.project: nn.Module = nn.Identity() if same else nn.Linear(encoded, shape.dimension)
         self.positions = nn.Embedding(shape.max_segments, shape.dimension)
@@ -108,8 +108,8 @@ class SuffixLM(nn.Module):
             nn.init.zeros_(self.project.bias)
         with torch.no_grad():
             for block in self.blocks:
-                block.attend.weight[-width:] = torch.eye(width)  # type: ignore[union-attr, index, operator]
-                block.out.weight.copy_(torch.eye(width) / len(self.blocks))  # type: ignore[union-attr, operator]
+                block.attend.weight[-width:] = torch.eye(width)
+                block.out.weight.copy_(torch.eye(width) / len(self.blocks))
             self.predict.weight.copy_(torch.eye(width))
             self.predict.bias.zero_()
             self.scale.fill_(math.log(_FIRST_SCALE[self.shape.similarity]))
@@ -118,9 +118,9 @@ class SuffixLM(nn.Module):
         """What the encoder makes of each segment: its first token's state, or the mean over its tokens."""
         states = self.encoder(input_ids=ids, attention_mask=mask)[0]
         if self.shape.pooling == "cls":
-            return states[:, 0]  # type: ignore[no-any-return]
+            return states[:, 0]
         weights = mask[:, :, None].to(states.dtype)
-        return (states * weights).sum(1) / weights.sum(1).clamp(min=1)  # type: ignore[no-any-return]
+        return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
     def vectors(self, encoded: Tensor) -> Tensor:
         """Segment vectors in the Transformer's dimension: what it reads, and what it predicts."""
@@ -131,7 +131,8 @@ class SuffixLM(nn.Module):
         """For each of rows × segments vectors the prediction of the vector after it.
 
         A segment's score is the dot product of its vector with the prediction. With cosine similarity vectors
-        have length one, and predictions a learned length. `seen` (rows × segments) hides segments from those after them; a segment always sees itself.
+        have length one, and predictions a learned length. `seen` (rows × segments) hides segments from those
+        after them; a segment always sees itself.
         """
         rows, length, _ = vectors.shape
         order = torch.arange(length, device=vectors.device)

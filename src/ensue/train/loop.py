@@ -76,7 +76,9 @@ def learning_rate(settings: LoopSettings, step: int) -> float:
     if settings.schedule == "inverse-sqrt":
         later = math.sqrt(max(settings.warmup, 1) / max(step, settings.warmup, 1))
     elif settings.schedule == "linear":
-        later = max(0.0, (settings.steps - step) / max(settings.steps - settings.warmup, 1)) if warm == 1 else 1.0
+        later = (
+            max(0.0, (settings.steps - step) / max(settings.steps - settings.warmup, 1)) if warm == 1 else 1.0
+        )
     else:
         later = 1.0
     return settings.learning_rate * warm * later
@@ -195,7 +197,9 @@ class Loop:
         loss = float(torch.stack(losses).mean())
         losses.clear()
         if not math.isfinite(loss):
-            raise RunFailed(f"The loss is {loss} at step {progress.step}: lower --learning-rate and start again.")
+            raise RunFailed(
+                f"The loss is {loss} at step {progress.step}: lower --learning-rate and start again."
+            )
         self._log(progress, loss=loss, lr=learning_rate(self.settings, progress.step))
 
     def _evaluate(self, evaluate: Evaluate, progress: Progress) -> bool:

@@ -42,7 +42,12 @@ def naive_loss(predicted, vectors, rows, works, openings, negatives, ahead, weig
                         continue
                     if not true and same and row < following and not negatives.earlier:
                         continue
-                    if not true and same and negatives.spare and following <= row <= following + negatives.spare:
+                    if (
+                        not true
+                        and same
+                        and negatives.spare
+                        and following <= row <= following + negatives.spare
+                    ):
                         continue
                     terms.append(math.exp(float(predicted[w, i] @ vectors[v, k])))
             share = weight if openings[w, j] else 1.0
@@ -55,7 +60,13 @@ def naive_loss(predicted, vectors, rows, works, openings, negatives, ahead, weig
 @pytest.mark.parametrize("horizon", [1, 3])
 @pytest.mark.parametrize(
     "negatives",
-    [Negatives(), Negatives(True, False, 0), Negatives(True, True, 2), Negatives(False, False, 3), Negatives(False)],
+    [
+        Negatives(),
+        Negatives(True, False, 0),
+        Negatives(True, True, 2),
+        Negatives(False, False, 3),
+        Negatives(False),
+    ],
 )
 def test_the_loss_is_the_formula(weight, horizon, negatives):
     g = torch.Generator().manual_seed(1)

@@ -18,7 +18,15 @@ from tests.support import tiny
 from tests.support.command import environment, here, refused, write_lines
 from tests.support.works import work_rows
 
-SHAPE = {"dimension": 16, "inner": 32, "heads": 2, "layers": 2, "dropout": 0.1, "segment_tokens": 16, "max_segments": 8}
+SHAPE = {
+    "dimension": 16,
+    "inner": 32,
+    "heads": 2,
+    "layers": 2,
+    "dropout": 0.1,
+    "segment_tokens": 16,
+    "max_segments": 8,
+}
 LOOP = {
     "steps": 12,
     "learning_rate": 1e-3,
@@ -70,9 +78,11 @@ def train(place, output, variant="E", resume=False, **more):
 def test_each_variant_trains_what_it_says_and_loads_as_a_model(place, tmp_path, variant):
     before = load_model(str(place / "encoder")).network.state_dict()
     fitted = train(place, tmp_path / "model", variant)
-    assert fitted.steps == 12 and np.isfinite(fitted.best_loss)
+    assert fitted.steps == 12
+    assert np.isfinite(fitted.best_loss)
     model = load_model(str(tmp_path / "model"))
-    assert isinstance(model, SuffixScorer) and abilities(model) == ["rank suffixes"]
+    assert isinstance(model, SuffixScorer)
+    assert abilities(model) == ["rank suffixes"]
     after = model.network.encoder.state_dict()
     changed = {name for name in after if not torch.equal(after[name], before[name])}
     layers = {name.split(".")[2] for name in after if name.startswith("encoder.layer")}
@@ -101,7 +111,9 @@ def test_the_loaded_model_scores_as_the_formula_says(place, tmp_path):
     assert len(ids) <= 16
     alone = model.score_suffixes(last, suffixes, prefix_tokens=[16], suffix_tokens=8)[0]
     with torch.no_grad():
-        vector = network.vectors(network.encode(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long)))
+        vector = network.vectors(
+            network.encode(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long))
+        )
         predicted = network(vector[None])[0, -1]
         for suffix, score in zip(suffixes, alone, strict=True):
             inner = tokenizer(suffix, add_special_tokens=False)["input_ids"][:8]
@@ -173,15 +185,21 @@ def test_a_work_in_both_sets_is_refused(place, tmp_path):
 def test_a_corpus_is_the_same_with_two_processes_and_its_headings_carry_one_index(place, tmp_path):
     made = [
         prepare_corpus(
-            str(place / "train.jsonl"), tmp_path / str(workers), place / "encoder", segment_tokens=16, workers=workers
+            str(place / "train.jsonl"),
+            tmp_path / str(workers),
+            place / "encoder",
+            segment_tokens=16,
+            workers=workers,
         )
         for workers in (1, 2)
     ]
-    assert np.array_equal(made[0].rows, made[1].rows) and made[0].spans == made[1].spans
+    assert np.array_equal(made[0].rows, made[1].rows)
+    assert made[0].spans == made[1].spans
     tokenizer = load_model(str(place / "encoder")).tokenizer
     for span in made[0].spans:
         heads = {tuple(made[0].rows[start][:3]) for start in span.openings}
-        assert len(span.openings) == 9 and len(heads) == 1
+        assert len(span.openings) == 9
+        assert len(heads) == 1
     assert tokenizer.cls_token_id == made[0].rows[0][0]
 
 
@@ -200,7 +218,8 @@ def test_two_processes_train_one_model_together(place, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert record["fitted"]["steps"] == 4 and record["processes"] == 2
+    assert record["fitted"]["steps"] == 4
+    assert record["processes"] == 2
     assert load_model(str(tmp_path / "model")).card.kind == "suffixlm"
 
 
@@ -213,9 +232,11 @@ def test_the_command_trains_and_reports_in_json(place, tmp_path):
     )  # fmt: skip
     assert finished.code == 0, finished.err
     told = json.loads(finished.out)
-    assert told["steps"] == 4 and told["folder"] == str(tmp_path / "model")
+    assert told["steps"] == 4
+    assert told["folder"] == str(tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert record["corpora"]["train"]["works"] == 6 and record["fitted"]["steps"] == 4
+    assert record["corpora"]["train"]["works"] == 6
+    assert record["fitted"]["steps"] == 4
 
 
 @pytest.mark.parametrize(
@@ -240,8 +261,7 @@ def test_what_will_not_do_is_one_sentence(place, tmp_path, options, words):
         "--encoder": place / "encoder", "--dimension": 16, "--heads": 2, "--segment-tokens": 16, "--segments": 8,
         "--steps": 2, "--workers": 1,
     }  # fmt: skip
-    for key, value in zip(options[::2], options[1::2], strict=True):
-        given[key] = value
+    given |= dict(zip(options[::2], options[1::2], strict=True))
     if words == "cuda" and torch.cuda.is_available():
         pytest.skip("there is a GPU here")
     refused(here("train", "suffixlm", *(x for pair in given.items() for x in pair)), words)

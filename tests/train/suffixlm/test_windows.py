@@ -27,7 +27,12 @@ def test_windows_cover_a_work_but_for_single_segments(length, size, data):
     assert set(covered) <= set(range(100, 100 + length))
 
 
-@given(st.lists(st.integers(2, 50), min_size=1, max_size=8), st.integers(2, 12), st.integers(1, 6), st.integers(1, 3))
+@given(
+    st.lists(st.integers(2, 50), min_size=1, max_size=8),
+    st.integers(2, 12),
+    st.integers(1, 6),
+    st.integers(1, 3),
+)
 def test_batches_hold_each_segment_once_and_no_window_crosses_works(lengths, size, batch, in_book):
     held = corpus(lengths)
     owner = np.concatenate([np.full(length, number) for number, length in enumerate(lengths)])

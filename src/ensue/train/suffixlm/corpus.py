@@ -132,7 +132,13 @@ def prepare_corpus(
         raise EnsueError(f"{source} has no work {missing[0]!r}; works are named by their id or file name.")
     if not spans:
         raise EnsueError(f"{source} holds no work that could be used ({_reasons(skipped)}).")
-    index = {**asked, "pad": pad, "dtype": dtype, "spans": [asdict(span) for span in spans], "skipped": dict(skipped)}
+    index = {
+        **asked,
+        "pad": pad,
+        "dtype": dtype,
+        "spans": [asdict(span) for span in spans],
+        "skipped": dict(skipped),
+    }
     (folder / _INDEX).write_text(json.dumps(index), "utf-8")
     return Corpus(folder, segment_tokens, pad, dtype, tuple(spans), dict(skipped))
 

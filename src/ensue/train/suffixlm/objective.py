@@ -52,7 +52,9 @@ def contrastive_loss(
     after = (places.rows >= 0).sum(1, keepdim=True) - 1 - torch.arange(length, device=rows.device)[None]
     ahead = after.clamp(max=1) if ahead is None else torch.minimum(ahead, after)
     wanted = (ahead >= 1).reshape(-1)
-    targets = (torch.arange(windows * length, device=rows.device).view(windows, length) + ahead).reshape(-1)[wanted]
+    targets = (torch.arange(windows * length, device=rows.device).view(windows, length) + ahead).reshape(-1)[
+        wanted
+    ]
     following, owners = rows[wanted, None] + 1, works[wanted, None]
     own = works == owners
     out = (rows < 0) | (own & (rows > following) & (rows <= following + negatives.spare))
@@ -69,7 +71,7 @@ def contrastive_loss(
     return (losses * weights).sum() / weights.sum()
 
 
-class Objective(nn.Module):
+class Objective(nn.Module):  # type: ignore[misc]
     """The loss of a batch of windows, from tokens where the encoder learns, from stored vectors where not."""
 
     def __init__(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.models.names import load_model
 from ensue.models.suffixlm import save_suffixlm
 from ensue.models.suffixlm_network import SuffixLM, bare_encoder, truncate_encoder
-from ensue.environment import environment
 from ensue.parallel import cores
 from ensue.text.works import Headings
 from ensue.train.loop import Fitted, Loop, make_accelerator
@@ -125,7 +125,9 @@ def _encoder(settings: SuffixSettings) -> tuple[Any, Any, Path]:
     encoder = getattr(getattr(loaded, "network", None), "base_model", None)
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     if encoder is None or layers is None:
-        raise EnsueError(f"{settings.encoder} is no BERT- or RoBERTa-style encoder, which a SuffixLM is built on.")
+        raise EnsueError(
+            f"{settings.encoder} is no BERT- or RoBERTa-style encoder, which a SuffixLM is built on."
+        )
     limit = loaded.card.max_length or settings.shape.segment_tokens
     if settings.shape.segment_tokens > limit:
         raise EnsueError(f"{settings.encoder} takes {limit} tokens, fewer than --segment-tokens.")
@@ -143,7 +145,7 @@ def _encoder(settings: SuffixSettings) -> tuple[Any, Any, Path]:
 def _encoded(network: SuffixLM, corpus: Corpus, path: Path, main: bool) -> Any:
     """What a frozen encoder makes of every segment, computed once (by the main process) and kept on disk."""
     if main:
-        width = int(network.encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        width = int(network.encoder.config.hidden_size)
         path.parent.mkdir(parents=True, exist_ok=True)
         table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(corpus), width))
         device = network.positions.weight.device
@@ -158,7 +160,9 @@ def _encoded(network: SuffixLM, corpus: Corpus, path: Path, main: bool) -> Any:
 def _disjoint(made: dict[str, Corpus]) -> None:
     both = {s.work for s in made["train"].spans} & {s.work for s in made["dev"].spans}
     if both:
-        raise EnsueError(f"{sorted(both)[0]} is in the training and in the dev works; leave it out of one of them.")
+        raise EnsueError(
+            f"{sorted(both)[0]} is in the training and in the dev works; leave it out of one of them."
+        )
 
 
 def _open_folder(output: Path, asked: dict[str, Any], resume: bool) -> None:
@@ -168,10 +172,14 @@ def _open_folder(output: Path, asked: dict[str, Any], resume: bool) -> None:
     plain = json.loads(json.dumps(asked))
     if record.exists():
         if not resume:
-            raise EnsueError(f"{output} holds a training; add --resume to go on with it, or choose another --output.")
+            raise EnsueError(
+                f"{output} holds a training; add --resume to go on with it, or choose another --output."
+            )
         before = json.loads(record.read_text("utf-8")).get("asked")
         if before != plain:
-            raise EnsueError(f"{output} holds a training with other settings or data; choose another --output.")
+            raise EnsueError(
+                f"{output} holds a training with other settings or data; choose another --output."
+            )
     elif any(output.iterdir()):
         raise EnsueError(f"{output} is not empty and holds no training; choose another --output.")
     else:

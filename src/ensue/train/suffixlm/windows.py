@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,11 +30,13 @@ class Batch(NamedTuple):
 def cut_windows(span: Span, size: int, shift: int) -> list[Window]:
     """A work cut into windows of `size` segments, the first of them `shift` long; none of a single segment."""
     edges = [span.begin, *range(span.begin + shift, span.end, size), span.end]
-    pairs = zip(edges, edges[1:], strict=False)
+    pairs = itertools.pairwise(edges)
     return [Window(begin, end) for begin, end in pairs if end - begin >= 2]
 
 
-def epoch_batches(corpus: Corpus, size: int, batch: int, in_book: int, seed: int, epoch: int) -> Iterator[Batch]:
+def epoch_batches(
+    corpus: Corpus, size: int, batch: int, in_book: int, seed: int, epoch: int
+) -> Iterator[Batch]:
     """All windows of an epoch, cut anew each time, in random order, up to `in_book` of a work side by side."""
     rng = np.random.default_rng([seed, epoch])
     groups: list[list[Window]] = []
