@@ -75,7 +75,7 @@ def test_documents_too_short_to_shuffle_are_one_sentence(tmp_path):
     ("arguments", "words"),
     [
         (["run", "shufle"], ["'shufle'", "did you mean shuffle?"]),
-        (["run", "zzz"], ["'zzz'", "there is shuffle"]),
+        (["run", "zzz"], ["'zzz'", "shuffle"]),
         (["run", "shuffle/SP"], ["shuffle/SP"]),
         (["run", "shuffle", "--set", "shufles=3"], ["'shufles'", "did you mean shuffles?"]),
         (["run", "shuffle", "--set", "shuffles=0"], ["shuffles=0", "whole number from 1"]),
