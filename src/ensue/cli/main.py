@@ -68,5 +68,5 @@ def main() -> None:
         sys.exit(2)
 
 
-if __name__ == "__main__":  # for `accelerate launch -m ensue.cli.main`
+if __name__ == "__main__":  # for `torchrun -m ensue.cli.main`
     main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -157,6 +158,8 @@ def suffixlm(
             corpora=corpora,
             told=progress,
         )
+    if os.environ.get("RANK", "0") != "0":  # one of several processes speaks
+        return
     if json:
         common.print_json({**asdict(fitted), "folder": str(output)})
         return

@@ -157,9 +157,9 @@ def _chapterbreak_table(results: Mapping[str, Any]) -> Table:
     table.caption = _chapterbreak_caption([str(place[0]) for place in rows])
     for key in shown:
         number = key in ("prefix_tokens", "suffix_tokens")
-        table.add_column(
-            _CHAPTERBREAK_SETTINGS.get(key, "split"), justify="right" if number else "left", overflow="fold"
-        )
+        name = _CHAPTERBREAK_SETTINGS.get(key, "split")
+        # A split's name may be long; the other words are ours and short.
+        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=key != "task")
     for heading in ("acc.", "95 %\ninterval", "rank", "margin", "word\nppl", "n", "works"):
         table.add_column(heading, justify="right", no_wrap=True)
     for place, found in rows.items():
@@ -170,7 +170,7 @@ def _chapterbreak_table(results: Mapping[str, Any]) -> Table:
             _interval(*accuracy["ci95"]),
             f"{found['rank']['value']:.2f}",
             f"{found['margin']['value']:+.3f}",
-            "–" if perplexity is None else f"{perplexity['value']:,.1f}",
+            "–" if perplexity is None else _perplexity(perplexity["value"]),
             f"{accuracy['n']:,}",
             f"{accuracy['clusters']:,}",
         )
@@ -179,6 +179,10 @@ def _chapterbreak_table(results: Mapping[str, Any]) -> Table:
 
 def _differ(places: Iterable[tuple[Any, ...]], index: int) -> bool:
     return len({place[index] for place in places}) > 1
+
+
+def _perplexity(value: float) -> str:
+    return f"{value:.1f}" if value < 1000 else f"{value:.0f}" if value < 1e6 else f"{value:.0e}"
 
 
 def _chapterbreak_caption(splits: list[str]) -> str:

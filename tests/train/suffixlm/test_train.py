@@ -206,7 +206,7 @@ def test_a_corpus_is_the_same_with_two_processes_and_its_headings_carry_one_inde
 def test_two_processes_train_one_model_together(place, tmp_path):
     """DistributedDataParallel through accelerate, on two CPU processes."""
     command = [
-        sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", 2, "--main_process_port", 0,
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2,
         "-m", "ensue.cli.main", "train", "suffixlm", "--variant", "A", "--data", place / "train.jsonl",
         "--dev", place / "dev.jsonl", "--output", tmp_path / "model", "--encoder", place / "encoder",
         "--dimension", 16, "--inner", 32, "--heads", 2, "--layers", 1, "--segment-tokens", 16, "--segments", 8,
@@ -221,6 +221,7 @@ def test_two_processes_train_one_model_together(place, tmp_path):
     assert record["fitted"]["steps"] == 4
     assert record["processes"] == 2
     assert load_model(str(tmp_path / "model")).card.kind == "suffixlm"
+    assert json.loads(done.stdout)["steps"] == 4
 
 
 def test_the_command_trains_and_reports_in_json(place, tmp_path):

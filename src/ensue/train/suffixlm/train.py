@@ -28,6 +28,7 @@ from ensue.train.suffixlm.settings import TRAINED_LAYERS, VARIANTS, SuffixSettin
 from ensue.train.suffixlm.windows import Batch, epoch_batches, fixed_batches
 
 RECORD = "training.json"
+_CORPUS = "corpus"
 _ENCODED_AT_ONCE = 1024
 Told = Callable[[int, int, str], None]
 
@@ -53,10 +54,12 @@ def train_suffixlm(
     asked = {"settings": asdict(settings), "data": data, "dev": dev, "dev_only": sorted(dev_only or [])}
     accelerator = make_accelerator(settings.loop)
     if accelerator.is_main_process:
-        _open_folder(output, asked, resume)
+        _check_folder(output, asked, resume)
+    else:
+        told = None
     torch.manual_seed(settings.loop.seed)
     encoder, tokenizer, folder = _encoder(settings)
-    place = corpora or output / "corpus"
+    place = corpora or output / _CORPUS
     made: dict[str, Corpus] = {}
     with accelerator.main_process_first():
         for name, source, only in (("train", data, None), ("dev", dev, dev_only)):
@@ -112,6 +115,8 @@ def train_suffixlm(
         vectors = torch.cat([objective.segment_vectors("dev", piece) for piece in pieces])
         return {"dev_loss": float(np.mean(losses)), "dev_accuracy": break_accuracy(network, vectors, breaks)}
 
+    if accelerator.is_main_process and not (output / RECORD).exists():
+        _write(output / RECORD, {"asked": asked, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
     fitted = loop.run(batches, evaluate, resume=resume)
     if accelerator.is_main_process:
         _record(output, asked, settings, made, fitted, network, accelerator.num_processes)
@@ -165,25 +170,22 @@ def _disjoint(made: dict[str, Corpus]) -> None:
         )
 
 
-def _open_folder(output: Path, asked: dict[str, Any], resume: bool) -> None:
-    """An empty folder, or one that holds the same training and is to be resumed."""
+def _check_folder(output: Path, asked: dict[str, Any], resume: bool) -> None:
+    """Refuse a folder that holds anything but this training, to be resumed, or works tokenised for it."""
+    if output.exists() and not output.is_dir():
+        raise EnsueError(f"{output} is a file, not a folder for a model.")
     output.mkdir(parents=True, exist_ok=True)
     record = output / RECORD
-    plain = json.loads(json.dumps(asked))
-    if record.exists():
-        if not resume:
-            raise EnsueError(
-                f"{output} holds a training; add --resume to go on with it, or choose another --output."
-            )
-        before = json.loads(record.read_text("utf-8")).get("asked")
-        if before != plain:
-            raise EnsueError(
-                f"{output} holds a training with other settings or data; choose another --output."
-            )
-    elif any(output.iterdir()):
-        raise EnsueError(f"{output} is not empty and holds no training; choose another --output.")
-    else:
-        _write(record, {"asked": plain, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
+    if not record.exists():
+        if {path.name for path in output.iterdir()} - {_CORPUS}:
+            raise EnsueError(f"{output} is not empty and holds no training; choose another --output.")
+        return
+    if not resume:
+        raise EnsueError(
+            f"{output} holds a training; add --resume to go on with it, or choose another --output."
+        )
+    if json.loads(record.read_text("utf-8")).get("asked") != json.loads(json.dumps(asked)):
+        raise EnsueError(f"{output} holds a training with other settings or data; choose another --output.")
 
 
 def _record(
