@@ -288,3 +288,14 @@ def test_the_command_takes_several_runs(tmp_path):
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"report": page})
     assert "Where every run fails" in page_of(tmp_path / "r.html").text
     assert CliRunner().invoke(app, ["report", str(one)]).stdout.strip() == str(one / "report.html")
+
+
+def test_the_command_writes_an_empty_annotation_sheet(tmp_path):
+    folder = write_chapterbreak(tmp_path / "run", **ALL)
+    sheet = tmp_path / "sheet.csv"
+    done = CliRunner().invoke(app, ["report", str(folder), "--annotation-sheet", str(sheet), "--json"])
+    rows = sheet.read_text("utf-8").splitlines()
+    assert json.loads(done.stdout) == {"sheet": str(sheet), "rows": len(rows) - 1}
+    assert rows[0] == "example,events,actors,location,continuity"
+    assert len(rows) > 1
+    assert not (folder / "report.html").exists()
