@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import Outcome, Prepared, Progress, Workplace
 from ensue.benchmarks.settings import resolve
+from ensue.environment import environment, peak_memory
 from ensue.models.names import load_model
 from ensue.models.protocols import Model
-from ensue.environment import environment, peak_memory
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
 from ensue.runs.reading import read_items, read_results
 from ensue.scoring.journal import Journal
