@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ensue.errors import EnsueError
 from ensue.models import load_model
-from ensue.models.hf_encoder import stated_pooling
+from ensue.models.hf_encoder import _batches, stated_pooling
+from ensue.models.protocols import Layered
 from tests.support import tiny
 
 TEXTS = [
@@ -71,6 +72,44 @@ def test_any_layers_in_the_order_they_are_named(model, naive):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_the_first_token_averaged_over_all_layers_but_the_embedding(model, naive):
+    found = model.encode(TEXTS, pooling="cls-average-over-layers")
+    expected = np.stack([np.mean([naive(text, layer, "cls") for layer in (1, 2)], axis=0) for text in TEXTS])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    with pytest.raises(EnsueError, match="takes all layers together, so none can be chosen with it"):
+        model.encode(TEXTS, layers=[1], pooling="cls-average-over-layers")
+
+
+def test_all_layers_take_one_pass(model, naive):
+    assert isinstance(model, Layered)
+    assert model.layer_count == 2
+    tokens = []
+    hook = model.network.base_model.register_forward_pre_hook(
+        lambda _, args, given: tokens.append(given["input_ids"].numel()), with_kwargs=True
+    )
+    texts = [text for text in TEXTS if text != TEXTS[5]]
+    found = model.encode(texts, layers=range(model.layer_count + 1), pooling="cls")
+    all_layers = sum(tokens)
+    tokens.clear()
+    model.encode(texts, pooling="cls")
+    hook.remove()
+    assert all_layers == sum(tokens) > 0
+    expected = np.stack([[naive(text, layer, "cls") for layer in range(3)] for text in texts])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=400), st.integers(1, 4096))
+def test_batches_hold_each_text_once_with_little_padding(lengths, budget):
+    batches = list(_batches(lengths, budget))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        width = max(1, *(lengths[i] for i in batch))
+        room = width * len(batch)
+        assert len(batch) == 1 or room <= budget
+        padding = room - sum(lengths[i] for i in batch)
+        assert len(batch) == 1 or padding <= room / 16 or room <= budget / 8
+
+
 def test_mean_is_what_is_not_stated_otherwise(model):
     np.testing.assert_array_equal(model.encode(TEXTS), model.encode(TEXTS, pooling="mean"))
 
@@ -124,6 +163,7 @@ def test_pooling_is_read_from_the_folder(tmp_path):
     np.testing.assert_array_equal(plain.encode(TEXTS), plain.encode(TEXTS, pooling="cls"))
     normalised = load_model(str(mean)).encode(TEXTS)
     np.testing.assert_allclose(np.linalg.norm(normalised, axis=1), 1.0, atol=1e-6)
+    assert load_model(str(mean)).card.identity != load_model(str(last)).card.identity != plain.card.identity
     raw = plain.encode(TEXTS, pooling="mean")
     np.testing.assert_allclose(normalised, raw / np.linalg.norm(raw, axis=1, keepdims=True), atol=1e-6)
 

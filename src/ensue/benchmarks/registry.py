@@ -11,6 +11,8 @@ from ensue.errors import EnsueError
 
 _OWN = {
     "chapterbreak": "ensue.benchmarks.chapterbreak.task:benchmark",
+    "discoeval": "ensue.benchmarks.discoeval.task:benchmark",
+    "senteval": "ensue.benchmarks.senteval.task:benchmark",
     "shuffle": "ensue.benchmarks.shuffle.task:benchmark",
 }
 _GROUP = "ensue.benchmarks"

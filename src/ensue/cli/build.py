@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ensue.cli import common
+from ensue.cli.build_discoeval import discoeval
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def chapterbreak(
     for reason, count in {**done.skipped, **done.notes}.items():
         print(f"{reason}: {count:,}")
     print(f"data: {done.folder}")
+
+
+app.command()(discoeval)
 
 
 def statistics_tables(statistics: dict[str, Any]) -> Iterator[Table]:

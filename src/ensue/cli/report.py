@@ -13,7 +13,7 @@ from ensue.cli import common
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="A run or training folder; ChapterBreak runs beside it."),
+        typer.Argument(metavar="RUN...", help="A run or training folder; other runs to set beside it."),
     ],
     output: Annotated[Path | None, typer.Option(help="Where to write it (default: RUN/report.html).")] = None,
     annotations: Annotated[

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded
 
-POOLINGS = ("mean", "cls", "last")
-_BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
+OVER_LAYERS = "cls-average-over-layers"
+POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
+# On a CPU, larger batches only leave its caches and are slower.
+_BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}
+# The part of a batch that may be padding, and the part of the budget below which a batch may have more of it.
+_PADDING, _SMALL = 1 / 16, 1 / 8
 
 
 class EncoderModel:
@@ -24,13 +29,20 @@ class EncoderModel:
 
     def __init__(self, loaded: Loaded, folder: Path) -> None:
         limits = [n for n in (loaded.card.max_length, stated_length(folder)) if n]
-        self._loaded = replace(loaded, card=replace(loaded.card, max_length=min(limits, default=None)))
-        self.network, self.tokenizer = loaded.network, loaded.tokenizer
         self.pooling, self.normalise = stated_pooling(folder)
+        length = min(limits, default=None)
+        stated = {"pooling": self.pooling + "+normalise" * self.normalise, "length": str(length)}
+        card = replace(loaded.card, max_length=length, identity={**loaded.card.identity, **stated})
+        self._loaded = replace(loaded, card=card)
+        self.network, self.tokenizer = loaded.network, loaded.tokenizer
 
     @property
     def card(self) -> ModelCard:
         return self._loaded.card
+
+    @property
+    def layer_count(self) -> int:
+        return layer_count(self.network)
 
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
@@ -72,63 +84,103 @@ def stated_length(folder: Path) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
+def layer_count(network: Any) -> int:
+    """How many layers a network has above its embedding."""
+    return int(network.config.num_hidden_layers)
+
+
 def encode_texts(
     loaded: Loaded, texts: Sequence[str], *, layers: Sequence[int] | None, pooling: str, normalise: bool
 ) -> npt.NDArray[np.float32]:
-    """Vectors of the texts, in order: sorted by length into batches, truncated at the model's length."""
+    """Vectors of the texts, in order: batches of like length, cut at the model's length, all layers in one pass.
+
+    `cls-average-over-layers` is the mean of the first token's states after each layer, the embedding left out,
+    as Chen et al. (2019) represent a sentence with BERT (the library they used gave no embedding states).
+    """
     import torch
 
-    if pooling not in POOLINGS:
-        raise EnsueError(f"There is no pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
     network, tokenizer = loaded.network, loaded.tokenizer
-    depth = int(network.config.num_hidden_layers)
-    if layers is not None and any(not -depth - 1 <= layer <= depth for layer in layers):
-        raise EnsueError(f"{loaded.card.name} has layers 0 (the embedding) to {depth}.")
+    _check(loaded, layers, pooling)
+    shape = (len(texts),) if layers is None else (len(texts), len(layers))
+    out = np.zeros((*shape, int(network.config.hidden_size)), dtype=np.float32)
     if not texts:
-        shape = (0,) if layers is None else (0, len(layers))
-        return np.zeros((*shape, int(network.config.hidden_size)), dtype=np.float32)
+        return out
     limit = loaded.card.max_length
-    ids = tokenizer(list(texts), truncation=limit is not None, max_length=limit, verbose=False)["input_ids"]
-    order = sorted(range(len(texts)), key=lambda i: len(ids[i]))
-    budget = _BATCH_TOKENS.get(network.device.type, 4096)
-    out: npt.NDArray[np.float32] = np.zeros(0, dtype=np.float32)
+    ids = tokenizer(
+        list(texts),
+        truncation=limit is not None,
+        max_length=limit,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )["input_ids"]
     trunk = network.base_model
-    while order:
-        width = max(len(ids[order[-1]]), 1)
-        count = max(budget // width, 1)
-        chosen, order = order[-count:], order[:-count]
-        batch, mask = _pad([ids[i] for i in chosen], width, tokenizer.pad_token_id or 0)
-        batch, mask = batch.to(network.device), mask.to(network.device)
+    options: dict[str, Any] = {"output_hidden_states": layers is not None or pooling == OVER_LAYERS}
+    if "use_cache" in inspect.signature(trunk.forward).parameters:
+        options["use_cache"] = False
+    for chosen in _batches([len(row) for row in ids], _BATCH_TOKENS.get(network.device.type, 1024)):
+        batch, mask = _pad([ids[i] for i in chosen], tokenizer.pad_token_id or 0)
+        batch, mask = batch.to(network.device), None if mask is None else mask.to(network.device)
         with torch.inference_mode():
-            result = trunk(input_ids=batch, attention_mask=mask, output_hidden_states=layers is not None)
-            if layers is None:
-                pooled = _pool(result[0], mask, pooling)
-                pooled = torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
-            else:
+            result = trunk(input_ids=batch, attention_mask=mask, **options)
+            if layers is not None:
                 states = result.hidden_states
                 pooled = torch.stack([_pool(states[layer], mask, pooling) for layer in layers], 1)
-        vectors = pooled.float().cpu().numpy()
-        if not out.size:
-            out = np.zeros((len(texts), *vectors.shape[1:]), dtype=np.float32)
-        out[chosen] = vectors
+            elif pooling == OVER_LAYERS:
+                pooled = torch.stack([state[:, 0] for state in result.hidden_states[1:]]).mean(0)
+            else:
+                pooled = _pool(result[0], mask, pooling)
+                pooled = torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
+        out[chosen] = pooled.float().cpu().numpy()
     return out
 
 
-def _pad(rows: Sequence[Sequence[int]], width: int, pad: int) -> tuple[Any, Any]:
+def _check(loaded: Loaded, layers: Sequence[int] | None, pooling: str) -> None:
+    if pooling not in POOLINGS:
+        raise EnsueError(f"There is no pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
+    if layers is None:
+        return
+    if pooling == OVER_LAYERS:
+        raise EnsueError(f"{OVER_LAYERS} takes all layers together, so none can be chosen with it.")
+    depth = layer_count(loaded.network)
+    if any(not -depth - 1 <= layer <= depth for layer in layers):
+        raise EnsueError(f"{loaded.card.name} has layers 0 (the embedding) to {depth}.")
+
+
+def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Which texts are run together, the longest first: within the budget of tokens, with little padding."""
+    chosen: list[int] = []
+    width = tokens = 0
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+        room = (len(chosen) + 1) * width
+        padding = room - tokens - lengths[i]
+        if chosen and (room > budget or (padding > room * _PADDING and room > budget * _SMALL)):
+            yield chosen
+            chosen, tokens = [], 0
+        if not chosen:
+            width = max(lengths[i], 1)
+        chosen.append(i)
+        tokens += lengths[i]
+    yield chosen
+
+
+def _pad(rows: Sequence[list[int]], pad: int) -> tuple[Any, Any]:
+    """The rows as one tensor, and a mask where not all are of one length."""
     import torch
 
-    ids = torch.full((len(rows), width), pad, dtype=torch.long)
-    mask = torch.zeros((len(rows), width), dtype=torch.long)
-    for row, tokens in enumerate(rows):
-        ids[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-        mask[row, : len(tokens)] = 1
-    return ids, mask
+    width = max(*map(len, rows), 1)
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    if all(len(row) == width for row in rows):
+        return ids, None
+    return ids, torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
 
 
 def _pool(states: Any, mask: Any, pooling: str) -> Any:
     if pooling == "cls":
         return states[:, 0]
     if pooling == "last":
-        return states[range(len(states)), (mask.sum(1) - 1).clamp(min=0)]
+        return states[:, -1] if mask is None else states[range(len(states)), (mask.sum(1) - 1).clamp(min=0)]
+    if mask is None:
+        return states.mean(1)
     weights = mask[:, :, None].to(states.dtype)
     return (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded
-from ensue.models.hf_encoder import encode_texts
+from ensue.models.hf_encoder import encode_texts, layer_count
 from ensue.scoring.request import Part, PartScore, Policy
 
 
@@ -28,6 +28,10 @@ class LanguageModel:
     @property
     def card(self) -> ModelCard:
         return self._loaded.card
+
+    @property
+    def layer_count(self) -> int:
+        return layer_count(self.network)
 
     @property
     def executor(self) -> Any:

@@ -1,4 +1,4 @@
-"""From a model's name to the model: short name, folder, GGUF file, endpoint, or hub id."""
+"""From a model's name to the model: short name, folder, GGUF file, word vectors, endpoint, or hub id."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def load_model(
     """The model of that name, ready to use.
 
     `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
-    `random`, `unigram`, `unigram:FILE`, or a hub id such as `gpt2-medium`. `concurrency` is for endpoints:
-    how many requests are under way at once.
+    `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), or a hub id such as `gpt2-medium`.
+    `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
     if name.startswith(("http://", "https://")):
@@ -46,6 +46,10 @@ def load_model(
         return RandomModel()
     if name == "unigram" or name.startswith("unigram:"):
         return _unigram(name.partition(":")[2] or "bundled")
+    if name.startswith("cbow:"):
+        from ensue.models.word_vectors import from_text
+
+        return from_text(Path(name.removeprefix("cbow:")).expanduser())
     if name in catalog():
         from ensue.models.store import pull
 
@@ -83,6 +87,14 @@ def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any
         from ensue.models.suffixlm import load_suffixlm
 
         return load_suffixlm(folder, name, config, options)
+    if "DiscourseEncoder" in (config.get("architectures") or []):
+        from ensue.models.discourse import load_discourse
+
+        return load_discourse(folder, name, config, options)
+    if "WordVectors" in (config.get("architectures") or []):
+        from ensue.models.word_vectors import load_word_vectors
+
+        return load_word_vectors(folder, name)
     kind = hf.kind_of(folder, config)
     if kind == "causal":
         from ensue.models.hf_causal import CausalModel

@@ -57,6 +57,15 @@ class Encoder(Model, Protocol):
 
 
 @runtime_checkable
+class Layered(Encoder, Protocol):
+    """An encoder that gives vectors of any of its layers, as many as are asked for in one pass."""
+
+    @property
+    def layer_count(self) -> int:
+        """How many layers lie above the embedding; `range(layer_count + 1)` names them all."""
+
+
+@runtime_checkable
 class Generator(Model, Protocol):
     """Continues prompts."""
 

@@ -68,6 +68,10 @@ def _pull(entry: Entry, target: Path) -> Path:
 
             joined = _join(pieces, work / f"{entry.name}.gguf")
             ready = convert(joined, work / "converted")
+        elif entry.format == "word-vectors":
+            from ensue.models.word_vectors import from_index
+
+            ready = from_index(data, work / "converted")
         else:
             ready = data
         write_card_facts(ready, **entry.facts)

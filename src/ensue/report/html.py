@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ensue.benchmarks.shuffle.published import citation
 from ensue.errors import EnsueError
 from ensue.report.chapterbreak_page import chapterbreak_facts
+from ensue.report.probing_page import probing_facts
 from ensue.report.profiles import Document, most_surprising
 from ensue.report.provenance import command_of, environment_rows
 from ensue.report.shuffle import (
@@ -47,7 +48,8 @@ class _Page(NamedTuple):
 
     template: str
     facts: Callable[[Sequence[Path], Path | None], dict[str, Any]]
-    takes_more: bool = False
+    takes_runs: bool = False
+    takes_annotations: bool = False
 
 
 def write_report(
@@ -99,7 +101,7 @@ def _write_whole(path: Path, page: str) -> Path:
 def render_report(folder: Path, beside: Sequence[Path] = (), annotations: Path | None = None) -> str:
     """The report of a run as text."""
     results, run = read_results(folder), read_run(folder)
-    kind = _PAGES.get(str(results.get("benchmark")))
+    kind = _PAGES.get(_suite(results))
     _check_company(folder, beside, annotations, results, kind)
     found = kind.facts([folder, *beside], annotations) if kind else {}
     facts: dict[str, Any] = {
@@ -127,19 +129,24 @@ def _check_company(
     kind: _Page | None,
 ) -> None:
     """What else is given must be of the same benchmark, and of one that can show it."""
-    benchmark = results.get("benchmark")
-    if (beside or annotations is not None) and not (kind and kind.takes_more):
-        able = " and ".join(name for name, page in _PAGES.items() if page.takes_more)
+    benchmark = _suite(results)
+    if beside and not (kind and kind.takes_runs):
+        both = " and ".join(name for name, page in _PAGES.items() if page.takes_annotations)
+        runs = " and ".join(n for n, page in _PAGES.items() if page.takes_runs and not page.takes_annotations)
         raise EnsueError(
-            f"{folder} is a run of {benchmark}; other runs and annotations go with runs of {able} only."
+            f"{folder} is a run of {benchmark}; other runs and annotations go with runs of {both}, "
+            f"other runs with those of {runs} too."
         )
+    if annotations is not None and not (kind and kind.takes_annotations):
+        able = " and ".join(name for name, page in _PAGES.items() if page.takes_annotations)
+        raise EnsueError(f"{folder} is a run of {benchmark}; annotations go with runs of {able} only.")
     seen = {folder.resolve()}
     for other in beside:
         if is_training(other):
             raise EnsueError(
                 f"{other} holds a training, not a run of {benchmark}, so it has no place beside one."
             )
-        named = read_results(other).get("benchmark")
+        named = _suite(read_results(other))
         if named != benchmark:
             raise EnsueError(
                 f"{other} is a run of {named}, not of {benchmark}, so it has no place beside one."
@@ -147,6 +154,11 @@ def _check_company(
         if other.resolve() in seen:
             raise EnsueError(f"{other} is given twice.")
         seen.add(other.resolve())
+
+
+def _suite(results: Mapping[str, Any]) -> str:
+    """The benchmark without the task that a run may be of."""
+    return str(results.get("benchmark")).partition("/")[0]
 
 
 def _shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
@@ -167,7 +179,11 @@ def _shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
 
 _PAGES = {
     "shuffle": _Page("shuffle.html.j2", _shuffle_facts),
-    "chapterbreak": _Page("chapterbreak.html.j2", chapterbreak_facts, takes_more=True),
+    "chapterbreak": _Page(
+        "chapterbreak.html.j2", chapterbreak_facts, takes_runs=True, takes_annotations=True
+    ),
+    "discoeval": _Page("probing.html.j2", probing_facts, takes_runs=True),
+    "senteval": _Page("probing.html.j2", probing_facts, takes_runs=True),
 }
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.chapterbreak.published import published_models
+from ensue.report.probing import sheets
 from ensue.report.profiles import Sentence, Version, shape
 from ensue.report.shuffle import block_rows, settings_label
+from ensue.report.tables_probing import fill_probing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,12 +20,16 @@ _BAR_WIDTH = 16
 
 
 def metrics_table(results: Mapping[str, Any]) -> Table:
-    """One row per block size for the Shuffle Test, one per split and lengths for ChapterBreak, one per metric
-    for everything else."""
+    """One row per block size for the Shuffle Test, one per split and lengths for ChapterBreak, one per task for
+    DiscoEval and SentEval, one per metric for everything else."""
     if str(results.get("benchmark")).partition("/")[0] == "chapterbreak":
         return _chapterbreak_table(results)
     if results.get("benchmark") == "shuffle" and block_rows(results):
         return _shuffle_table(results)
+    if found := sheets(results):
+        table = _new_table("")
+        fill_probing(table, found)
+        return table
     return _plain_table(results)
 
 

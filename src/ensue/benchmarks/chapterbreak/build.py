@@ -13,8 +13,8 @@ from ensue.benchmarks.chapterbreak.data import BOUNDARIES, NEGATIVES, Boundary, 
 from ensue.benchmarks.chapterbreak.lists import WorkList
 from ensue.benchmarks.chapterbreak.making import Made, Recipe, make_examples
 from ensue.benchmarks.chapterbreak.negatives import Pool, reservoir, suffix_of
-from ensue.benchmarks.chapterbreak.output import check_output, new_build, write_build
 from ensue.benchmarks.chapterbreak.words import Sizes, Tokens
+from ensue.benchmarks.output import check_output, new_build, write_build
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
 from ensue.text.works import Headings, Kind, find_works

@@ -1,0 +1,204 @@
+"""Documents as a stream of sentences with their categories, from wherever documents are kept."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ensue.benchmarks.discoeval.builders.common import Progress, Seen, files_below, numbered_lines, one_line
+from ensue.benchmarks.discoeval.builders.conversations import ANNOTATION, read_conversations
+from ensue.errors import EnsueError
+from ensue.parallel import ordered_map
+from ensue.text import readers
+from ensue.text.documents import BUNDLED, read_documents
+from ensue.text.hub import is_hub_name, read_hub
+from ensue.text.rows import Row, kind, row_from_columns
+from ensue.text.sentences import split_lines, split_sentences
+
+Extent = Literal["lead", "whole"]
+
+# Rows go to the processes that split them so many at a time.
+_CHUNK = 64
+_SPLITTERS = ("sentences", "lines")
+_STRUCTURED = (".xml", ".bz2", ".tokens", ".raw", ".md", ".markdown", ".html", ".htm", ".xhtml")
+_TABLES = (".jsonl", ".ndjson")
+_STORY = tuple(f"sentence{number}" for number in range(1, 6))
+
+
+class Text(NamedTuple):
+    """A document as sentences, each on one line."""
+
+    id: str
+    place: str
+    sentences: tuple[str, ...]
+    categories: frozenset[str] = frozenset()
+
+
+class Reading(NamedTuple):
+    """How a source is read, as `read_documents` reads it; `limit` counts documents."""
+
+    text_column: str | None = None
+    split: str = "sentences"
+    language: str = "en"
+    encoding: str = "utf-8"
+    limit: int | None = None
+    workers: int = 1
+
+    def check(self) -> None:
+        if self.split not in _SPLITTERS:
+            raise EnsueError(f"Text is split into sentences or lines, not into {self.split!r}.")
+        for name, number in (("documents", self.limit), ("workers", self.workers)):
+            if number is not None and number < 1:
+                raise EnsueError(f"The number of {name} is {number}, but must be at least 1.")
+
+
+def read_texts(
+    source: str, extent: Extent, reading: Reading, skipped: Counter[str], progress: Progress | None = None
+) -> Iterator[Text]:
+    """The documents of a source, one chunk held at a time; two with the same id are refused.
+
+    `extent` says how much is read of a document with sections: its lead or all of it. JSON Lines may carry
+    `categories`, a list of names; a .csv holds ROC stories, a folder of annotated chat logs conversations.
+    """
+    reading.check()
+    ids, texts = Seen(), Seen()
+    rows = islice(_raw(source, extent, reading, skipped), reading.limit)
+    split = partial(_split_all, split=reading.split, language=reading.language)
+    done = 0
+    first = list(islice(rows, _CHUNK))
+    # Where sentences are given there is nothing to split, and sending them round would only cost time.
+    workers = reading.workers if any(raw.row.text is not None for raw in first) else 1
+    for chunk in ordered_map(split, _chunks(chain(first, rows)), workers):
+        for text in chunk:
+            if ids.before(text.id):
+                raise EnsueError(
+                    f"{text.place} has the id {text.id!r}, which an earlier document has already."
+                )
+            done += 1
+            if progress:
+                progress(done)
+            if not text.sentences:
+                skipped["documents without text"] += 1
+            elif texts.before(*text.sentences):
+                skipped["documents with the text of an earlier one"] += 1
+            else:
+                yield text
+
+
+class _Raw(NamedTuple):
+    row: Row
+    categories: frozenset[str] = frozenset()
+
+
+def _chunks(rows: Iterator[_Raw]) -> Iterator[list[_Raw]]:
+    while chunk := list(islice(rows, _CHUNK)):
+        yield chunk
+
+
+def _split_all(chunk: list[_Raw], split: str, language: str) -> list[Text]:
+    found = []
+    for row, categories in chunk:
+        if row.text is None:
+            sentences: Iterable[str] = row.sentences or ()
+        else:
+            sentences = split_lines(row.text) if split == "lines" else split_sentences(row.text, language)
+        found.append(Text(row.id, row.place, tuple(map(one_line, sentences)), categories))
+    return found
+
+
+def _raw(source: str, extent: Extent, reading: Reading, skipped: Counter[str]) -> Iterator[_Raw]:
+    """The documents of a source before they are split, by what the source is."""
+    if source == BUNDLED:
+        return (
+            _Raw(Row(document.id, document.id, document.domain, sentences=document.sentences))
+            for document in read_documents()
+        )
+    if not source:
+        raise EnsueError("No documents are named: give a file, a folder or a hub data set.")
+    path = Path(source).expanduser()
+    if not os.path.exists(path):
+        if is_hub_name(source):
+            return map(_Raw, read_hub(source, text_column=reading.text_column))
+        raise EnsueError(f"{source} does not exist.")
+    if path.is_dir():
+        if files_below(path, ANNOTATION):
+            return map(_Raw, read_conversations(path, reading.encoding))
+        if tables := files_below(path, *_TABLES):
+            return (raw for table in tables for raw in _table(table, reading, _label(table, path)))
+        if files_below(path, *_STRUCTURED):
+            return _structured(path, extent, skipped)
+        return map(_Raw, readers.read_folder(path, encoding=reading.encoding))
+    ending = path.suffix.lower()
+    if ending in readers.JSON_LINES:
+        return _table(path, reading, path.stem)
+    if ending == ".csv":
+        return map(_Raw, _stories(path, reading.encoding))
+    if ending in _STRUCTURED:
+        return _structured(path, extent, skipped)
+    if ending in readers.TEXT_FILES:
+        return iter([_Raw(readers.read_text_file(path, encoding=reading.encoding))])
+    raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .csv, a dump or a folder.")
+
+
+def _label(table: Path, folder: Path) -> str:
+    return table.relative_to(folder).with_suffix("").as_posix()
+
+
+def _table(path: Path, reading: Reading, label: str) -> Iterator[_Raw]:
+    for place, columns in readers.json_objects(path, reading.encoding):
+        row = row_from_columns(
+            columns,
+            place=place,
+            id=f"{label}:{place.rpartition(' ')[2]}",
+            domain=label,
+            text_column=reading.text_column,
+        )
+        yield _Raw(row, _categories(columns, place))
+
+
+def _categories(columns: Mapping[str, Any], place: str) -> frozenset[str]:
+    value = columns.get("categories") or []
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        given = kind(value) if not isinstance(value, list) else "a list of other things"
+        raise EnsueError(f"{place} has {given} as 'categories', where a list of names is expected.")
+    return frozenset(name for name in map(one_line, value) if name)
+
+
+def _structured(path: Path, extent: Extent, skipped: Counter[str]) -> Iterator[_Raw]:
+    """Documents with sections; their sentences never run over the end of a paragraph."""
+    from ensue.text.sections import Section
+    from ensue.text.structure import read_structured
+
+    def paragraphs(sections: tuple[Section, ...]) -> Iterator[str]:
+        for section in sections:
+            yield from section.paragraphs
+            yield from paragraphs(section.sections)
+
+    for document in read_structured(path, skipped=skipped):
+        kept = [*document.paragraphs, *(paragraphs(document.sections) if extent == "whole" else ())]
+        text = "\n\n".join(kept)
+        yield _Raw(Row(f"{path}, {document.id}", document.id, path.stem, text=text if text.strip() else None))
+
+
+def _stories(path: Path, encoding: str) -> Iterator[Row]:
+    """The stories of a file of the ROC Stories corpus: an id and five columns of sentences."""
+    reader = csv.DictReader(line + "\n" for _, line in numbered_lines(path, encoding))
+    try:
+        absent = [name for name in _STORY if name not in (reader.fieldnames or ())]
+        if absent:
+            raise EnsueError(f"{path}, line 1 names no column {absent[0]!r}, so these are no ROC stories.")
+        for columns in reader:
+            place = f"{path}, line {reader.line_num}"
+            sentences = [columns[name] for name in _STORY]
+            if None in columns or not all(sentence and sentence.strip() for sentence in sentences):
+                raise EnsueError(f"{place} has no five sentences in their columns.")
+            name = columns.get("storyid") or columns.get("InputStoryid") or f"{path.stem}:{reader.line_num}"
+            yield Row(place, name, path.stem, sentences=tuple(sentences))
+    except csv.Error as error:
+        raise EnsueError(f"{path}, line {reader.line_num} is no sound CSV: {error}.") from error

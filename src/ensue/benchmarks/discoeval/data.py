@@ -1,0 +1,180 @@
+"""Reads DiscoEval's files as published; whatever is wrong with one is said with its file and line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ensue.benchmarks.discoeval import rst
+from ensue.benchmarks.discoeval.suite import SPLITS, Spec
+from ensue.errors import EnsueError
+
+_FILE = {"train": "train.txt", "dev": "valid.txt", "test": "test.txt"}
+_LABEL_SET = "labelset.txt"
+_UNDECODED = "\ufffd"
+
+
+class Example(NamedTuple):
+    """One thing to classify: its parts, each of one sentence or, in RST, of a subtree's units.
+
+    Examples made of the same line (the two orders of a pair) share its `cluster`.
+    """
+
+    id: str
+    cluster: str
+    label: int
+    parts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task with its examples read; `labels` are the names of its classes."""
+
+    spec: Spec
+    labels: tuple[str, ...]
+    splits: dict[str, list[Example]]
+    fingerprint: str
+    notes: Counter[str]
+
+    def sentences(self) -> Iterator[str]:
+        """Every sentence of every example, repeated ones too."""
+        for examples in self.splits.values():
+            for example in examples:
+                for part in example.parts:
+                    yield from part
+
+
+def missing_files(folder: Path, spec: Spec) -> list[str]:
+    """The files of a task that are not there, relative to the data folder."""
+    home = folder / spec.folder
+    if spec.group == "RST":
+        absent = [f"RST_{name}.pkl" for name in rst.SPLIT_NAMES.values() if rst.find(home, name) is None]
+    else:
+        names = [*_FILE.values(), *([_LABEL_SET] if spec.classes is None else [])]
+        absent = [name for name in names if not (home / name).is_file()]
+    return [f"{spec.folder}/{name}" for name in absent]
+
+
+def read_task(folder: Path, spec: Spec, limit: int | None = None) -> Task:
+    """Read a task whose files are all there, only the first `limit` lines of each file where it is given."""
+    home = folder / spec.folder
+    digest = hashlib.sha256(spec.name.encode())
+    if spec.group == "RST":
+        return _read_rst(home, spec, limit, digest)
+    labels = _read_labels(home, spec, digest)
+    notes: Counter[str] = Counter()
+    splits = {}
+    for split in SPLITS:
+        path = home / _FILE[split]
+        lines = list(_lines(path, digest, limit))
+        if not lines:
+            raise EnsueError(f"{path} is empty.")
+        splits[split] = [example for line in lines for example in _examples(line, spec, split, len(labels))]
+        damaged = sum(_UNDECODED in line.text for line in lines)
+        if damaged:
+            notes[f"lines of {spec.name} with characters lost before publication (U+FFFD)"] += damaged
+    return Task(spec, labels, splits, digest.hexdigest(), notes)
+
+
+class _Line(NamedTuple):
+    path: Path
+    number: int
+    text: str
+
+    def wrong(self, words: str) -> EnsueError:
+        return EnsueError(f"{self.path}, line {self.number}: {words}.")
+
+
+def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> Iterator[_Line]:
+    """The lines of a file; the digest takes in the whole file, however few lines are wanted."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from error
+    digest.update(hashlib.sha256(raw).digest())
+    pieces = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if pieces[-1] == b"":
+        pieces.pop()
+    for number, piece in enumerate(pieces[:limit], start=1):
+        try:
+            yield _Line(path, number, piece.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise EnsueError(
+                f"{path}, line {number}: byte {error.start + 1} of the line is not UTF-8; convert the file first."
+            ) from None
+
+
+def _examples(line: _Line, spec: Spec, split: str, classes: int) -> Iterator[Example]:
+    """The examples of a line: one, or for a pair of consecutive sentences its true order (1) and the other (0).
+
+    The published BSO files hold true orders only; like the original evaluation, both orders are made of
+    every pair, in every split, so a file of 4000 lines makes 8000 examples.
+    """
+    labelled = spec.group != "BSO"
+    columns = line.text.split("\t")
+    expected = spec.sentences + labelled
+    if len(columns) != expected:
+        raise line.wrong(f"{len(columns)} columns where {spec.name} has {expected}")
+    # Words are divided by single spaces, as the original evaluation hands them to an encoder.
+    sentences = tuple((" ".join(column.split()),) for column in columns[labelled:])
+    for place, (sentence,) in enumerate(sentences, start=1):
+        if not sentence:
+            raise line.wrong(f"sentence {place} is empty")
+    name = f"{spec.name}/{split}/{line.number}"
+    if labelled:
+        yield Example(name, name, _label(line, columns[0], classes), sentences)
+    else:
+        yield Example(f"{name}#in-order", name, 1, sentences)
+        yield Example(f"{name}#swapped", name, 0, sentences[::-1])
+
+
+def _label(line: _Line, text: str, classes: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) < classes):
+        raise line.wrong(f"the label {text[:40]!r} is not one of 0 to {classes - 1}")
+    return int(text)
+
+
+def _read_labels(home: Path, spec: Spec, digest: hashlib._Hash) -> tuple[str, ...]:
+    if spec.classes is not None:
+        return tuple(map(str, range(spec.classes)))
+    labels: dict[str, int] = {}
+    for line in _lines(home / _LABEL_SET, digest, None):
+        name = line.text.strip()
+        if not name or name in labels:
+            raise line.wrong(f"the label {name!r} was there before" if name else "the label is empty")
+        labels[name] = line.number
+    if len(labels) < 2:
+        raise EnsueError(f"{home / _LABEL_SET} names {len(labels)} labels where at least two are needed.")
+    return tuple(labels)
+
+
+def _read_rst(home: Path, spec: Spec, limit: int | None, digest: hashlib._Hash) -> Task:
+    """RST's labels are those of its training nodes; others in dev or test come after them, never learned."""
+    nodes = {}
+    for split, name in rst.SPLIT_NAMES.items():
+        path = rst.find(home, name)
+        assert path is not None, "a task is read once its files are there"
+        raw, found = rst.read_nodes(path)
+        digest.update(hashlib.sha256(raw).digest())
+        nodes[split] = found[:limit]
+    known = sorted({node.label for node in nodes["train"]})
+    notes: Counter[str] = Counter()
+    for split in ("dev", "test"):
+        unseen = [node.label for node in nodes[split] if node.label not in set(known)]
+        if unseen:
+            notes[f"{split} nodes of RST with a label that no training node has"] += len(unseen)
+    others = sorted({node.label for found in nodes.values() for node in found} - set(known))
+    labels = tuple(known + others)
+    index = {label: number for number, label in enumerate(labels)}
+    splits = {
+        split: [
+            Example(f"RST/{split}/{i}", f"RST/{split}/{i}", index[node.label], (node.left, node.right))
+            for i, node in enumerate(found, start=1)
+        ]
+        for split, found in nodes.items()
+    }
+    return Task(spec, labels, splits, digest.hexdigest(), notes)

@@ -1,0 +1,145 @@
+"""From predictions to items and metric rows: tasks, groups and the average of table 2, dev and test apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.benchmarks.base import Item, MetricRow
+from ensue.benchmarks.discoeval.data import Task
+from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
+from ensue.benchmarks.discoeval.suite import GROUPS
+from ensue.stats.bootstrap import cluster_sums, clustered_interval
+
+METRIC = "accuracy"
+_ROUNDS = 10_000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One task at one layer and split: how right each example was (a share of the seeds) and in which cluster."""
+
+    task: Task
+    probe: Probe
+    split: str
+    settings: dict[str, Any]
+
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        labels = np.asarray([example.label for example in self.task.splits[self.split]])
+        right: npt.NDArray[np.float64] = (self.probe.predictions[self.split] == labels).mean(axis=0)
+        return right
+
+    @property
+    def clusters(self) -> list[str]:
+        return [example.cluster for example in self.task.splits[self.split]]
+
+    def items(self) -> Iterator[Item]:
+        labels, several = self.task.labels, len(self.probe.fits) > 1
+        mark = "" if self.probe.layer is None else f"#layer{self.probe.layer}"
+        predictions = self.probe.predictions[self.split].T.tolist()
+        examples = self.task.splits[self.split]
+        for example, found, score in zip(examples, predictions, self.scores.tolist(), strict=True):
+            names = [labels[number] for number in found]
+            yield Item(
+                id=example.id + mark,
+                cluster=example.cluster,
+                task=self.task.spec.name,
+                settings=self.settings,
+                scores={METRIC: score},
+                outputs={"label": labels[example.label], "predicted": names if several else names[0]},
+            )
+
+    def row(self) -> MetricRow:
+        found = clustered_interval(self.scores, self.clusters)
+        return MetricRow(
+            task=self.task.spec.name,
+            metric=METRIC,
+            value=found.value,
+            ci95=[found.low, found.high],
+            n=found.n,
+            clusters=found.clusters,
+            settings=self.settings,
+        )
+
+
+def judge(task: Task, probe: Probe, choices: Choices) -> list[Judged]:
+    """The outcome of a task at a layer, split by split."""
+    layer = {} if probe.layer is None else {"layer": probe.layer}
+    ablation = choices.ablation(task.spec.group)
+    return [
+        Judged(task, probe, split, {"split": split, "protocol": choices.protocol, **layer, **ablation})
+        for split in JUDGED
+    ]
+
+
+def metric_rows(judged: Sequence[Judged], asked: str, missing: Sequence[str]) -> Iterator[MetricRow]:
+    """Rows of all tasks; then of groups, where more than one task was asked for, and of the average of all.
+
+    `asked` is what the user named: nothing (all), a group, or a task.
+    """
+    yield from (one.row() for one in judged)
+    whole = asked.strip("/").lower()
+    groups = [group for group in GROUPS if whole in ("", group.lower())]
+    for cell in _cells(judged).values():
+        for group in groups:
+            chosen = [one for one in cell if one.task.spec.group == group]
+            # RST is a task and a group in one: its row is there already.
+            if chosen and group != "RST":
+                lacking = [name for name in missing if name.partition("/")[0] == group]
+                yield _average(group, [[one] for one in chosen], lacking)
+        if not whole:
+            columns: dict[str, list[Judged]] = {}
+            for one in cell:
+                columns.setdefault(one.task.spec.column, []).append(one)
+            yield _average("average", list(columns.values()), missing)
+
+
+def _cells(judged: Sequence[Judged]) -> dict[tuple[int | None, str], list[Judged]]:
+    """The outcomes by layer and split."""
+    cells: dict[tuple[int | None, str], list[Judged]] = {}
+    for one in judged:
+        cells.setdefault((one.probe.layer, one.split), []).append(one)
+    return cells
+
+
+def _average(name: str, columns: Sequence[Sequence[Judged]], missing: Sequence[str]) -> MetricRow:
+    """The mean over columns of the mean over their tasks, with an interval: every task is resampled on its own."""
+    members = [one for column in columns for one in column]
+    weights = [1.0 / (len(columns) * len(column)) for column in columns for _ in column]
+    sums = [cluster_sums(one.scores, one.clusters) for one in members]
+    value = sum(w * float(numbers.mean()) for w, (numbers, _, _) in zip(weights, sums, strict=True))
+    generator = np.random.default_rng(0)
+    drawn = np.zeros(_ROUNDS)
+    for weight, (_, totals, sizes) in zip(weights, sums, strict=True):
+        drawn += weight * _resampled_means(totals, sizes, generator)
+    ends = np.quantile(drawn, [0.025, 0.975]).tolist()
+    several = all(len(totals) > 1 for _, totals, _ in sums)
+    shared = {k: v for k, v in members[0].settings.items() if k in ("split", "protocol", "layer")}
+    ablations = {k: v for one in members for k, v in one.settings.items() if k in ("context", "hidden")}
+    covered = {"tasks": ",".join(one.task.spec.name for one in members)}
+    lacking = {"missing": ",".join(missing)} if missing else {}
+    return MetricRow(
+        task=name,
+        metric=METRIC,
+        value=value,
+        ci95=[float(end) for end in ends] if several else [None, None],
+        n=sum(len(numbers) for numbers, _, _ in sums),
+        clusters=sum(len(totals) for _, totals, _ in sums),
+        settings={**shared, **ablations, **covered, **lacking},
+    )
+
+
+def _resampled_means(
+    totals: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64], generator: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """One mean per round, of as many clusters as there are, drawn with replacement."""
+    # Clusters of equal sum and size are interchangeable, and right-or-wrong scores have few kinds.
+    kinds, multiplicity = np.unique(np.stack([totals, sizes], axis=1), axis=0, return_counts=True)
+    draws = generator.multinomial(len(totals), multiplicity / len(totals), size=_ROUNDS) @ kinds
+    means: npt.NDArray[np.float64] = draws[:, 0] / draws[:, 1]
+    return means

@@ -1,0 +1,222 @@
+"""DiscoEval: what do frozen sentence vectors know of a sentence's place and role in its discourse?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.discoeval.data import Task, missing_files, read_task
+from ensue.benchmarks.discoeval.finished import Finished
+from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
+from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
+from ensue.benchmarks.discoeval.suite import select
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder, Layered, Model, require
+from ensue.version import __version__
+
+POOLINGS = ("cls", "mean", "last", "cls-average-over-layers")
+
+
+def _layers(text: str) -> list[int] | str:
+    return "all" if text == "all" else read.many(read.whole(0))(text)
+
+
+SETTINGS = {
+    "protocol": Setting(
+        "paper",
+        "paper (as the authors' code trains its classifiers) or converged (all linear, standardised, L-BFGS)",
+        read.one_of("paper", "converged"),
+    ),
+    "layer": Setting(
+        None,
+        "layers, one result row each, 0 the embedding, or all (none: own output)",
+        read.optional(_layers),
+    ),
+    "pooling": Setting(
+        None, f"{', '.join(POOLINGS)} (none: the encoder's own)", read.optional(read.one_of(*POOLINGS))
+    ),
+    "seeds": Setting(1, "classifiers trained per task, from --seed on, and averaged", read.whole()),
+    "context": Setting(
+        "yes", "no: SP sees the moved sentence only (table 6 of the paper)", read.one_of("yes", "no")
+    ),
+    "hidden": Setting(
+        "yes", "no: DC's classifier has no hidden layer (table 4 of the paper)", read.one_of("yes", "no")
+    ),
+    "classifier_device": Setting(
+        "auto", "where classifiers are trained: auto, cpu or cuda", read.one_of("auto", "cpu", "cuda")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class DiscoEvalRun:
+    """The suite with its files read and its settings fixed; `missing` names the files of tasks left out."""
+
+    source: str
+    asked: str
+    tasks: list[Task]
+    missing: dict[str, list[str]]
+    limit: int | None
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256("\n".join(task.fingerprint for task in self.tasks).encode()).hexdigest()
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+        """Encode every distinct sentence once, then train and judge the classifiers task by task."""
+        encoder = require(model, Encoder, "DiscoEval")
+        layers = self._layers(encoder)
+        finished = Finished(workplace.folder, self._question(model, layers))
+        judged = list(self._judged(encoder, layers, finished, workplace))
+        return Outcome(
+            items=self._items(judged, finished),
+            metrics=list(metric_rows(judged, self.asked, list(self.missing))),
+            signature=self._signature(model, layers),
+            skipped={
+                f"task {name} left out, for want of {', '.join(files)}": 1
+                for name, files in self.missing.items()
+            },
+            tokens=0,
+            extras={"fits": [fit for one in judged if one.split == "test" for fit in one.probe.fits]},
+            notes=sum((task.notes for task in self.tasks), Counter[str]()),
+        )
+
+    def _judged(
+        self, encoder: Encoder, layers: list[int | None], finished: Finished, workplace: Workplace
+    ) -> Iterator[Judged]:
+        from ensue.benchmarks.probing.vectors import encode_once
+
+        known = {(t.spec.name, n): finished.load(t.spec.name, n) for t in self.tasks for n in layers}
+        waiting = [t for t in self.tasks if any(known[t.spec.name, n] is None for n in layers)]
+        progress = workplace.progress
+        total, done = len(known), sum(found is not None for found in known.values())
+        choices = self._choices()
+        if waiting:
+            vectors = encode_once(
+                encoder,
+                (sentence for task in waiting for sentence in task.sentences()),
+                layers=None if layers == [None] else [n for n in layers if n is not None],
+                pooling=self.settings["pooling"],
+                progress=progress,
+            )
+        for task in self.tasks:
+            name = task.spec.name
+
+            def keep(found: Probe, name: str = name) -> None:
+                nonlocal done
+                finished.save(name, found)
+                known[name, found.layer] = found
+                done += 1
+                if progress is not None:
+                    progress(done, total, "classifiers")
+
+            if task in waiting:
+                left = [n for n in layers if known[name, n] is None]
+                probe(task, vectors, left, choices, keep)
+            for layer in layers:
+                outcome = known[name, layer]
+                assert outcome is not None, "what was not known has been found by now"
+                yield from judge(task, outcome, choices)
+
+    def _items(self, judged: list[Judged], finished: Finished) -> Iterator[Item]:
+        for one in judged:
+            yield from one.items()
+        # Not before: until the items are written, what took the time is in these files only.
+        finished.clear()
+
+    def _layers(self, encoder: Encoder) -> list[int | None]:
+        """The layers asked for in rising order, none twice; [None] for the encoder's own output."""
+        wanted = self.settings["layer"]
+        if wanted is None:
+            return [None]
+        if self.settings["pooling"] == "cls-average-over-layers":
+            raise EnsueError("cls-average-over-layers takes all layers at once; leave out layer or pooling.")
+        if not isinstance(encoder, Layered):
+            raise EnsueError(f"{encoder.card.name} has no layers to choose from; leave out layer.")
+        if wanted == "all":
+            return list(range(encoder.layer_count + 1))
+        beyond = [number for number in wanted if number > encoder.layer_count]
+        if beyond:
+            raise EnsueError(
+                f"{encoder.card.name} has layers 0 (the embedding) to {encoder.layer_count}, no layer {beyond[0]}."
+            )
+        return sorted(wanted)
+
+    def _choices(self) -> Choices:
+        s = self.settings
+        return Choices(
+            protocol=s["protocol"],
+            context=s["context"] == "yes",
+            hidden=s["hidden"] == "yes",
+            seeds=tuple(range(self.seed, self.seed + s["seeds"])),
+            device=s["classifier_device"],
+        )
+
+    def _question(self, model: Model, layers: list[int | None]) -> dict[str, Any]:
+        """Everything that predictions depend on; which other layers are asked for changes nothing."""
+        settings = {key: value for key, value in self.settings.items() if key != "layer"}
+        return {
+            "version": __version__,
+            "model": model.card.identity,
+            "max_length": model.card.max_length,
+            "own": layers == [None],
+            "data": {task.spec.name: task.fingerprint for task in self.tasks},
+            "limit": self.limit,
+            "seed": self.seed,
+            "settings": settings,
+        }
+
+    def _signature(self, model: Model, layers: list[int | None]) -> str:
+        s, card = self.settings, model.card
+        weights = card.identity.get("weights", "-")[:12]
+        shown = "own" if layers == [None] else ",".join(map(str, layers))
+        ablations = "".join(f" {key}:no" for key in ("context", "hidden") if s[key] == "no")
+        limit = "" if self.limit is None else f" limit:{self.limit}"
+        return (
+            f"ensue:{__version__} model:{card.name} weights:{weights} protocol:{s['protocol']} layer:{shown} "
+            f"pooling:{s['pooling'] or 'own'}{ablations} seeds:{s['seeds']} seed:{self.seed}{limit}"
+        )
+
+
+class DiscoEvalBenchmark:
+    """The registry's entry."""
+
+    name = "discoeval"
+    about = "twelve discourse probes of sentence vectors (Chen et al. 2019)"
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        specs = select(task)
+        for key, group in (("context", "SP"), ("hidden", "DC")):
+            if settings[key] == "no" and all(spec.group != group for spec in specs):
+                raise EnsueError(f"{key}=no is about {group}, which is not among what was asked for.")
+        if settings["protocol"] == "converged" and settings["seeds"] > 1:
+            raise EnsueError(
+                "Protocol converged draws nothing at random, so seeds would all be alike; leave it out."
+            )
+        if data is None:
+            raise EnsueError("discoeval needs --data: the folder that holds SP, BSO, DC, SSP, PDTB and RST.")
+        folder = Path(data).expanduser()
+        if not folder.is_dir():
+            raise EnsueError(
+                f"{folder} is not a folder; discoeval needs the one that holds SP, BSO and the rest."
+            )
+        missing = {spec.name: files for spec in specs if (files := missing_files(folder, spec))}
+        if len(missing) == len(specs):
+            first = next(iter(missing.values()))[0]
+            raise EnsueError(f"{folder} has no whole task {task or 'of DiscoEval'}: {first} is missing.")
+        tasks = [read_task(folder, spec, limit) for spec in specs if spec.name not in missing]
+        return DiscoEvalRun(str(folder), task, tasks, missing, limit, seed, settings)
+
+
+benchmark = DiscoEvalBenchmark()

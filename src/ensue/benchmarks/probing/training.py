@@ -1,0 +1,241 @@
+"""Trains a stack of classifiers until each has stopped, keeping each one's best checkpoint on dev."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ensue.benchmarks.probing.rules import Data, Rules
+from ensue.benchmarks.probing.stack import Shape, Slope, Stack, initial
+from ensue.errors import EnsueError
+from ensue.scoring.allocator import keep_buffers
+
+# Weights in a stack's first layer below which a second thread costs more than it gives.
+_WORTH_A_THREAD = 1_000_000
+# Rows predicted at once times the width of the widest layer: 64 MB of float32.
+_PREDICTED_NUMBERS = 16_000_000
+
+# A dev score for each of a stream's classifiers, from the stream's place and dev logits [rows, decays, classes].
+Judge = Callable[[int, Tensor], Sequence[float]]
+
+
+@dataclass
+class Member:
+    """One classifier of a stack: its best dev score, the epochs it then had, and its weights."""
+
+    score: float = -1.0
+    epochs: int = 0
+    failures: int = 0
+    weights: list[Tensor] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features and target probabilities on a device; streams and dev sets are rows of it."""
+
+    x: Tensor
+    targets: Tensor
+
+
+def device_of(name: str) -> Any:
+    """The device of that name; `auto` is a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise EnsueError(f"There is no device {name!r}: {str(error).splitlines()[0]}") from None
+    return device
+
+
+@contextmanager
+def training_on(name: str, inputs: int, outputs: int) -> Generator[Any]:
+    """The device of that name, with as many threads as a first layer of this size can use."""
+    device = device_of(name)
+    threads = torch.get_num_threads()
+    if device.type == "cpu":
+        keep_buffers()
+        if inputs * outputs < _WORTH_A_THREAD:
+            torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            yield device
+    finally:
+        torch.set_num_threads(threads)
+
+
+def train(
+    table: Table,
+    streams: NDArray[np.int64],
+    devs: Sequence[Tensor],
+    judge: Judge,
+    rules: Rules,
+    slope: Slope,
+    seed: int,
+    order: np.random.RandomState | None = None,
+) -> list[list[Member]]:
+    """Train one classifier a stream and decay; the members by stream and decay, each at its best.
+
+    `streams` holds the rows of each training set, equally many; `devs` the dev features of each. The draws
+    repeat those of the original: all classifiers of one seed start alike and see the same permutations of
+    their rows, from numpy's generator of that seed (`order`, where it has been drawn from already).
+    """
+    order = order or np.random.RandomState(seed)
+    shape = Shape(table.x.shape[1], rules.hidden, table.targets.shape[1])
+    generator = torch.Generator().manual_seed(seed)
+    stack = Stack(initial(shape, generator), len(streams), rules, slope, table.x.device)
+    if rules.dropout and table.x.is_cuda:
+        torch.cuda.manual_seed(seed)
+    elif rules.dropout:
+        stack.noise = generator
+    members = [[Member() for _ in rules.decays] for _ in streams]
+    # Where in `members` each stream and decay still in the stack belongs.
+    alive, decays = list(range(len(streams))), list(range(len(rules.decays)))
+    epoch = _Epoch(stack, table, streams, rules.batch)
+    epochs = 0
+    while epochs < rules.max_epochs:
+        block = min(rules.check_every, rules.max_epochs - epochs)
+        for _ in range(block):
+            epoch.run(order.permutation(streams.shape[1]))
+        epochs += block
+        for place, stream in enumerate(alive):
+            scores = judge(stream, _dev_logits(stack, devs[stream], place))
+            for column, decay in enumerate(decays):
+                member = members[stream][decay]
+                if member.failures >= rules.failures:
+                    continue
+                if scores[column] > member.score:
+                    member.score, member.epochs = float(scores[column]), epochs
+                    member.weights = [part[place, column].clone() for part in stack.weights]
+                else:
+                    member.failures += 1
+        going = [[members[s][d].failures < rules.failures for d in decays] for s in alive]
+        kept_streams = [place for place, row in enumerate(going) if any(row)]
+        kept_decays = [column for column in range(len(decays)) if any(row[column] for row in going)]
+        if not kept_streams:
+            break
+        if len(kept_streams) < len(alive) or len(kept_decays) < len(decays):
+            stack.keep(kept_streams, kept_decays)
+            alive = [alive[place] for place in kept_streams]
+            decays = [decays[column] for column in kept_decays]
+            epoch = _Epoch(stack, table, streams[alive], rules.batch)
+    return members
+
+
+def train_decays(
+    table: Table, dev: Tensor, judge: Judge, rules: Rules, slope: Slope, seed: int
+) -> list[Member]:
+    """Train on all rows of the table; one member a decay.
+
+    With a hidden layer on a processor every decay is trained on a thread of its own, which from one seed gives
+    the same as training them stacked: layers that large fill a core, and threads need not wait for each other.
+    """
+    rows = np.arange(len(table.x))[None]
+    workers = min(len(rules.decays), torch.get_num_threads())
+    if not rules.hidden or table.x.is_cuda or workers == 1:
+        return train(table, rows, [dev], judge, rules, slope, seed)[0]
+
+    def alone(decay: float) -> Member:
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            ((member,),) = train(table, rows, [dev], judge, replace(rules, decays=(decay,)), slope, seed)
+        return member
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(alone, rules.decays))
+
+
+def predict(member: Member, x: Tensor) -> Tensor:
+    """Logits [rows, classes] of one trained classifier."""
+    return torch.cat([_forward(member.weights, part) for part in _parts(x, member.weights[0].shape[0])])
+
+
+def predicted_classes(member: Member, x: Tensor) -> NDArray[np.int64]:
+    """The most probable class of every row under one trained classifier."""
+    classes: NDArray[np.int64] = predict(member, x).argmax(-1).cpu().numpy()
+    return classes
+
+
+def class_table(data: Data, classes: int, device: Any) -> Table:
+    """Features and labels on a device."""
+    targets = torch.nn.functional.one_hot(torch.from_numpy(data.y.astype(np.int64)), classes)
+    return Table(upload(data.x, device), targets.to(device, torch.float32))
+
+
+def upload(x: NDArray[np.float32], device: Any) -> Tensor:
+    """Features on a device, read into memory where they were mapped from a file."""
+    return torch.tensor(np.asarray(x), dtype=torch.float32, device=device)
+
+
+def accuracy_judge(golds: Sequence[NDArray[np.int64]], device: Any) -> Judge:
+    """The share of rows whose most probable class is the gold one, a stream's dev labels in each place."""
+    labels = [torch.from_numpy(gold.astype(np.int64)).to(device) for gold in golds]
+
+    def judge(stream: int, logits: Tensor) -> Sequence[float]:
+        right = (logits.argmax(-1) == labels[stream].unsqueeze(1)).sum(0).tolist()
+        return [count / len(labels[stream]) for count in right]
+
+    return judge
+
+
+def _forward(weights: Sequence[Tensor], x: Tensor) -> Tensor:
+    out = torch.addmm(weights[1], x, weights[0].t())
+    return out if len(weights) == 2 else torch.addmm(weights[3], torch.sigmoid_(out), weights[2].t())
+
+
+def _dev_logits(stack: Stack, x: Tensor, stream: int) -> Tensor:
+    width = stack.weights[0].shape[1] * stack.weights[0].shape[2]
+    return torch.cat([stack.logits(part, stream) for part in _parts(x, width)])
+
+
+def _parts(x: Tensor, width: int) -> Sequence[Tensor]:
+    parts: Sequence[Tensor] = x.split(max(1, _PREDICTED_NUMBERS // width))
+    return parts
+
+
+class _Epoch:
+    """One pass over the rows of every stream; on a GPU the whole pass is recorded once and replayed."""
+
+    def __init__(self, stack: Stack, table: Table, streams: NDArray[np.int64], batch: int) -> None:
+        self._stack, self._table, self._batch = stack, table, batch
+        device = table.x.device
+        self._rows = torch.from_numpy(streams).to(device)
+        self._order = torch.empty(streams.shape[1], dtype=torch.int64, device=device)
+        self._recorded: Any = None
+        self._passes = 0
+
+    def run(self, permutation: NDArray[np.int64]) -> None:
+        """Train on every row once, in the order of `permutation`."""
+        self._order.copy_(torch.from_numpy(permutation))
+        if self._order.device.type != "cuda":
+            self._steps()
+            return
+        if self._passes == 1:
+            self._recorded = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._recorded):
+                self._steps()
+        self._passes += 1
+        if self._recorded is None:
+            self._steps()
+        else:
+            self._recorded.replay()
+
+    def _steps(self) -> None:
+        rows = self._rows[:, self._order]
+        x, targets = self._table.x, self._table.targets
+        for start in range(0, rows.shape[1], self._batch):
+            picked = rows[:, start : start + self._batch]
+            flat = picked.reshape(-1)
+            self._stack.step(
+                x.index_select(0, flat).view(*picked.shape, -1),
+                targets.index_select(0, flat).view(*picked.shape, -1),
+            )

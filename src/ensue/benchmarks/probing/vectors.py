@@ -1,0 +1,288 @@
+"""Vectors of sentences: each distinct one is encoded once per model, pooling and layers, and kept on disk."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder, Layered
+from ensue.models.store import home as default_home
+
+# Sentences given to the encoder at a time, which sorts them by length; what a killed run loses at most.
+CHUNK = 4096
+_FORMAT = 1
+_DIGEST_BYTES = 16
+_FLOAT = np.dtype("<f4")
+_SHOWN = 60
+
+Vectors = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
+
+
+class SentenceVectors:
+    """Vectors of distinct sentences, memory-mapped."""
+
+    def __init__(
+        self, folder: Path, width: int, layers: tuple[int, ...] | None, known: Mapping[bytes, int]
+    ) -> None:
+        self._folder, self._width, self._layers, self._known = folder, width, layers, known
+        # Only the layer at work is mapped, so that a walk over all layers does not fill the memory.
+        self._open: tuple[int | None, Vectors] | None = None
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @property
+    def layers(self) -> tuple[int, ...] | None:
+        """The layers that are kept, counted from the embedding (0); None for the encoder's own output."""
+        return self._layers
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def rows(self, sentences: Sequence[str]) -> Rows:
+        """The row number of each sentence."""
+        found = np.empty(len(sentences), dtype=np.int64)
+        for i, sentence in enumerate(sentences):
+            row = self._known.get(_digest(sentence))
+            if row is None:
+                raise EnsueError(f"This sentence was never encoded: {_short(sentence)}.")
+            found[i] = row
+        return found
+
+    def take(self, rows: Rows, layer: int | None = None) -> Vectors:
+        """The vectors of the rows, `rows.shape + (width,)`; a layer may be left out where there is only one."""
+        layer = self._which(layer)
+        if rows.size == 0:
+            return np.zeros((*rows.shape, self._width), dtype=np.float32)
+        if self._open is None or self._open[0] != layer:
+            path = self._folder / _file_of(layer)
+            shape = (len(self._known), self._width)
+            self._open = (layer, np.memmap(path, _FLOAT, "r", shape=shape))
+        return np.asarray(self._open[1][rows], dtype=np.float32)
+
+    def _which(self, layer: int | None) -> int | None:
+        if self._layers is None:
+            if layer is not None:
+                raise EnsueError(f"Layer {layer} was not kept, only the encoder's own output.")
+            return None
+        if layer is None and len(self._layers) == 1:
+            return self._layers[0]
+        if layer is None or layer not in self._layers:
+            kept = ", ".join(map(str, self._layers))
+            raise EnsueError(f"Layer {layer} was not kept; choose one of {kept}.")
+        return layer
+
+
+def encode_once(
+    encoder: Encoder,
+    sentences: Iterable[str],
+    *,
+    layers: Sequence[int] | None = None,
+    pooling: str | None = None,
+    home: Path | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> SentenceVectors:
+    """Vectors of all the sentences; only those not yet on disk are encoded, each of them once.
+
+    Layers are counted from the embedding (0); negative ones count from the last. Processes that encode with
+    the same model at once share the work: each takes a chunk at a time and sees what the others finished.
+    """
+    wanted = None if layers is None else _canonical(encoder, layers)
+    store = _Store(encoder, wanted, pooling, (home or default_home()) / "vectors")
+    needed = _distinct(sentences)
+    with store.locked():
+        if store.width is None:
+            store.begin(encoder.encode([], layers=wanted, pooling=pooling))
+    missing = [item for item in needed.items() if item[0] not in store.known]
+    done = len(needed) - len(missing)
+    for begin in range(0, len(missing), CHUNK):
+        if progress is not None:
+            progress(done, len(needed), "sentences")
+        with store.locked():
+            chunk = [item for item in missing[begin : begin + CHUNK] if item[0] not in store.known]
+            if chunk:
+                texts = [text for _, text in chunk]
+                vectors = encoder.encode(texts, layers=wanted, pooling=pooling)
+                store.append([digest for digest, _ in chunk], texts, vectors)
+        done += len(missing[begin : begin + CHUNK])
+    if progress is not None:
+        progress(done, len(needed), "sentences")
+    return SentenceVectors(store.folder, store.known_width, wanted, store.known)
+
+
+class _Store:
+    """One folder of vectors, which belongs to one model, pooling and set of layers.
+
+    Each layer has a file of float32 rows; the index holds the digest of each row's sentence and is written
+    after the vectors, so that a row counts once its digest is there. What a kill leaves behind that is cut.
+    """
+
+    def __init__(
+        self, encoder: Encoder, layers: tuple[int, ...] | None, pooling: str | None, root: Path
+    ) -> None:
+        card = encoder.card
+        if not card.identity:
+            raise EnsueError(f"{card.name} states no identity, so its vectors cannot be told from another's.")
+        self.about: dict[str, Any] = {
+            "format": _FORMAT,
+            "identity": card.identity,
+            "kind": card.kind,
+            "max_length": card.max_length,
+            "pooling": pooling,
+            "layers": None if layers is None else list(layers),
+        }
+        key = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()[:32]
+        self.name, self.layers, self.folder = card.name, layers, root / key
+        self.known: dict[bytes, int] = {}
+        self.width: int | None = None
+
+    @property
+    def known_width(self) -> int:
+        assert self.width is not None, "a store begins before it is read"
+        return self.width
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.folder / _file_of(layer) for layer in self.layers or (None,)]
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder against other writers, with all they finished taken in."""
+        with self._disk():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = (self.folder / "lock").open("w")
+        with file:
+            with self._disk():
+                fcntl.flock(file, fcntl.LOCK_EX)
+                self._refresh()
+            yield
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Turn a full or unwritable disk into one sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise EnsueError(
+                f"Vectors of {self.name} cannot be kept in {self.folder}: {error.strerror or error}; make room "
+                f"there or set ENSUE_HOME to a writable folder."
+            ) from error
+
+    def _refresh(self) -> None:
+        """Take in what was added since, by whichever process, and cut off what is not whole."""
+        about = self.folder / "about.json"
+        if not about.is_file():
+            return
+        stated = _read_about(about)
+        width = stated.pop("width", None)
+        if stated != self.about or not isinstance(width, int):
+            raise EnsueError(f"{self.folder} holds vectors of another model; delete that folder.")
+        self.width = width
+        sizes = [path.stat().st_size // (width * _FLOAT.itemsize) for path in self.files if path.is_file()]
+        index = self.folder / "index"
+        digests = index.read_bytes() if index.is_file() else b""
+        whole = min(len(digests) // _DIGEST_BYTES, *sizes) if len(sizes) == len(self.files) else 0
+        if whole < len(self.known):
+            self.known.clear()
+        for row in range(len(self.known), whole):
+            self.known[digests[row * _DIGEST_BYTES : (row + 1) * _DIGEST_BYTES]] = row
+        for path in self.files:
+            _cut(path, whole * width * _FLOAT.itemsize)
+        _cut(index, whole * _DIGEST_BYTES)
+
+    def begin(self, empty: Vectors) -> None:
+        """State what the folder is for; `empty` is what the encoder makes of no sentences."""
+        self.width = int(empty.shape[-1])
+        temporary = self.folder / "about.tmp"
+        stated = {**self.about, "width": self.width}
+        with self._disk():
+            for path in [*self.files, self.folder / "index"]:
+                path.unlink(missing_ok=True)
+            temporary.write_text(json.dumps(stated, indent=2, sort_keys=True) + "\n", "utf-8")
+            temporary.replace(self.folder / "about.json")
+
+    def append(self, digests: Sequence[bytes], sentences: Sequence[str], vectors: Vectors) -> None:
+        """Add rows, the index last; vectors that are no numbers are refused, with all that came with them."""
+        middle = () if self.layers is None else (len(self.layers),)
+        if vectors.shape != (len(sentences), *middle, self.known_width):
+            raise EnsueError(
+                f"{self.name} gave an array of shape {vectors.shape} for {len(sentences)} sentences, where "
+                f"rows of width {self.known_width} were expected."
+            )
+        good = np.isfinite(vectors).reshape(len(sentences), -1).all(axis=1)
+        if not good.all():
+            bad = sentences[int(np.argmin(good))]
+            raise EnsueError(f"{self.name} gave a vector that is not all finite numbers for {_short(bad)}.")
+        by_layer = vectors[:, None] if self.layers is None else vectors
+        with self._disk():
+            for place, path in enumerate(self.files):
+                with path.open("ab") as file:
+                    file.write(np.ascontiguousarray(by_layer[:, place], dtype=_FLOAT).data)
+                    file.flush()
+                    os.fsync(file.fileno())
+            with (self.folder / "index").open("ab") as file:
+                file.write(b"".join(digests))
+        for digest in digests:
+            self.known[digest] = len(self.known)
+
+
+def _canonical(encoder: Encoder, layers: Sequence[int]) -> tuple[int, ...]:
+    """The layers in rising order, each once, none negative."""
+    if not layers:
+        raise EnsueError("No layers were asked for; leave them out to have the encoder's own output.")
+    if not isinstance(encoder, Layered):
+        raise EnsueError(f"{encoder.card.name} has no layers to choose from.")
+    depth = encoder.layer_count
+    if any(not -depth - 1 <= layer <= depth for layer in layers):
+        raise EnsueError(f"{encoder.card.name} has layers 0 (the embedding) to {depth}.")
+    return tuple(sorted({layer % (depth + 1) for layer in layers}))
+
+
+def _distinct(sentences: Iterable[str]) -> dict[bytes, str]:
+    """The distinct sentences by digest, in order of first appearance."""
+    found: dict[bytes, str] = {}
+    for number, sentence in enumerate(sentences, 1):
+        if not sentence.strip():
+            raise EnsueError(f"Sentence {number} is empty ({sentence!r}), so it has no vector.")
+        found.setdefault(_digest(sentence), sentence)
+    return found
+
+
+def _digest(sentence: str) -> bytes:
+    try:
+        return hashlib.sha256(sentence.encode()).digest()[:_DIGEST_BYTES]
+    except UnicodeEncodeError:
+        raise EnsueError(f"This sentence is not valid Unicode: {_short(sentence)}.") from None
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (ValueError, TypeError):
+        raise EnsueError(f"{path} cannot be read; delete the folder it is in.") from None
+
+
+def _cut(path: Path, size: int) -> None:
+    """Shorten a file to `size` bytes if it is longer."""
+    if path.is_file() and path.stat().st_size > size:
+        os.truncate(path, size)
+
+
+def _file_of(layer: int | None) -> str:
+    return "vectors.f32" if layer is None else f"layer-{layer:03d}.f32"
+
+
+def _short(sentence: str) -> str:
+    return repr(sentence if len(sentence) <= _SHOWN else sentence[: _SHOWN - 1] + "…")

@@ -1,0 +1,112 @@
+"""What each kind of task is answered with: cosines, relatedness scores, or classes by split or folds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensue.benchmarks.probing.rules import Data, Graded
+from ensue.benchmarks.probing.vectors import SentenceVectors
+from ensue.benchmarks.senteval.judging import Answers
+from ensue.benchmarks.senteval.protocols import Classifiers
+from ensue.benchmarks.senteval.rows import Rows, TaskData
+from ensue.benchmarks.senteval.similarity import features, similarities
+
+# The task whose F1 is reported beside its accuracy.
+_WITH_F1 = "MRPC"
+# The part whose rows the answers of a split are about, where they have different names.
+_PART = {("folds", "dev"): "train", ("nested", "test"): "all"}
+
+
+class Bench(NamedTuple):
+    """What answering takes: the vectors, the layer, and the classifiers of a protocol."""
+
+    vectors: SentenceVectors
+    layer: int | None
+    classifiers: Classifiers
+
+
+class Given(NamedTuple):
+    """The answers to a task by split (by set for STS); nested folds have a dev accuracy without answers."""
+
+    by_split: dict[str, NDArray[np.float64]]
+    dev_accuracy: float | None = None
+
+
+def answer(data: TaskData, bench: Bench) -> Given:
+    """Train what the task needs and answer it."""
+    return _METHODS[data.task.method](data, bench)
+
+
+def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -> list[Answers]:
+    """The answers beside the gold, with the settings that distinguish them."""
+    at = {} if layer is None else {"layer": layer}
+    method = data.task.method
+    found = []
+    for split, values in given.by_split.items():
+        rows = data.parts[_PART.get((method, split), split)]
+        settings: dict[str, Any] = {"split": split, "protocol": protocol, **at}
+        if method == "cosine":
+            settings = {"split": "test", "subset": split, **at}
+        found.append(
+            Answers(
+                data.task.name,
+                settings,
+                rows.ids,
+                rows.scores,
+                values,
+                data.classes,
+                "similarity" if method == "cosine" else "predicted",
+                data.task.name == _WITH_F1,
+            )
+        )
+    return found
+
+
+def _cosine(data: TaskData, bench: Bench) -> Given:
+    return Given({name: similarities(rows, bench.vectors, bench.layer) for name, rows in data.parts.items()})
+
+
+def _relatedness(data: TaskData, bench: Bench) -> Given:
+    train, dev, test = (
+        Graded(features(rows, bench.vectors, bench.layer), rows.scores)
+        for rows in (data.parts[name] for name in ("train", "dev", "test"))
+    )
+    on_dev, on_test = bench.classifiers.relatedness(train, dev, test)
+    return Given({"dev": on_dev, "test": on_test})
+
+
+def _split(data: TaskData, bench: Bench) -> Given:
+    train, dev, test = (_data(data.parts[name], bench) for name in ("train", "dev", "test"))
+    return _classes(*bench.classifiers.split(train, dev, test, len(data.classes)))
+
+
+def _folds(data: TaskData, bench: Bench) -> Given:
+    """The dev answers are those for the training part, each by a classifier that was not trained on it."""
+    train, test = (_data(data.parts[name], bench) for name in ("train", "test"))
+    return _classes(*bench.classifiers.folds(train, test, len(data.classes)))
+
+
+def _nested(data: TaskData, bench: Bench) -> Given:
+    """Every example is a test example of one fold."""
+    accuracy, predictions = bench.classifiers.nested(_data(data.parts["all"], bench), len(data.classes))
+    return Given({"test": predictions.astype(np.float64)}, accuracy)
+
+
+def _data(rows: Rows, bench: Bench) -> Data:
+    return Data(features(rows, bench.vectors, bench.layer), rows.labels)
+
+
+def _classes(on_dev: NDArray[np.int64], on_test: NDArray[np.int64]) -> Given:
+    return Given({"dev": on_dev.astype(np.float64), "test": on_test.astype(np.float64)})
+
+
+_METHODS = {
+    "cosine": _cosine,
+    "relatedness": _relatedness,
+    "split": _split,
+    "folds": _folds,
+    "nested": _nested,
+}

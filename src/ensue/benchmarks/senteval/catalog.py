@@ -1,0 +1,103 @@
+"""The tasks of SentEval by name: their files, how each is evaluated, and the groups the paper averages."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Literal, NamedTuple
+
+from ensue.errors import EnsueError
+
+# How a task is evaluated: cosine of two vectors; expected score of a softmax; a classifier on given splits;
+# a classifier whose decay is chosen by folds of the training part; nested folds over everything.
+Method = Literal["cosine", "relatedness", "split", "folds", "nested"]
+Group = Literal["USS", "SSS", "SC", "Probing"]
+
+
+class Task(NamedTuple):
+    """One task: `files` are relative to the data folder, `metric` is the number that goes into averages."""
+
+    name: str
+    group: Group
+    method: Method
+    metric: str
+    files: tuple[str, ...]
+    # Names of the sets of an STS year.
+    sets: tuple[str, ...] = ()
+
+
+STS_SETS = {
+    "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    # The SMT set of 2013 is not distributed with SentEval for reasons of licence; its gold file lies there alone.
+    "STS13": ("FNWN", "headlines", "OnWN"),
+    "STS14": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
+    "STS15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
+    "STS16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+}
+_SICK = ("SICK/SICK_train.txt", "SICK/SICK_trial.txt", "SICK/SICK_test_annotated.txt")
+PROBING_FILES = {
+    "Length": "sentence_length.txt",
+    "WordContent": "word_content.txt",
+    "Depth": "tree_depth.txt",
+    "TopConstituents": "top_constituents.txt",
+    "BigramShift": "bigram_shift.txt",
+    "Tense": "past_present.txt",
+    "SubjNumber": "subj_number.txt",
+    "ObjNumber": "obj_number.txt",
+    "OddManOut": "odd_man_out.txt",
+    "CoordinationInversion": "coordination_inversion.txt",
+}
+
+
+def _sts(name: str, sets: tuple[str, ...]) -> Task:
+    files = tuple(f"STS/{name}-en-test/STS.{part}.{one}.txt" for one in sets for part in ("input", "gs"))
+    return Task(name, "USS", "cosine", "pearson", files, sets)
+
+
+def _splits(folder: str) -> tuple[str, ...]:
+    return tuple(f"{folder}-{split}" for split in ("train", "dev", "test"))
+
+
+_ALL = [
+    *(_sts(name, sets) for name, sets in STS_SETS.items()),
+    Task(
+        "STSBenchmark",
+        "SSS",
+        "relatedness",
+        "pearson",
+        tuple(f"STS/STSBenchmark/sts-{split}.csv" for split in ("train", "dev", "test")),
+    ),
+    Task("SICKRelatedness", "SSS", "relatedness", "pearson", _SICK),
+    Task("SICKEntailment", "SSS", "split", "accuracy", _SICK),
+    # Of two files the first holds class 1, the second class 0, as SentEval orders them.
+    Task("MR", "SC", "nested", "accuracy", ("MR/rt-polarity.pos", "MR/rt-polarity.neg")),
+    Task("CR", "SC", "nested", "accuracy", ("CR/custrev.pos", "CR/custrev.neg")),
+    Task("MPQA", "SC", "nested", "accuracy", ("MPQA/mpqa.pos", "MPQA/mpqa.neg")),
+    Task("SUBJ", "SC", "nested", "accuracy", ("SUBJ/subj.objective", "SUBJ/subj.subjective")),
+    Task("SST2", "SC", "split", "accuracy", _splits("SST/binary/sentiment")),
+    Task("SST5", "SC", "split", "accuracy", _splits("SST/fine/sentiment")),
+    Task("TREC", "SC", "folds", "accuracy", ("TREC/train_5500.label", "TREC/TREC_10.label")),
+    Task(
+        "MRPC", "SC", "folds", "accuracy", ("MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt")
+    ),
+    *(Task(name, "Probing", "split", "accuracy", (file,)) for name, file in PROBING_FILES.items()),
+]
+TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+GROUPS: dict[Group, tuple[Task, ...]] = {
+    group: tuple(task for task in _ALL if task.group == group) for group in ("USS", "SSS", "SC", "Probing")
+}
+
+
+def chosen(name: str) -> tuple[Task, ...]:
+    """The tasks a name stands for: one, a group, or all for the empty name; capitals do not matter.
+
+    >>> [task.name for task in chosen("SSS")]
+    ['STSBenchmark', 'SICKRelatedness', 'SICKEntailment']
+    """
+    wanted = name.strip("/").lower()
+    found = tuple(task for task in _ALL if wanted in ("", task.group.lower(), task.name.lower()))
+    if found:
+        return found
+    by_lower = {known.lower(): known for known in (*GROUPS, *TASKS)}
+    close = difflib.get_close_matches(wanted, by_lower, n=1)
+    hint = f"did you mean {by_lower[close[0]]}?" if close else f"there is {', '.join((*GROUPS, *TASKS))}."
+    raise EnsueError(f"senteval has no task {name!r}; {hint}")

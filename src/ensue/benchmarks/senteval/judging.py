@@ -1,0 +1,136 @@
+"""From answers (predicted classes, scores or similarities) to items and metric rows, each with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensue.benchmarks.base import Item, MetricRow
+from ensue.errors import EnsueError
+from ensue.metrics.correlation import pearson, spearman
+from ensue.stats.correlation import correlation_draws, percentile_interval
+
+# Rounds of the bootstrap. All intervals of a run are made of draws, so that those of averages are, too.
+ROUNDS = 2_000
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What came out for one part of a task: gold and given, as class numbers or as scores.
+
+    `classes` names the classes and is empty for scores; `given_name` is what the items call what was given.
+    `settings` says which split, set and layer this is.
+    """
+
+    task: str
+    settings: dict[str, Any]
+    ids: Sequence[str]
+    gold: Numbers
+    given: Numbers
+    classes: tuple[str, ...] = ()
+    given_name: str = "predicted"
+    f1: bool = False
+
+
+class Figure(NamedTuple):
+    """A number with its bootstrap draws; without draws there is no interval."""
+
+    value: float
+    draws: Numbers | None
+    n: int
+
+    def row(self, task: str, metric: str, settings: Mapping[str, Any]) -> MetricRow:
+        low, high = (None, None) if self.draws is None else percentile_interval(self.draws)
+        return MetricRow(
+            task=task,
+            metric=metric,
+            value=self.value,
+            ci95=[low, high],
+            n=self.n,
+            clusters=self.n,
+            settings=dict(settings),
+        )
+
+
+def items_of(answers: Answers) -> Iterator[Item]:
+    """One item an example, enough to score it again; a correlation has no score of a single example."""
+    for name, gold, given in zip(answers.ids, answers.gold.tolist(), answers.given.tolist(), strict=True):
+        outputs: dict[str, Any]
+        if answers.classes:
+            outputs = {"label": answers.classes[int(gold)], "predicted": answers.classes[int(given)]}
+            scores = {"accuracy": float(gold == given)}
+        else:
+            outputs, scores = {"gold": gold, answers.given_name: given}, {}
+        yield Item(
+            id=f"{answers.task}/{name}",
+            cluster=f"{answers.task}/{name}",
+            task=answers.task,
+            settings=answers.settings,
+            scores=scores,
+            outputs=outputs,
+        )
+
+
+def figures_of(answers: Answers) -> dict[str, Figure]:
+    """The metrics of a part: accuracy (and F1 where asked for) of classes, both correlations of scores."""
+    if answers.classes:
+        found = {"accuracy": accuracy_figure(answers.gold, answers.given)}
+        if answers.f1:
+            found["f1"] = f1_figure(answers.gold, answers.given)
+        return found
+    n = len(answers.gold)
+    if n < 2:
+        raise EnsueError(f"{answers.task} has {n} example where a correlation needs two; raise --limit.")
+    draws = correlation_draws(answers.given, answers.gold, rounds=ROUNDS)
+    return {
+        "pearson": Figure(_defined(pearson(answers.given, answers.gold)), draws.pearson, n),
+        "spearman": Figure(_defined(spearman(answers.given, answers.gold)), draws.spearman, n),
+    }
+
+
+def accuracy_figure(gold: Numbers, given: Numbers) -> Figure:
+    """The share of right answers; resampling right and wrong ones is drawing from a binomial."""
+    n, right = len(gold), int(np.sum(gold == given))
+    draws = np.random.default_rng(0).binomial(n, right / n, size=ROUNDS) / n
+    return Figure(right / n, draws, n)
+
+
+def f1_figure(gold: Numbers, given: Numbers) -> Figure:
+    """F1 of class 1; resampling examples is drawing counts of the four kinds of outcome."""
+    hits = int(np.sum((gold == 1) & (given == 1)))
+    wrong = int(np.sum(gold != given))
+    n = len(gold)
+    counts = np.random.default_rng(0).multinomial(n, [hits / n, wrong / n, (n - hits - wrong) / n], ROUNDS)
+    # An average of nothing right and nothing wrong is 0, as scikit-learn has it.
+    sizes = np.maximum(2 * counts[:, 0] + counts[:, 1], 1)
+    value = 2 * hits / max(2 * hits + wrong, 1)
+    return Figure(value, 2 * counts[:, 0] / sizes, n)
+
+
+def mean_figure(figures: Sequence[Figure], weights: Sequence[float] | None = None) -> Figure:
+    """The mean of several figures, whose samples are independent; drawn where all of them are."""
+    value = float(np.average([figure.value for figure in figures], weights=weights))
+    drawn = [figure.draws for figure in figures if figure.draws is not None]
+    draws = None
+    if len(drawn) == len(figures):
+        # A round's draws share their seed across figures of equal size; shuffling makes them independent.
+        generator = np.random.default_rng(1)
+        mixed = [generator.permutation(one) for one in drawn]
+        draws = np.asarray(np.average(mixed, axis=0, weights=weights), dtype=np.float64)
+    return Figure(value, draws, sum(figure.n for figure in figures))
+
+
+def has_correlation(answers: Answers) -> bool:
+    """Whether neither the gold scores nor the answers are all the same."""
+    return bool(np.ptp(answers.gold) > 0.0 and np.ptp(answers.given) > 0.0)
+
+
+def _defined(value: float) -> float:
+    """SentEval counts a correlation that does not exist, because all answers are the same, as 0."""
+    return 0.0 if math.isnan(value) else value

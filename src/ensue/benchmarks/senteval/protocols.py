@@ -1,0 +1,117 @@
+"""The two ways classifiers are trained: `paper`, as SentEval's code does, and `converged`, to the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensue.benchmarks.probing.rules import DISCOEVAL, Data, Graded
+from ensue.benchmarks.senteval.ridge import fit_ridge
+
+FOLDS = 10
+Labels = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
+
+class Classifiers(Protocol):
+    """What every protocol can train."""
+
+    def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+        """Predictions for dev and test."""
+
+    def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+        """Predictions for train, each by a classifier that had not been trained on it, and for test."""
+
+    def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
+        """The mean dev accuracy and a prediction for every row by a classifier that never saw it."""
+
+    def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
+        """Scores for dev and test."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Adam with early stopping, weight decay by dev or by folds; SentEval's "comparable" settings."""
+
+    seed: int
+    device: str
+
+    def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+        from ensue.benchmarks.probing.classifier import fit
+
+        fitted = fit(train, dev, test, classes, DISCOEVAL, seed=self.seed, device=self.device)
+        return fitted.dev_predictions, fitted.test_predictions
+
+    def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+        from ensue.benchmarks.probing.classifier import fit_by_folds
+
+        fitted = fit_by_folds(
+            train, test, classes, DISCOEVAL, folds=FOLDS, seed=self.seed, device=self.device
+        )
+        return fitted.dev_predictions, fitted.test_predictions
+
+    def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
+        from ensue.benchmarks.probing.classifier import cross_validate
+
+        found = cross_validate(data, classes, DISCOEVAL, folds=FOLDS, seed=self.seed, device=self.device)
+        return found.dev_accuracy, found.predictions
+
+    def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
+        from ensue.benchmarks.probing.classifier import fit_relatedness
+
+        fitted = fit_relatedness(train, dev, test, seed=self.seed, device=self.device)
+        return fitted.dev_predictions, fitted.test_predictions
+
+
+@dataclass(frozen=True)
+class Converged:
+    """Standardised features, L-BFGS to the optimum, L2 by dev; relatedness by ridge regression.
+
+    Without a dev split ten stratified folds take turns: one is predicted, the next is dev, eight are trained
+    on. A test split is predicted with the first fold of train as dev.
+    """
+
+    seed: int
+    device: str
+
+    def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+        from ensue.benchmarks.probing.converged import fit_converged
+
+        fitted = fit_converged(train, dev, test, classes, device=self.device)
+        return fitted.dev_predictions, fitted.test_predictions
+
+    def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+        _, on_train = self.nested(train, classes)
+        fold = self._folds(train)
+        _, on_test = self.split(_rows(train, fold != 0), _rows(train, fold == 0), test, classes)
+        return on_train, on_test
+
+    def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
+        fold = self._folds(data)
+        predictions = np.empty(len(data.y), dtype=np.int64)
+        accuracies = []
+        for number in range(FOLDS):
+            is_test, is_dev = fold == number, fold == (number + 1) % FOLDS
+            dev = _rows(data, is_dev)
+            on_dev, on_test = self.split(_rows(data, ~(is_test | is_dev)), dev, _rows(data, is_test), classes)
+            predictions[is_test] = on_test
+            accuracies.append(float((on_dev == dev.y).mean()))
+        return float(np.mean(accuracies)), predictions
+
+    def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
+        return fit_ridge(train, dev, test)
+
+    def _folds(self, data: Data) -> Labels:
+        from ensue.benchmarks.probing.folds import stratified_folds
+
+        return stratified_folds(data.y, FOLDS, self.seed)
+
+
+PROTOCOLS: dict[str, type[Paper] | type[Converged]] = {"paper": Paper, "converged": Converged}
+
+
+def _rows(data: Data, chosen: NDArray[np.bool_]) -> Data:
+    return Data(data.x[chosen], data.y[chosen])

@@ -1,0 +1,229 @@
+"""SentEval: what do frozen sentence vectors know of likeness, sentiment, topics and grammar?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
+from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
+from ensue.benchmarks.senteval.catalog import Task, chosen
+from ensue.benchmarks.senteval.data import Suite, read_suite
+from ensue.benchmarks.senteval.finished import Finished
+from ensue.benchmarks.senteval.judging import Answers, Figure, figures_of, has_correlation, items_of
+from ensue.benchmarks.senteval.rows import TaskData
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder, Layered, Model, require
+from ensue.version import __version__
+
+POOLINGS = ("cls", "mean", "last", "cls-average-over-layers")
+
+
+def _layers(text: str) -> list[int] | str:
+    return "all" if text == "all" else read.many(read.whole(0))(text)
+
+
+SETTINGS = {
+    "protocol": Setting(
+        "paper",
+        "paper (as SentEval's code trains its classifiers) or converged (standardised, to the optimum)",
+        read.one_of("paper", "converged"),
+    ),
+    "layer": Setting(
+        None,
+        "layers, one result row each, 0 the embedding, or all (none: own output)",
+        read.optional(_layers),
+    ),
+    "pooling": Setting(
+        None, f"{', '.join(POOLINGS)} (none: the encoder's own)", read.optional(read.one_of(*POOLINGS))
+    ),
+    "classifier_device": Setting(
+        "auto", "where classifiers are trained: auto, cpu or cuda", read.one_of("auto", "cpu", "cuda")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class SentEvalRun:
+    """The tasks with their files read and the settings fixed."""
+
+    suite: Suite
+    asked: tuple[Task, ...]
+    limit: int | None
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.suite.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.suite.source
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+        """Encode every distinct sentence once, then answer and judge layer by layer and task by task."""
+        encoder = require(model, Encoder, "SentEval")
+        layers = self._layers(encoder)
+        finished = Finished(workplace.folder, self._question(model, layers))
+        given = self._given(encoder, layers, finished, workplace)
+        judged, rows = [], []
+        for layer in layers:
+            figures: list[TaskFigures] = []
+            for data in self.suite.tasks:
+                answers = answers_of(data, given[data.task.name, layer], self.settings["protocol"], layer)
+                judged += answers
+                parts = [figures_of(part) for part in answers]
+                if data.task.sets:
+                    rows += [
+                        row for part, found in zip(answers, parts, strict=True) for row in _rows(part, found)
+                    ]
+                figures += whole(data, given[data.task.name, layer], answers, parts)
+            rows += [row for one in figures for row in task_rows(one)]
+            rows += group_rows(figures, self.asked)
+        return Outcome(
+            items=_items(judged, finished),
+            metrics=rows,
+            signature=self._signature(model, layers),
+            skipped=self._skipped(),
+            tokens=0,
+            notes=self._notes(judged),
+        )
+
+    def _given(
+        self, encoder: Encoder, layers: list[int | None], finished: Finished, workplace: Workplace
+    ) -> dict[tuple[str, int | None], Given]:
+        """The answers to every task at every layer, those of an interrupted run included."""
+        from ensue.benchmarks.probing.vectors import encode_once
+        from ensue.benchmarks.senteval.protocols import PROTOCOLS
+
+        places = [(data, layer) for layer in layers for data in self.suite.tasks]
+        known = {(data.task.name, layer): finished.load(data, layer) for data, layer in places}
+        waiting = [(data, layer) for data, layer in places if known[data.task.name, layer] is None]
+        found = {place: given for place, given in known.items() if given is not None}
+        if not waiting:
+            return found
+        tasks = {data.task.name: data for data, _ in waiting}
+        vectors = encode_once(
+            encoder,
+            (sentence for data in tasks.values() for sentence in data.sentences()),
+            layers=None if layers == [None] else [layer for layer in layers if layer is not None],
+            pooling=self.settings["pooling"],
+            progress=workplace.progress,
+        )
+        classifiers = PROTOCOLS[self.settings["protocol"]](self.seed, self.settings["classifier_device"])
+        for data, layer in waiting:
+            given = answer(data, Bench(vectors, layer, classifiers))
+            finished.save(data, layer, given)
+            found[data.task.name, layer] = given
+            if workplace.progress is not None:
+                workplace.progress(len(found), len(places), "tasks")
+        return found
+
+    def _layers(self, encoder: Encoder) -> list[int | None]:
+        """The layers asked for in rising order, none twice; [None] for the encoder's own output."""
+        wanted = self.settings["layer"]
+        if wanted is None:
+            return [None]
+        if self.settings["pooling"] == "cls-average-over-layers":
+            raise EnsueError("cls-average-over-layers takes all layers at once; leave out layer or pooling.")
+        if not isinstance(encoder, Layered):
+            raise EnsueError(f"{encoder.card.name} has no layers to choose from; leave out layer.")
+        depth = encoder.layer_count
+        if wanted == "all":
+            return list(range(depth + 1))
+        beyond = [number for number in wanted if number > depth]
+        if beyond:
+            raise EnsueError(
+                f"{encoder.card.name} has layers 0 (the embedding) to {depth}, no layer {beyond[0]}."
+            )
+        return sorted(wanted)
+
+    def _question(self, model: Model, layers: list[int | None]) -> dict[str, Any]:
+        """Everything the answers depend on; other layers beside one change nothing about it."""
+        return {
+            "version": __version__,
+            "model": model.card.identity,
+            "max_length": model.card.max_length,
+            "own": layers == [None],
+            "data": self.fingerprint,
+            "seed": self.seed,
+            "settings": {key: value for key, value in self.settings.items() if key != "layer"},
+        }
+
+    def _notes(self, judged: Sequence[Answers]) -> Counter[str]:
+        notes = sum((data.notes for data in self.suite.tasks), Counter[str]())
+        undefined = sum(not part.classes and not has_correlation(part) for part in judged)
+        if undefined:
+            notes["correlations of answers that are all the same, counted as 0"] += undefined
+        return notes
+
+    def _skipped(self) -> dict[str, int]:
+        skipped = sum((data.skipped for data in self.suite.tasks), Counter[str]())
+        for name, file in self.suite.missing.items():
+            skipped[f"task {name} left out, for want of {file}"] += 1
+        return dict(skipped)
+
+    def _signature(self, model: Model, layers: list[int | None]) -> str:
+        s, card = self.settings, model.card
+        weights = card.identity.get("weights", "-")[:12]
+        shown = "own" if layers == [None] else ",".join(map(str, layers))
+        limit = "" if self.limit is None else f" limit:{self.limit}"
+        return (
+            f"ensue:{__version__} model:{card.name} weights:{weights} sts:cosine protocol:{s['protocol']} "
+            f"layer:{shown} pooling:{s['pooling'] or 'own'} seed:{self.seed}{limit}"
+        )
+
+
+def whole(
+    data: TaskData, given: Given, answers: Sequence[Answers], figures: Sequence[dict[str, Figure]]
+) -> list[TaskFigures]:
+    """A task's figures split by split; the sets of an STS year make one."""
+    if data.task.sets:
+        at = {key: value for key, value in answers[0].settings.items() if key == "layer"}
+        return [over_sets(data.task, figures, at)]
+    found = [
+        TaskFigures(data.task, part.settings["split"], part.settings, one, {})
+        for part, one in zip(answers, figures, strict=True)
+    ]
+    if given.dev_accuracy is not None:
+        dev = Figure(given.dev_accuracy, None, len(answers[0].ids))
+        found.insert(
+            0, TaskFigures(data.task, "dev", {**answers[0].settings, "split": "dev"}, {"accuracy": dev}, {})
+        )
+    return found
+
+
+def _rows(part: Answers, figures: dict[str, Figure]) -> Iterator[MetricRow]:
+    for metric, figure in figures.items():
+        yield figure.row(part.task, metric, part.settings)
+
+
+def _items(judged: Sequence[Answers], finished: Finished) -> Iterator[Item]:
+    for part in judged:
+        yield from items_of(part)
+    # Not before: until the items are written, what took the time is in these files only.
+    finished.clear()
+
+
+class SentEvalBenchmark:
+    """The registry's entry."""
+
+    name = "senteval"
+    about = "similarity, classification and probing tasks for sentence vectors (Conneau and Kiela 2018)"
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        tasks = chosen(task)
+        if data is None:
+            raise EnsueError("senteval needs --data: the folder that holds downstream and probing.")
+        return SentEvalRun(read_suite(data, tasks, limit), tasks, limit, seed, settings)
+
+
+benchmark = SentEvalBenchmark()

@@ -1,0 +1,155 @@
+"""`ensue build discoeval`: the data of one task made from a raw corpus."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ensue.cli import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# Where there is no terminal, a line is said after so many documents.
+_EVERY = 10_000
+# On a terminal the count is renewed after so many.
+_SHOWN = 100
+
+
+def discoeval(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="SP/wiki, SP/arxiv, SP/rocstory, BSO/(the same), DC/wiki, DC/chat, SSP/abs, PDTB/explicit, "
+            "PDTB/implicit or RST."
+        ),
+    ],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="SP, BSO, DC: documents as .jsonl, text, MediaWiki dump, ROC .csv, annotated chat logs or "
+            "hub name; SSP: papers as JSON; PDTB: folder of .pipe files; RST: folder with TRAINING and TEST "
+            "of .dis files."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option(help="Data folder; the task's own folder in it must be new or empty.")
+    ],
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    train: Annotated[
+        int | None, typer.Option(min=1, help="Lines to train on (default: as published).")
+    ] = None,
+    valid: Annotated[
+        int | None, typer.Option(min=1, help="Lines, for RST documents, to validate on.")
+    ] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="Lines to test on.")] = None,
+    per_document: Annotated[
+        int | None,
+        typer.Option(min=0, help="DC: runs of six, SSP: sentences of each kind, a document; 0 for all."),
+    ] = None,
+    others: Annotated[
+        str | None,
+        typer.Option(help="SP: the four other sentences in-order, or shuffled as in the published SP/wiki."),
+    ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="DC: each run coherent or broken, not both in turn.")
+    ] = False,
+    valid_list: Annotated[
+        Path | None, typer.Option(help="RST: file of ids, one a line, of the documents to validate on.")
+    ] = None,
+    text_column: Annotated[str | None, typer.Option(help="Column that holds the text.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="How text is split: sentences, or lines of one sentence each.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="Language of the text, for the splitter.")] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the files.")] = "utf-8",
+    limit: Annotated[int | None, typer.Option(min=1, help="Read the first N documents only.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that split text (default: all cores).")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the build that the task's folder holds.")
+    ] = False,
+    json: common.Json = False,
+) -> None:
+    """Build the data of a DiscoEval task from a raw corpus, in the published layout."""
+    from ensue.benchmarks.discoeval.builders.build import build
+    from ensue.benchmarks.discoeval.builders.options import Options
+    from ensue.parallel import cores
+
+    options = Options(
+        seed=seed,
+        train=train,
+        valid=valid,
+        test=test,
+        per_document=per_document,
+        others=others,
+        unpaired=unpaired or None,
+        valid_list=valid_list,
+        text_column=text_column,
+        split=split,
+        language=language,
+        encoding=encoding,
+        limit=limit,
+    )
+    with common.stoppable("nothing was written"), _progress(task) as progress:
+        done = build(
+            task,
+            source,
+            output,
+            options,
+            workers=workers or cores(),
+            overwrite=overwrite,
+            progress=progress,
+        )
+    if json:
+        common.print_json({**done.as_dict(), "folder": str(done.folder)})
+        return
+    from rich.console import Console
+
+    Console(soft_wrap=False).print(examples_table(done.settings["task"], done.statistics["examples"]))
+    for reason, count in {**done.skipped, **done.notes}.items():
+        print(f"{reason}: {count:,}")
+    print(f"data: {done.folder}")
+
+
+def examples_table(task: str, examples: dict[str, Any]) -> Table:
+    """Documents and lines of every split, with its commonest labels."""
+    from rich.table import Table
+
+    table = Table(title=task, title_justify="left")
+    table.add_column("split")
+    for heading in ("documents", "lines"):
+        table.add_column(heading, justify="right")
+    table.add_column("labels")
+    for split, row in examples.items():
+        counts = sorted(row["labels"].items(), key=lambda pair: -pair[1])
+        shown = ", ".join(f"{label}: {count:,}" for label, count in counts[:5])
+        more = f", and {len(counts) - 5} more" if len(counts) > 5 else ""
+        table.add_row(split, f"{row['documents']:,}", f"{row['lines']:,}", shown + more)
+    return table
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int], None]]:
+    """Documents read so far, on standard error."""
+    if not sys.stderr.isatty():
+
+        def line(done: int) -> None:
+            if done % _EVERY == 0:
+                common.say(f"{title}: {done:,} documents")
+
+        yield line
+        return
+    with common.progress_bar(title) as bar:
+
+        def count(done: int) -> None:
+            if done % _SHOWN == 0:
+                bar(done, None, "documents")
+
+        yield count

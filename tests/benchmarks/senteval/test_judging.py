@@ -1,0 +1,190 @@
+"""Figures against scikit-learn and scipy, their intervals, and averages that say what they cover."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import Ridge
+from sklearn.metrics import f1_score
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.preprocessing import StandardScaler
+
+from ensue.benchmarks.probing.rules import Graded
+from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
+from ensue.benchmarks.senteval.catalog import TASKS, chosen
+from ensue.benchmarks.senteval.judging import (
+    Answers,
+    Figure,
+    accuracy_figure,
+    f1_figure,
+    figures_of,
+    items_of,
+    mean_figure,
+)
+from ensue.benchmarks.senteval.ridge import fit_ridge
+from ensue.benchmarks.senteval.similarity import cosine, pair_features
+from ensue.errors import EnsueError
+from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.correlation import percentile_interval
+
+
+def _answers(n: int, seed: int = 0) -> Answers:
+    generator = np.random.default_rng(seed)
+    gold = np.round(generator.uniform(0, 5, n), 1)
+    given = gold + generator.normal(scale=2, size=n)
+    ids = [f"set/{i}" for i in range(n)]
+    return Answers("STS12", {"split": "test", "subset": "set"}, ids, gold, given, given_name="similarity")
+
+
+def test_cosine_is_scikit_learns_and_zero_vectors_have_none() -> None:
+    generator = np.random.default_rng(0)
+    a, b = generator.normal(size=(2, 50, 8)).astype(np.float32)
+    np.testing.assert_allclose(cosine(a, b), np.diag(cosine_similarity(a, b)), atol=1e-6)
+    assert cosine(a[:2] * 0, b[:2]).tolist() == [0.0, 0.0]
+
+
+def test_pair_features_do_not_depend_on_the_order_of_the_pair() -> None:
+    a, b = np.random.default_rng(1).normal(size=(2, 5, 4)).astype(np.float32)
+    assert pair_features(a, b).tolist() == pair_features(b, a).tolist()
+    assert pair_features(a, b).shape == (5, 8)
+    assert pair_features(a, b)[2, 5] == a[2, 1] * b[2, 1]
+
+
+def test_correlations_and_their_intervals() -> None:
+    answers = _answers(300)
+    figures = figures_of(answers)
+    assert figures["pearson"].value == pytest.approx(stats.pearsonr(answers.given, answers.gold).statistic)
+    assert figures["spearman"].value == pytest.approx(stats.spearmanr(answers.given, answers.gold).statistic)
+    for metric, figure in figures.items():
+        row = figure.row("STS12", metric, answers.settings)
+        low, high = row["ci95"]
+        assert low is not None
+        assert high is not None
+        assert low < row["value"] < high
+        assert (row["n"], row["settings"]) == (300, {"split": "test", "subset": "set"})
+
+
+def test_one_pair_has_no_correlation_and_constant_answers_count_as_0() -> None:
+    with pytest.raises(EnsueError, match="STS12 has 1 example"):
+        figures_of(_answers(1))
+    answers = _answers(20)
+    constant = Answers("STS12", {}, answers.ids, answers.gold, np.full(20, 0.3))
+    assert figures_of(constant)["pearson"].row("STS12", "pearson", {})["ci95"] == [None, None]
+    assert figures_of(constant)["spearman"].value == 0.0
+
+
+def test_accuracy_and_its_interval_are_those_of_the_bootstrap() -> None:
+    generator = np.random.default_rng(2)
+    gold, given = generator.integers(0, 3, size=(2, 400)).astype(float)
+    found = accuracy_figure(gold, given)
+    reference = clustered_interval(gold == given, range(400))
+    assert found.value == reference.value
+    assert found.draws is not None
+    assert percentile_interval(found.draws) == pytest.approx((reference.low, reference.high), abs=0.01)
+
+
+def test_f1_is_scikit_learns_in_every_draw_of_the_bootstrap() -> None:
+    generator = np.random.default_rng(3)
+    gold = generator.integers(0, 2, 300).astype(float)
+    given = np.where(generator.random(300) < 0.75, gold, 1 - gold)
+    found = f1_figure(gold, given)
+    assert found.value == pytest.approx(f1_score(gold, given))
+    places = generator.integers(0, 300, size=(600, 300))
+    reference = [f1_score(gold[drawn], given[drawn]) for drawn in places]
+    assert found.draws is not None
+    assert percentile_interval(found.draws) == pytest.approx(
+        tuple(np.quantile(reference, [0.025, 0.975])), abs=0.015
+    )
+    assert f1_figure(np.zeros(4), np.zeros(4)).value == 0.0
+
+
+def test_items_hold_what_is_needed_to_score_again() -> None:
+    ids, gold, given = ["dev/1", "dev/2"], np.array([0.0, 1.0]), np.array([1.0, 1.0])
+    answers = Answers("TREC", {"split": "dev"}, ids, gold, given, ("ABBR", "DESC"))
+    first, second = items_of(answers)
+    assert (first["id"], first["task"], first["settings"]) == ("TREC/dev/1", "TREC", {"split": "dev"})
+    assert first["outputs"] == {"label": "ABBR", "predicted": "DESC"}
+    assert (first["scores"], second["scores"]) == ({"accuracy": 0.0}, {"accuracy": 1.0})
+    (item, *_) = items_of(_answers(3))
+    assert set(item["outputs"]) == {"gold", "similarity"}
+    assert item["scores"] == {}
+
+
+def test_the_interval_of_a_mean_is_narrower_than_those_of_its_parts() -> None:
+    figures = [figures_of(_answers(200, seed))["pearson"] for seed in range(4)]
+    mean = mean_figure(figures)
+    assert mean.value == pytest.approx(np.mean([figure.value for figure in figures]))
+    assert mean.n == 800
+
+    def width(figure: Figure) -> float:
+        assert figure.draws is not None
+        low, high = percentile_interval(figure.draws)
+        assert low is not None
+        assert high is not None
+        return high - low
+
+    assert width(mean) == pytest.approx(np.mean([width(figure) for figure in figures]) / 2, rel=0.2)
+    assert mean_figure([figures[0], Figure(0.5, None, 10)]).draws is None
+
+
+def test_sets_of_a_year_are_averaged_plainly_and_by_size() -> None:
+    sets = [figures_of(_answers(n, n)) for n in (50, 150)]
+    found = over_sets(TASKS["STS12"], sets, {"layer": 2})
+    values = [one["pearson"].value for one in sets]
+    rows = list(task_rows(found))
+    assert [(row["metric"], row["settings"]) for row in rows] == [
+        ("pearson", {"split": "test", "layer": 2}),
+        ("spearman", {"split": "test", "layer": 2}),
+        ("pearson", {"split": "test", "layer": 2, "average": "weighted"}),
+        ("spearman", {"split": "test", "layer": 2, "average": "weighted"}),
+    ]
+    assert rows[0]["value"] == pytest.approx(np.mean(values))
+    assert rows[2]["value"] == pytest.approx(np.average(values, weights=[50, 150]))
+
+
+def test_groups_are_averaged_over_what_is_there_and_say_what_is_not() -> None:
+    def figures(name: str, split: str, value: float) -> TaskFigures:
+        task = TASKS[name]
+        one = {task.metric: Figure(value, None, 10)}
+        return TaskFigures(task, split, {"split": split, "protocol": "paper"}, one, {})
+
+    found = [
+        figures("STSBenchmark", "test", 0.6),
+        figures("SICKEntailment", "test", 0.8),
+        figures("MR", "dev", 0.7),
+        figures("MR", "test", 0.5),
+    ]
+    rows = list(group_rows(found, chosen("")))
+    assert [(row["task"], row["metric"], row["value"]) for row in rows] == [
+        ("SSS", "average", pytest.approx(0.7)),
+        ("SC", "accuracy", 0.7),
+        ("SC", "accuracy", 0.5),
+    ]
+    assert rows[0]["settings"] == {
+        "split": "test",
+        "protocol": "paper",
+        "tasks": "STSBenchmark,SICKEntailment",
+        "missing": "SICKRelatedness",
+    }
+    assert list(group_rows(found, chosen("MR"))) == []
+
+
+def test_ridge_is_scikit_learns_at_the_penalty_that_is_best_on_dev() -> None:
+    generator = np.random.default_rng(5)
+    weights = generator.normal(size=12)
+    parts = []
+    for n in (80, 40, 30):
+        x = (generator.normal(size=(n, 12)) * np.arange(1, 13)).astype(np.float32)
+        parts.append(Graded(x, x @ weights / 10 + generator.normal(scale=4, size=n)))
+    train, dev, test = parts
+    scaler = StandardScaler().fit(train.x.astype(np.float64))
+    penalties = (1e-3, 0.1, 3.0)
+    models = [
+        Ridge(alpha=penalty * 80).fit(scaler.transform(train.x.astype(np.float64)), train.y)
+        for penalty in penalties
+    ]
+    best = max(models, key=lambda m: stats.pearsonr(m.predict(scaler.transform(dev.x)), dev.y).statistic)
+    on_dev, on_test = fit_ridge(train, dev, test, penalties)
+    np.testing.assert_allclose(on_dev, best.predict(scaler.transform(dev.x.astype(np.float64))), rtol=1e-6)
+    np.testing.assert_allclose(on_test, best.predict(scaler.transform(test.x.astype(np.float64))), rtol=1e-6)

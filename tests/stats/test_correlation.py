@@ -1,0 +1,95 @@
+"""Bootstrapped correlations: each draw against scipy on the drawn sample, and the coverage of the interval."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ensue.stats.correlation import correlation_draws, percentile_interval
+
+
+def _sample(n: int, seed: int, rho: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=n)
+    return x, rho * x + np.sqrt(1 - rho**2) * generator.normal(size=n)
+
+
+def _drawn_places(units: int, rounds: int, seed: int) -> np.ndarray:
+    """The same draws, by the same generator, as places rather than counts."""
+    return np.random.default_rng(seed).integers(0, units, size=(rounds, units))
+
+
+def test_every_draw_is_scipys_correlation_of_the_drawn_sample() -> None:
+    x, y = _sample(40, 1)
+    x, y = np.round(x, 1) + 100, np.round(y)  # ties on both sides, far from zero
+    found = correlation_draws(x, y, rounds=50, seed=5)
+    for place, drawn in enumerate(_drawn_places(40, 50, 5)):
+        assert found.pearson[place] == pytest.approx(stats.pearsonr(x[drawn], y[drawn]).statistic, abs=1e-9)
+        assert found.spearman[place] == pytest.approx(stats.spearmanr(x[drawn], y[drawn]).statistic, abs=1e-9)
+
+
+def test_whole_clusters_are_drawn() -> None:
+    x, y = _sample(30, 2)
+    clusters = [f"c{i // 3}" for i in range(30)]
+    found = correlation_draws(x, y, clusters, rounds=20, seed=7)
+    for place, drawn in enumerate(_drawn_places(10, 20, 7)):
+        rows = np.concatenate([np.arange(3 * c, 3 * c + 3) for c in drawn])
+        assert found.pearson[place] == pytest.approx(stats.pearsonr(x[rows], y[rows]).statistic, abs=1e-9)
+
+
+def test_chunks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = _sample(25, 3)
+    whole = correlation_draws(x, y, rounds=30)
+    monkeypatch.setattr("ensue.stats.correlation._CHUNK_NUMBERS", 100)
+    parts = correlation_draws(x, y, rounds=30)
+    np.testing.assert_allclose(whole.pearson, parts.pearson, atol=1e-12)
+    np.testing.assert_allclose(whole.spearman, parts.spearman, atol=1e-12)
+
+
+def test_intervals_hold_the_true_correlation_about_as_often_as_they_say() -> None:
+    rho, covered = 0.6, 0
+    for seed in range(200):
+        x, y = _sample(150, seed, rho)
+        low, high = percentile_interval(correlation_draws(x, y, rounds=400).pearson)
+        assert low is not None
+        assert high is not None
+        covered += low <= rho <= high
+    assert 0.89 <= covered / 200 <= 0.99
+
+
+def test_the_interval_is_near_scipys() -> None:
+    x, y = _sample(300, 11)
+    low, high = percentile_interval(correlation_draws(x, y, rounds=4000).pearson)
+    theirs = stats.bootstrap(
+        (x, y),
+        lambda a, b: stats.pearsonr(a, b).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=2000,
+        method="percentile",
+        random_state=np.random.default_rng(0),
+    ).confidence_interval
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.02)
+
+
+def test_a_constant_side_has_no_interval() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = correlation_draws([0.1] * 6, range(6), rounds=10)
+    assert np.isnan(found.pearson).all()
+    assert np.isnan(found.spearman).all()
+    assert percentile_interval(found.pearson) == (None, None)
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(ValueError, match="equal length"):
+        correlation_draws([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match="cluster names"):
+        correlation_draws([1, 2], [1, 2], ["a"])
+    with pytest.raises(ValueError, match="at least one round"):
+        correlation_draws([1, 2], [1, 2], rounds=0)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        percentile_interval(np.arange(3.0), level=1.0)
