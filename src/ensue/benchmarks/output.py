@@ -8,14 +8,30 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.chapterbreak.data import BOUNDARIES
 from ensue.errors import EnsueError
+from ensue.version import __version__
 
 BUILD = "build.json"
-_OURS = (BUILD, *(f"{boundary}.json" for boundary in BOUNDARIES))
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What was built; all but the folder is what build.json says."""
+
+    folder: Path
+    settings: dict[str, Any]
+    statistics: dict[str, Any]
+    skipped: dict[str, int]
+    notes: dict[str, int]
+    fingerprint: dict[str, str]
+    version: str = __version__
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "folder"}
 
 
 def check_output(output: Path, source: str, *, overwrite: bool) -> None:
@@ -59,12 +75,22 @@ def _put(part: Path, output: Path) -> None:
     if not output.exists() or not any(output.iterdir()):
         part.replace(output)
         return
+    before = _files_of(output)
     # What says that the folder holds a build goes first and comes last.
-    for name in _OURS:
+    for name in (BUILD, *before):
         (output / name).unlink(missing_ok=True)
     for path in sorted(part.iterdir(), key=lambda path: path.name == BUILD):
         path.replace(output / path.name)
     part.rmdir()
+
+
+def _files_of(output: Path) -> list[str]:
+    """The files of the build a folder holds, by its own account; names with a path in them are not ours."""
+    try:
+        names = json.loads((output / BUILD).read_text("utf-8"))["fingerprint"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [str(name) for name in names if Path(str(name)).name == str(name)]
 
 
 def write_build(folder: Path, content: Mapping[str, Any]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from ensue.benchmarks.chapterbreak.assembly import Assembly, Progress
 from ensue.benchmarks.chapterbreak.data import BOUNDARIES, NEGATIVES, Boundary, Example, read_examples
@@ -14,33 +13,16 @@ from ensue.benchmarks.chapterbreak.lists import WorkList
 from ensue.benchmarks.chapterbreak.making import Made, Recipe, make_examples
 from ensue.benchmarks.chapterbreak.negatives import Pool, reservoir, suffix_of
 from ensue.benchmarks.chapterbreak.words import Sizes, Tokens
-from ensue.benchmarks.output import check_output, new_build, write_build
+from ensue.benchmarks.output import BuildReport, check_output, new_build, write_build
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
 from ensue.text.works import Headings, Kind, find_works
-from ensue.version import __version__
 
 Negatives = Literal["in-book", "same-split", "other-split"]
 
 # Out-of-book negatives are drawn from so many suffixes a boundary.
 _RESERVOIR = 2000
 _SPLITS = {"ao3": "ao3", "gutenberg": "pg19"}
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """What was built; all but the folder is what build.json says."""
-
-    folder: Path
-    settings: dict[str, Any]
-    statistics: dict[str, Any]
-    skipped: dict[str, int]
-    notes: dict[str, int]
-    fingerprint: dict[str, str]
-    version: str = __version__
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "folder"}
 
 
 def build(

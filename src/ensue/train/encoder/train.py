@@ -17,11 +17,11 @@ from ensue.models.discourse_network import DiscourseNetwork, EncoderShape
 from ensue.train.encoder.batches import Batch, batches_in, epoch_batches, fixed_batches
 from ensue.train.encoder.corpus import Asked, Corpus, prepare_corpus
 from ensue.train.encoder.objective import Objective, Tally
-from ensue.train.encoder.record import open_folder, write_record
 from ensue.train.encoder.settings import ABOUT, EncoderSettings
 from ensue.train.encoder.spool import Told
 from ensue.train.encoder.vectors import read_vectors
 from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator
+from ensue.train.record import CORPUS, begin_record, check_folder, write_record
 
 
 def train_encoder(
@@ -43,11 +43,11 @@ def train_encoder(
     asked = {"settings": asdict(settings), "data": list(data)}
     accelerator = make_accelerator(settings.loop)
     if accelerator.is_main_process:
-        open_folder(output, asked, resume)
+        check_folder(output, asked, resume)
     with accelerator.main_process_first():
         corpus = prepare_corpus(
             data,
-            corpora or output / "corpus",
+            corpora or output / CORPUS,
             Asked(settings.vocabulary, settings.max_words, settings.dev_share),
             workers=workers,
             told=told,
@@ -75,6 +75,8 @@ def train_encoder(
             tally.add(objective.term_losses(batch))
         return tally.figures()
 
+    if accelerator.is_main_process:
+        begin_record(output, asked)
     fitted = loop.run(batches, evaluate, resume=resume)
     if accelerator.is_main_process:
         facts = {

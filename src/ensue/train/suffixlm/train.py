@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,14 +19,13 @@ from ensue.models.suffixlm_network import SuffixLM, bare_encoder, truncate_encod
 from ensue.parallel import cores
 from ensue.text.works import Headings
 from ensue.train.loop import Fitted, Loop, make_accelerator
+from ensue.train.record import CORPUS, begin_record, check_folder, write_record
 from ensue.train.suffixlm.breaks import break_accuracy, find_breaks
 from ensue.train.suffixlm.corpus import Corpus, prepare_corpus
 from ensue.train.suffixlm.objective import Negatives, Objective, tokens_of
 from ensue.train.suffixlm.settings import TRAINED_LAYERS, VARIANTS, SuffixSettings
 from ensue.train.suffixlm.windows import Batch, epoch_batches, fixed_batches
 
-RECORD = "training.json"
-_CORPUS = "corpus"
 _ENCODED_AT_ONCE = 1024
 Told = Callable[[int, int, str], None]
 
@@ -54,12 +51,12 @@ def train_suffixlm(
     asked = {"settings": asdict(settings), "data": data, "dev": dev, "dev_only": sorted(dev_only or [])}
     accelerator = make_accelerator(settings.loop)
     if accelerator.is_main_process:
-        _check_folder(output, asked, resume)
+        check_folder(output, asked, resume)
     else:
         told = None
     torch.manual_seed(settings.loop.seed)
     encoder, tokenizer, folder = _encoder(settings)
-    place = corpora or output / _CORPUS
+    place = corpora or output / CORPUS
     made: dict[str, Corpus] = {}
     with accelerator.main_process_first():
         for name, source, only in (("train", data, None), ("dev", dev, dev_only)):
@@ -115,8 +112,8 @@ def train_suffixlm(
         vectors = torch.cat([objective.segment_vectors("dev", piece) for piece in pieces])
         return {"dev_loss": float(np.mean(losses)), "dev_accuracy": break_accuracy(network, vectors, breaks)}
 
-    if accelerator.is_main_process and not (output / RECORD).exists():
-        _write(output / RECORD, {"asked": asked, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
+    if accelerator.is_main_process:
+        begin_record(output, asked)
     fitted = loop.run(batches, evaluate, resume=resume)
     if accelerator.is_main_process:
         _record(output, asked, settings, made, fitted, network, accelerator.num_processes)
@@ -170,24 +167,6 @@ def _disjoint(made: dict[str, Corpus]) -> None:
         )
 
 
-def _check_folder(output: Path, asked: dict[str, Any], resume: bool) -> None:
-    """Refuse a folder that holds anything but this training, to be resumed, or works tokenised for it."""
-    if output.exists() and not output.is_dir():
-        raise EnsueError(f"{output} is a file, not a folder for a model.")
-    output.mkdir(parents=True, exist_ok=True)
-    record = output / RECORD
-    if not record.exists():
-        if {path.name for path in output.iterdir()} - {_CORPUS}:
-            raise EnsueError(f"{output} is not empty and holds no training; choose another --output.")
-        return
-    if not resume:
-        raise EnsueError(
-            f"{output} holds a training; add --resume to go on with it, or choose another --output."
-        )
-    if json.loads(record.read_text("utf-8")).get("asked") != json.loads(json.dumps(asked)):
-        raise EnsueError(f"{output} holds a training with other settings or data; choose another --output.")
-
-
 def _record(
     output: Path,
     asked: dict[str, Any],
@@ -212,15 +191,9 @@ def _record(
         "processes": processes,
         "environment": environment(),
     }
-    _write(output / RECORD, facts)
+    write_record(output, facts)
     words = (
         f"SuffixLM-{settings.variant} on {corpora['train']['works']} works, {fitted.best_step} steps, "
         f"dev loss {fitted.best_loss:.4f}"
     )
     write_card_facts(output, training=words, source=f"trained by ensue from {settings.encoder}")
-
-
-def _write(path: Path, value: Mapping[str, Any]) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
-    part.replace(path)

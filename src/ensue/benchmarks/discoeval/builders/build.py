@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +16,8 @@ from ensue.benchmarks.discoeval.builders.rst_splits import build_trees
 from ensue.benchmarks.discoeval.builders.sections import build_sections
 from ensue.benchmarks.discoeval.builders.sentence_position import build_positions
 from ensue.benchmarks.discoeval.suite import SPECS, Spec, select
-from ensue.benchmarks.output import check_output, new_build, write_build
+from ensue.benchmarks.output import BuildReport, check_output, new_build, write_build
 from ensue.errors import EnsueError
-from ensue.version import __version__
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """What was built; all but the folder is what build.json says."""
-
-    folder: Path
-    settings: dict[str, Any]
-    statistics: dict[str, Any]
-    skipped: dict[str, int]
-    notes: dict[str, int]
-    fingerprint: dict[str, str]
-    version: str = __version__
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "folder"}
 
 
 def build(
