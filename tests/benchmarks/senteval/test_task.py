@@ -141,7 +141,7 @@ def test_a_killed_run_does_not_answer_again(folder: Path, encoder: WordEncoder, 
     place.mkdir()
     with pytest.raises(Killed):
         _run(folder, "SC", encoder, Workplace(folder=place, progress=kill), protocol="converged")
-    assert [path.name for path in place.iterdir()] == [".answers-MR-own.npz"]
+    assert [path.name for path in place.iterdir()] == [".finished-MR-own.npz"]
     seen: list[tuple[int, int]] = []
     again = Workplace(folder=place, progress=lambda d, t, u: seen.append((d, t)) if u == "tasks" else None)
     outcome = _run(folder, "SC", encoder, again, protocol="converged")

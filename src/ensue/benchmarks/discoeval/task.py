@@ -16,16 +16,10 @@ from ensue.benchmarks.discoeval.finished import Finished
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
 from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.suite import select
+from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.errors import EnsueError
-from ensue.models.protocols import Encoder, Layered, Model, require
+from ensue.models.protocols import Encoder, Model, require
 from ensue.version import __version__
-
-POOLINGS = ("cls", "mean", "last", "cls-average-over-layers")
-
-
-def _layers(text: str) -> list[int] | str:
-    return "all" if text == "all" else read.many(read.whole(0))(text)
-
 
 SETTINGS = {
     "protocol": Setting(
@@ -33,23 +27,13 @@ SETTINGS = {
         "paper (as the authors' code trains its classifiers) or converged (all linear, standardised, L-BFGS)",
         read.one_of("paper", "converged"),
     ),
-    "layer": Setting(
-        None,
-        "layers, one result row each, 0 the embedding, or all (none: own output)",
-        read.optional(_layers),
-    ),
-    "pooling": Setting(
-        None, f"{', '.join(POOLINGS)} (none: the encoder's own)", read.optional(read.one_of(*POOLINGS))
-    ),
+    **VECTOR_SETTINGS,
     "seeds": Setting(1, "classifiers trained per task, from --seed on, and averaged", read.whole()),
     "context": Setting(
         "yes", "no: SP sees the moved sentence only (table 6 of the paper)", read.one_of("yes", "no")
     ),
     "hidden": Setting(
         "yes", "no: DC's classifier has no hidden layer (table 4 of the paper)", read.one_of("yes", "no")
-    ),
-    "classifier_device": Setting(
-        "auto", "where classifiers are trained: auto, cpu or cuda", read.one_of("auto", "cpu", "cuda")
     ),
 }
 
@@ -73,7 +57,7 @@ class DiscoEvalRun:
     def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
         """Encode every distinct sentence once, then train and judge the classifiers task by task."""
         encoder = require(model, Encoder, "DiscoEval")
-        layers = self._layers(encoder)
+        layers = layers_of(encoder, self.settings)
         finished = Finished(workplace.folder, self._question(model, layers))
         judged = list(self._judged(encoder, layers, finished, workplace))
         return Outcome(
@@ -131,24 +115,6 @@ class DiscoEvalRun:
             yield from one.items()
         # Not before: until the items are written, what took the time is in these files only.
         finished.clear()
-
-    def _layers(self, encoder: Encoder) -> list[int | None]:
-        """The layers asked for in rising order, none twice; [None] for the encoder's own output."""
-        wanted = self.settings["layer"]
-        if wanted is None:
-            return [None]
-        if self.settings["pooling"] == "cls-average-over-layers":
-            raise EnsueError("cls-average-over-layers takes all layers at once; leave out layer or pooling.")
-        if not isinstance(encoder, Layered):
-            raise EnsueError(f"{encoder.card.name} has no layers to choose from; leave out layer.")
-        if wanted == "all":
-            return list(range(encoder.layer_count + 1))
-        beyond = [number for number in wanted if number > encoder.layer_count]
-        if beyond:
-            raise EnsueError(
-                f"{encoder.card.name} has layers 0 (the embedding) to {encoder.layer_count}, no layer {beyond[0]}."
-            )
-        return sorted(wanted)
 
     def _choices(self) -> Choices:
         s = self.settings

@@ -9,6 +9,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import Task, chosen
@@ -17,15 +18,8 @@ from ensue.benchmarks.senteval.finished import Finished
 from ensue.benchmarks.senteval.judging import Answers, Figure, figures_of, has_correlation, items_of
 from ensue.benchmarks.senteval.rows import TaskData
 from ensue.errors import EnsueError
-from ensue.models.protocols import Encoder, Layered, Model, require
+from ensue.models.protocols import Encoder, Model, require
 from ensue.version import __version__
-
-POOLINGS = ("cls", "mean", "last", "cls-average-over-layers")
-
-
-def _layers(text: str) -> list[int] | str:
-    return "all" if text == "all" else read.many(read.whole(0))(text)
-
 
 SETTINGS = {
     "protocol": Setting(
@@ -33,17 +27,7 @@ SETTINGS = {
         "paper (as SentEval's code trains its classifiers) or converged (standardised, to the optimum)",
         read.one_of("paper", "converged"),
     ),
-    "layer": Setting(
-        None,
-        "layers, one result row each, 0 the embedding, or all (none: own output)",
-        read.optional(_layers),
-    ),
-    "pooling": Setting(
-        None, f"{', '.join(POOLINGS)} (none: the encoder's own)", read.optional(read.one_of(*POOLINGS))
-    ),
-    "classifier_device": Setting(
-        "auto", "where classifiers are trained: auto, cpu or cuda", read.one_of("auto", "cpu", "cuda")
-    ),
+    **VECTOR_SETTINGS,
 }
 
 
@@ -68,7 +52,7 @@ class SentEvalRun:
     def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
         """Encode every distinct sentence once, then answer and judge layer by layer and task by task."""
         encoder = require(model, Encoder, "SentEval")
-        layers = self._layers(encoder)
+        layers = layers_of(encoder, self.settings)
         finished = Finished(workplace.folder, self._question(model, layers))
         given = self._given(encoder, layers, finished, workplace)
         judged, rows = [], []
@@ -123,25 +107,6 @@ class SentEvalRun:
             if workplace.progress is not None:
                 workplace.progress(len(found), len(places), "tasks")
         return found
-
-    def _layers(self, encoder: Encoder) -> list[int | None]:
-        """The layers asked for in rising order, none twice; [None] for the encoder's own output."""
-        wanted = self.settings["layer"]
-        if wanted is None:
-            return [None]
-        if self.settings["pooling"] == "cls-average-over-layers":
-            raise EnsueError("cls-average-over-layers takes all layers at once; leave out layer or pooling.")
-        if not isinstance(encoder, Layered):
-            raise EnsueError(f"{encoder.card.name} has no layers to choose from; leave out layer.")
-        depth = encoder.layer_count
-        if wanted == "all":
-            return list(range(depth + 1))
-        beyond = [number for number in wanted if number > depth]
-        if beyond:
-            raise EnsueError(
-                f"{encoder.card.name} has layers 0 (the embedding) to {depth}, no layer {beyond[0]}."
-            )
-        return sorted(wanted)
 
     def _question(self, model: Model, layers: list[int | None]) -> dict[str, Any]:
         """Everything the answers depend on; other layers beside one change nothing about it."""
