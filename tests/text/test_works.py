@@ -85,6 +85,7 @@ def test_json_works(tmp_path: Path, lines: bool) -> None:
             Chapter("II\nThe Wheel", "Wind blew.\n\nSun."),
             Chapter("BOOK II\nI", "Rain fell.\n\nHail."),
         ),
+        empty_chapters=1,
     )
 
 

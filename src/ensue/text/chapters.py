@@ -25,11 +25,12 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A work with its chapters in order."""
+    """A work with its chapters in order; `empty_chapters` had a heading and no text, and were left out."""
 
     id: str
     title: str
     chapters: tuple[Chapter, ...]
+    empty_chapters: int = 0
 
 
 class NotUsable(Exception):
@@ -93,4 +94,4 @@ def make_work(id: str, title: str, chapters: list[Chapter]) -> Work:
     filled = tuple(chapter for chapter in chapters if chapter.text)
     if not filled:
         raise NotUsable("no text")
-    return Work(id, title or id, filled)
+    return Work(id, title or id, filled, len(chapters) - len(filled))

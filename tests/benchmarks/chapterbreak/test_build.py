@@ -108,6 +108,15 @@ def test_too_few_chapters_and_breaks_are_counted():
     assert found.chapters == 9
 
 
+def test_an_empty_chapter_of_a_file_is_counted(tmp_path):
+    made = [{"heading": c.heading, "text": c.text} for c in chapters(1, 9)]
+    made.insert(4, {"heading": "CHAPTER X.", "text": " "})
+    source = write_lines(tmp_path / "works.jsonl", [{"id": "w", "title": "W", "chapters": made}])
+    done = build(str(source), tmp_path / "data", workers=1)
+    assert done.skipped["empty chapters"] == 1
+    assert done.statistics["chapters"]["mean"] == 9
+
+
 def test_chapters_that_begin_alike_are_not_drawn():
     same = [Chapter(f"CHAPTER {n}.", "It rained. " * 100) for n in range(1, 9)]
     other = chapters(3, 4)

@@ -56,8 +56,8 @@ def examples_of(work: Work, recipe: Recipe) -> Made:
     chapters = with_text(work)
     laid = lay_out(chapters)
     skipped: Counter[str] = Counter()
-    if len(chapters) < len(work.chapters):
-        skipped["empty chapters"] = len(work.chapters) - len(chapters)
+    if empty := work.empty_chapters + len(work.chapters) - len(chapters):
+        skipped["empty chapters"] = empty
     examples: dict[Boundary, list[Example]] = {}
     rest = work.id, laid, recipe.sizes, recipe.seed, recipe.negatives, recipe.per_work
     for boundary in recipe.boundaries:
