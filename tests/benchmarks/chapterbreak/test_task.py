@@ -17,8 +17,6 @@ import torch
 import ensue
 from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.chapterbreak.data import Example, Examples
-from ensue.benchmarks.chapterbreak.judging import judge
-from ensue.benchmarks.chapterbreak.ranking import words_covered
 from ensue.benchmarks.chapterbreak.task import SETTINGS, ChapterBreakRun
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
@@ -281,24 +279,6 @@ def test_a_segment_level_model_is_asked_for_whole_suffixes() -> None:
     assert "suffixes:segments" in outcome.signature
 
 
-@pytest.mark.parametrize(
-    ("gold", "negatives", "accuracy", "rank", "ties"),
-    [
-        (-1.0, [-2.0, -3.0], 1.0, 1.0, 0.0),
-        (-1.0, [-2.0, -1.0 - 5e-7], 0.0, 2.0, 1.0),
-        (-1.0, [-2.0, -1.0 + 5e-7], 0.0, 2.0, 1.0),
-        (-1.0, [-1.0 - 2e-6, -9.0], 1.0, 1.0, 0.0),
-        (-1.0, [-0.5, -1.0, -0.1], 0.0, 4.0, 0.0),
-    ],
-)
-def test_a_tie_with_the_best_negative_is_no_hit(
-    gold: float, negatives: list[float], accuracy: float, rank: float, ties: float
-) -> None:
-    found = judge(gold, negatives)
-    assert (found["accuracy"], found["rank"], found["ties"]) == (accuracy, rank, ties)
-    assert found["margin"] == gold - max(negatives)
-
-
 def test_other_works_give_other_negatives_after_the_same_prefix(folder: Path) -> None:
     items = examples(12, split="pg19") + examples(12, split="ao3")
     kinds = ["in-book", "same-split", "other-split"]
@@ -361,14 +341,6 @@ def test_chance_is_one_in_six(folder: Path) -> None:
     assert (accuracy["n"], accuracy["clusters"]) == (300, 150)
     assert accuracy["value"] == pytest.approx(1 / 6, abs=0.09)
     assert rank["value"] == pytest.approx(3.5, abs=0.4)
-
-
-def test_words_are_counted_by_what_is_covered() -> None:
-    assert words_covered("\n\nThe old bridge", 2) == 0.0
-    assert words_covered("\n\nThe old bridge", 5) == 1.0
-    assert words_covered("\n\nThe old bridge", 6) == 1.0
-    assert words_covered("\n\nThe old bridge", 7) == pytest.approx(1 + 1 / 3)
-    assert words_covered("\n\nThe old bridge", 99) == 3.0
 
 
 def write_data(path: Path, items: Sequence[Example]) -> Path:
