@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import ensue
 from ensue.benchmarks.discoeval.probe import rules_for
 from ensue.benchmarks.discoeval.suite import SPECS
-from ensue.benchmarks.probing.classifier import DISCOEVAL, RELATIONS, Data, fit
+from ensue.benchmarks.probing.classifier import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, fit
 from ensue.benchmarks.probing.converged import fit_converged
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
@@ -178,8 +178,9 @@ def test_a_task_alone_scores_as_it_does_among_all(place: Path, whole: ensue.Run)
 
 def test_each_group_has_its_own_rules() -> None:
     rules = {spec.group: rules_for(spec, True) for spec in SPECS}
-    assert rules["DC"].hidden == 2000
-    assert rules["SP"] == rules["BSO"] == rules["SSP"] == DISCOEVAL
+    assert rules["DC"] == COHERENCE
+    assert rules["SSP"] == SECTIONS
+    assert rules["SP"] == rules["BSO"] == DISCOEVAL
     assert rules["PDTB"] == rules["RST"] == RELATIONS
     assert {rules_for(spec, False).hidden for spec in SPECS} == {0}
 

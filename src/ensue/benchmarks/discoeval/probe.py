@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ensue.benchmarks.probing.rules import Data, Fitted, Rules
     from ensue.benchmarks.probing.vectors import SentenceVectors
 
-# The units of DC's hidden layer.
-_HIDDEN = 2000
 JUDGED = ("dev", "test")
 
 
@@ -66,13 +64,11 @@ class Probe:
 
 def rules_for(spec: Spec, hidden: bool) -> Rules:
     """How protocol `paper` trains a task; every task has its own rules, so DC's hidden layer stays with DC."""
-    from ensue.benchmarks.probing.classifier import DISCOEVAL, RELATIONS
+    from ensue.benchmarks.probing.classifier import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS
 
-    if spec.group in ("PDTB", "RST"):
-        return RELATIONS
-    if spec.group == "DC" and hidden:
-        return replace(DISCOEVAL, hidden=_HIDDEN)
-    return DISCOEVAL
+    if spec.group == "DC":
+        return COHERENCE if hidden else replace(COHERENCE, hidden=0)
+    return {"SSP": SECTIONS, "PDTB": RELATIONS, "RST": RELATIONS}.get(spec.group, DISCOEVAL)
 
 
 def combine_for(spec: Spec, context: bool) -> Callable[[made_of.Floats], made_of.Floats]:

@@ -9,10 +9,10 @@ import numpy as np
 from ensue.benchmarks.probing.folds import cross_validate, fit_by_folds
 from ensue.benchmarks.probing.relatedness import fit_relatedness
 from ensue.benchmarks.probing.rules import (
+    COHERENCE,
     DISCOEVAL,
     RELATIONS,
-    RELEASED_COHERENCE,
-    RELEASED_SECTIONS,
+    SECTIONS,
     CrossValidated,
     Data,
     Fitted,
@@ -23,10 +23,10 @@ from ensue.benchmarks.probing.rules import (
 )
 
 __all__ = [
+    "COHERENCE",
     "DISCOEVAL",
     "RELATIONS",
-    "RELEASED_COHERENCE",
-    "RELEASED_SECTIONS",
+    "SECTIONS",
     "CrossValidated",
     "Data",
     "Fitted",
