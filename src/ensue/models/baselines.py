@@ -1,4 +1,4 @@
-"""Baselines that need no weights: `random` (chance) and `unigram` (which words, not their order)."""
+"""Baselines that need no weights: `random` (chance), `unigram` (which words, not their order), and what learns from a task."""
 
 from __future__ import annotations
 
@@ -114,3 +114,13 @@ class UnigramModel(_WordScorer):
         if word in self._words:
             return self._words[word]
         return self._unknown + math.fsum(self._letters.get(letter, self._unknown_letter) for letter in word)
+
+
+class Untrained:
+    """A system that is nothing yet but a name: it learns from a task's training set, or guesses its commonest label."""
+
+    def __init__(self, name: str) -> None:
+        kind = "majority" if name == "most-frequent" else "untrained"
+        self.card = ModelCard(
+            name=name, kind=kind, source="ensue", identity={"architecture": name}, licence="Apache-2.0"
+        )

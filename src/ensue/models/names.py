@@ -14,6 +14,8 @@ from ensue.models.hf import Options
 from ensue.models.protocols import Model
 
 BASELINES = ("random", "unigram")
+# What learns from a task's own training set, or needs none.
+UNTRAINED = ("most-frequent", "cbow", "bilstm", "bilstm-attention")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -32,7 +34,8 @@ def load_model(
     """The model of that name, ready to use.
 
     `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
-    `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), or a hub id such as `gpt2-medium`.
+    `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `cbow`, `bilstm`,
+    `bilstm-attention` (which learn from a task's training set), or a hub id such as `gpt2-medium`.
     `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
@@ -44,6 +47,10 @@ def load_model(
         from ensue.models.baselines import RandomModel
 
         return RandomModel()
+    if name in UNTRAINED:
+        from ensue.models.baselines import Untrained
+
+        return Untrained(name)
     if name == "unigram" or name.startswith("unigram:"):
         return _unigram(name.partition(":")[2] or "bundled")
     if name.startswith("cbow:"):
@@ -125,7 +132,7 @@ def _from_hub(name: str, options: Options) -> Model:
     try:
         folder = huggingface_hub.snapshot_download(name, revision=options.revision, allow_patterns=patterns)
     except Exception as error:
-        known = [*catalog(), *BASELINES]
+        known = [*catalog(), *BASELINES, *UNTRAINED]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(

@@ -1,0 +1,1 @@
+"""What GLUE and SuperGLUE share: examples, systems that answer them, judging, submissions and grading."""

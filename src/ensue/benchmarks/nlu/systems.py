@@ -1,0 +1,84 @@
+"""Systems that answer tasks: what each gives back, and where each way of answering lives."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.nlu.examples import Prediction, TaskData
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder, Generator, Model, Scorer
+
+# What another room implements is named here and imported when it is asked for.
+_MODES = {
+    "majority": "ensue.benchmarks.nlu.majority:system",
+    "prompt": "ensue.benchmarks.nlu.prompting:system",
+    "generate": "ensue.benchmarks.nlu.generating:system",
+    "frozen": "ensue.benchmarks.nlu.frozen:system",
+    "train": "ensue.train.sentences.system:system",
+    "finetune": "ensue.train.finetune.system:system",
+}
+MODES = tuple(_MODES)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a system says about one task: predictions by split and example, for every example of the split.
+
+    `settings` distinguishes several answers to one task (`{"template": "question"}`) and becomes part of the rows.
+    `chances` may hold what it was sure of, by split and example, one number a label. `fits` says how each training
+    went (seed, epochs, learning rate, dev score, seconds), one line each in the run's `fits.jsonl`.
+    """
+
+    task: str
+    predictions: Mapping[str, Mapping[str, Prediction]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    chances: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    fits: Sequence[Mapping[str, Any]] = ()
+
+
+class System(Protocol):
+    """One way of answering; it must not look at the gold answers of any split but train, and of dev to choose."""
+
+    # Settings of this way alone, beyond those of the benchmark (`mode`, `runs`); no key may be one of another way.
+    settings: Mapping[str, Setting]
+
+    def answer(
+        self,
+        model: Model,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        workplace: Workplace,
+    ) -> Iterator[Answered]:
+        """Answers as they come. A task it cannot answer (no training set) is left out, not guessed."""
+
+    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+        """The system's choices in a few words."""
+
+
+def mode_of(model: Model, asked: str | None) -> str:
+    """The way a model answers when none was asked for."""
+    if asked is not None:
+        return asked
+    if model.card.kind == "majority":
+        return "majority"
+    if model.card.kind == "untrained":
+        return "train"
+    if isinstance(model, Scorer):
+        return "prompt"
+    if isinstance(model, Encoder):
+        return "frozen"
+    if isinstance(model, Generator):
+        return "generate"
+    raise EnsueError(f"{model.card.name} has no way of answering tasks; give a scorer or an encoder.")
+
+
+def find(mode: str) -> System:
+    """The system of a mode."""
+    module, _, attribute = _MODES[mode].partition(":")
+    found: System = getattr(importlib.import_module(module), attribute)
+    return found

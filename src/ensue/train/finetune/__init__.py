@@ -1,0 +1,1 @@
+"""Fine-tuning of pretrained encoders on GLUE and SuperGLUE tasks."""

@@ -1,0 +1,1 @@
+"""Sentence encoders trained from nothing on GLUE and SuperGLUE: bags of words and BiLSTMs."""
