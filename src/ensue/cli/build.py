@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ensue.cli import common
-from ensue.cli.build_discoeval import discoeval
+from ensue.cli.build_discoeval import discoeval, rst_json
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def chapterbreak(
 
 
 app.command()(discoeval)
+app.command("rst-json")(rst_json)
 
 
 def statistics_tables(statistics: dict[str, Any]) -> Iterator[Table]:

@@ -118,6 +118,21 @@ def discoeval(
     print(f"data: {done.folder}")
 
 
+def rst_json(
+    source: Annotated[Path, typer.Argument(help="Folder with RST_TRAIN.pkl, RST_DEV.pkl and RST_TEST.pkl.")],
+    output: Annotated[Path, typer.Option(help="Folder for the JSON lines; may be the same.")],
+    json: common.Json = False,
+) -> None:
+    """Import the published RST pickles as JSON lines, without running anything they may hold."""
+    from ensue.benchmarks.discoeval.rst import convert_rst
+
+    written = [str(path) for path in convert_rst(source, output)]
+    if json:
+        common.print_json({"written": written})
+    else:
+        print("\n".join(written))
+
+
 def examples_table(task: str, examples: dict[str, Any]) -> Table:
     """Documents and lines of every split, with its commonest labels."""
     from rich.table import Table

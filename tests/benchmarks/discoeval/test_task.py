@@ -315,6 +315,7 @@ def test_an_encoder_that_returns_nan_is_refused(place: Path) -> None:
     with pytest.raises(EnsueError, match="not all finite") as caught:
         ensue.run("discoeval/SSP", model=Broken(bad), data=place / "data", output=place / "runs" / "broken")
     assert bad in str(caught.value)
+    assert f"{place / 'data/SSP/abs/test.txt'}, line 4: " in str(caught.value)
 
 
 def test_bad_questions_are_one_sentence(place: Path) -> None:

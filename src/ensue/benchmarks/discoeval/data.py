@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -46,6 +46,20 @@ class Task:
             for example in examples:
                 for part in example.parts:
                     yield from part
+
+
+def place_of(folder: Path, tasks: Sequence[Task], sentence: str) -> str:
+    """The file and line (RST: node) at which a sentence first stands."""
+    for task in tasks:
+        for split, examples in task.splits.items():
+            for example in examples:
+                if any(sentence in part for part in example.parts):
+                    number = example.cluster.rpartition("/")[2]
+                    home = folder / task.spec.folder
+                    if task.spec.group == "RST":
+                        return f"{rst.find(home, rst.SPLIT_NAMES[split])}, node {number}"
+                    return f"{home / _FILE[split]}, line {number}"
+    raise ValueError(f"No task has the sentence {sentence!r}.")
 
 
 def missing_files(folder: Path, spec: Spec) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
-from ensue.benchmarks.discoeval.data import Task, missing_files, read_task
+from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
 from ensue.benchmarks.discoeval.finished import Finished
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
 from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
@@ -90,6 +90,7 @@ class DiscoEvalRun:
                 layers=None if layers == [None] else [n for n in layers if n is not None],
                 pooling=self.settings["pooling"],
                 progress=progress,
+                where=lambda sentence: place_of(Path(self.source), self.tasks, sentence),
             )
         for task in self.tasks:
             name = task.spec.name

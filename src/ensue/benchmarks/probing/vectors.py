@@ -93,8 +93,11 @@ def encode_once(
     pooling: str | None = None,
     home: Path | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    where: Callable[[str], str] | None = None,
 ) -> SentenceVectors:
     """Vectors of all the sentences; only those not yet on disk are encoded, each of them once.
+
+    `where` says at which file and line a sentence stands, should the encoder make no numbers of it.
 
     Layers are counted from the embedding (0); negative ones count from the last. Processes that encode with
     the same model at once share the work: each takes a chunk at a time and sees what the others finished.
@@ -115,7 +118,7 @@ def encode_once(
             if chunk:
                 texts = [text for _, text in chunk]
                 vectors = encoder.encode(texts, layers=wanted, pooling=pooling)
-                store.append([digest for digest, _ in chunk], texts, vectors)
+                store.append([digest for digest, _ in chunk], texts, vectors, where)
         done += len(missing[begin : begin + CHUNK])
     if progress is not None:
         progress(done, len(needed), "sentences")
@@ -213,7 +216,13 @@ class _Store:
             temporary.write_text(json.dumps(stated, indent=2, sort_keys=True) + "\n", "utf-8")
             temporary.replace(self.folder / "about.json")
 
-    def append(self, digests: Sequence[bytes], sentences: Sequence[str], vectors: Vectors) -> None:
+    def append(
+        self,
+        digests: Sequence[bytes],
+        sentences: Sequence[str],
+        vectors: Vectors,
+        where: Callable[[str], str] | None,
+    ) -> None:
         """Add rows, the index last; vectors that are no numbers are refused, with all that came with them."""
         middle = () if self.layers is None else (len(self.layers),)
         if vectors.shape != (len(sentences), *middle, self.known_width):
@@ -224,7 +233,10 @@ class _Store:
         good = np.isfinite(vectors).reshape(len(sentences), -1).all(axis=1)
         if not good.all():
             bad = sentences[int(np.argmin(good))]
-            raise EnsueError(f"{self.name} gave a vector that is not all finite numbers for {_short(bad)}.")
+            place = f"{where(bad)}: " if where else ""
+            raise EnsueError(
+                f"{place}{self.name} gave a vector that is not all finite numbers for {_short(bad)}."
+            )
         by_layer = vectors[:, None] if self.layers is None else vectors
         with self._disk():
             for place, path in enumerate(self.files):

@@ -58,3 +58,12 @@ class TaskData:
         for rows in self.parts.values():
             for column in rows.texts:
                 yield from column
+
+    def place_of(self, sentence: str) -> str | None:
+        """The part and line at which a sentence first stands, where it does."""
+        for rows in self.parts.values():
+            for column in rows.texts:
+                if sentence in column:
+                    part, _, number = rows.ids[column.index(sentence)].rpartition("/")
+                    return f"{self.task.name}, {part}, line {number}"
+        return None

@@ -98,6 +98,7 @@ class SentEvalRun:
             layers=None if layers == [None] else [layer for layer in layers if layer is not None],
             pooling=self.settings["pooling"],
             progress=workplace.progress,
+            where=lambda sentence: next(filter(None, (data.place_of(sentence) for data in tasks.values()))),
         )
         classifiers = PROTOCOLS[self.settings["protocol"]](self.seed, self.settings["classifier_device"])
         for data, layer in waiting:
