@@ -12,8 +12,10 @@ from ensue.errors import EnsueError
 _OWN = {
     "chapterbreak": "ensue.benchmarks.chapterbreak.task:benchmark",
     "discoeval": "ensue.benchmarks.discoeval.task:benchmark",
+    "glue": "ensue.benchmarks.glue.task:benchmark",
     "senteval": "ensue.benchmarks.senteval.task:benchmark",
     "shuffle": "ensue.benchmarks.shuffle.task:benchmark",
+    "superglue": "ensue.benchmarks.superglue.task:benchmark",
 }
 _GROUP = "ensue.benchmarks"
 

@@ -23,6 +23,13 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     settings: common.Settings = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help="glue, superglue: majority, prompt, generate, frozen, train or finetune."),
+    ] = None,
+    intermediate: Annotated[
+        str | None, typer.Option(help="Fine-tuning: train on this first (mnli, swag or a file).")
+    ] = None,
     report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,
     json: common.Json = False,
     dtype: common.Dtype = "float32",
@@ -57,6 +64,7 @@ def run(
             resume=resume,
             model_options=options,
             progress=progress,
+            **{key: value for key, value in {"mode": mode, "intermediate": intermediate}.items() if value},
             **common.parse_settings(settings),
         )
     results = done.results

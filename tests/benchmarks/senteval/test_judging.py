@@ -10,17 +10,16 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import StandardScaler
 
+from ensue.benchmarks.figures import Figure, mean_figure
 from ensue.benchmarks.probing.rules import Graded
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import TASKS, chosen
 from ensue.benchmarks.senteval.judging import (
     Answers,
-    Figure,
     accuracy_figure,
     f1_figure,
     figures_of,
     items_of,
-    mean_figure,
 )
 from ensue.benchmarks.senteval.ridge import fit_ridge
 from ensue.benchmarks.senteval.similarity import cosine, pair_features

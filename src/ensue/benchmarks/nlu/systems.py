@@ -30,7 +30,8 @@ class Answered:
 
     `settings` distinguishes several answers to one task (`{"template": "question"}`) and becomes part of the rows.
     `chances` may hold what it was sure of, by split and example, one number a label. `fits` says how each training
-    went (seed, epochs, learning rate, dev score, seconds), one line each in the run's `fits.jsonl`.
+    went (seed, epochs, learning rate, dev score, seconds), one line each in the run's `fits.jsonl`. `outputs` may add
+    to an item's outputs, by split and example (what a generator wrote); `notes` counts what was done to the inputs.
     """
 
     task: str
@@ -38,6 +39,8 @@ class Answered:
     settings: Mapping[str, Any] = field(default_factory=dict)
     chances: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     fits: Sequence[Mapping[str, Any]] = ()
+    outputs: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
 
 
 class System(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import MetricRow
+from ensue.benchmarks.figures import Figure, mean_figure
 from ensue.benchmarks.senteval.catalog import GROUPS, Task
-from ensue.benchmarks.senteval.judging import Figure, mean_figure
 
 WEIGHTED = {"average": "weighted"}
 

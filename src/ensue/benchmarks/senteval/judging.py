@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ensue.benchmarks.base import Item, MetricRow
+from ensue.benchmarks.base import Item
+from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import pearson, spearman
-from ensue.stats.correlation import correlation_draws, percentile_interval
-
-# Rounds of the bootstrap. All intervals of a run are made of draws, so that those of averages are, too.
-ROUNDS = 2_000
-Numbers = NDArray[np.float64]
+from ensue.stats.correlation import correlation_draws
 
 
 @dataclass(frozen=True)
@@ -36,26 +32,6 @@ class Answers:
     classes: tuple[str, ...] = ()
     given_name: str = "predicted"
     f1: bool = False
-
-
-class Figure(NamedTuple):
-    """A number with its bootstrap draws; without draws there is no interval."""
-
-    value: float
-    draws: Numbers | None
-    n: int
-
-    def row(self, task: str, metric: str, settings: Mapping[str, Any]) -> MetricRow:
-        low, high = (None, None) if self.draws is None else percentile_interval(self.draws)
-        return MetricRow(
-            task=task,
-            metric=metric,
-            value=self.value,
-            ci95=[low, high],
-            n=self.n,
-            clusters=self.n,
-            settings=dict(settings),
-        )
 
 
 def items_of(answers: Answers) -> Iterator[Item]:
@@ -111,19 +87,6 @@ def f1_figure(gold: Numbers, given: Numbers) -> Figure:
     sizes = np.maximum(2 * counts[:, 0] + counts[:, 1], 1)
     value = 2 * hits / max(2 * hits + wrong, 1)
     return Figure(value, 2 * counts[:, 0] / sizes, n)
-
-
-def mean_figure(figures: Sequence[Figure], weights: Sequence[float] | None = None) -> Figure:
-    """The mean of several figures, whose samples are independent; drawn where all of them are."""
-    value = float(np.average([figure.value for figure in figures], weights=weights))
-    drawn = [figure.draws for figure in figures if figure.draws is not None]
-    draws = None
-    if len(drawn) == len(figures):
-        # A round's draws share their seed across figures of equal size; shuffling makes them independent.
-        generator = np.random.default_rng(1)
-        mixed = [generator.permutation(one) for one in drawn]
-        draws = np.asarray(np.average(mixed, axis=0, weights=weights), dtype=np.float64)
-    return Figure(value, draws, sum(figure.n for figure in figures))
 
 
 def has_correlation(answers: Answers) -> bool:

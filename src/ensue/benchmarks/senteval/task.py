@@ -9,13 +9,14 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import Task, chosen
 from ensue.benchmarks.senteval.data import Suite, read_suite
 from ensue.benchmarks.senteval.finished import Finished
-from ensue.benchmarks.senteval.judging import Answers, Figure, figures_of, has_correlation, items_of
+from ensue.benchmarks.senteval.judging import Answers, figures_of, has_correlation, items_of
 from ensue.benchmarks.senteval.rows import TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require

@@ -1,0 +1,77 @@
+"""A number with the draws of its bootstrap, so that means of several have intervals too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensue.benchmarks.base import MetricRow
+from ensue.stats.correlation import percentile_interval
+
+# Rounds of the bootstrap. All intervals of a run are made of draws, so that those of averages are, too.
+ROUNDS = 2_000
+Numbers = NDArray[np.float64]
+
+
+class Figure(NamedTuple):
+    """A number with its bootstrap draws; without draws there is no interval.
+
+    `clusters` is how many independent units were resampled: as many as examples where it is not given.
+    """
+
+    value: float
+    draws: Numbers | None
+    n: int
+    clusters: int | None = None
+
+    @property
+    def units(self) -> int:
+        return self.n if self.clusters is None else self.clusters
+
+    def row(self, task: str, metric: str, settings: Mapping[str, Any]) -> MetricRow:
+        low, high = (None, None) if self.draws is None else percentile_interval(self.draws)
+        return MetricRow(
+            task=task,
+            metric=metric,
+            value=self.value,
+            ci95=[low, high],
+            n=self.n,
+            clusters=self.units,
+            settings=dict(settings),
+        )
+
+
+def mean_figure(figures: Sequence[Figure], weights: Sequence[float] | None = None) -> Figure:
+    """The mean of several figures, whose samples are independent; drawn where all of them are."""
+    value = float(np.average([figure.value for figure in figures], weights=weights))
+    drawn = [figure.draws for figure in figures if figure.draws is not None]
+    draws = None
+    if len(drawn) == len(figures):
+        # A round's draws share their seed across figures of equal size; shuffling makes them independent.
+        generator = np.random.default_rng(1)
+        mixed = [generator.permutation(one) for one in drawn]
+        draws = np.asarray(np.average(mixed, axis=0, weights=weights), dtype=np.float64)
+    n, units = sum(figure.n for figure in figures), sum(figure.units for figure in figures)
+    return Figure(value, draws, n, units)
+
+
+def mean_of_metrics(figures: Sequence[Figure]) -> Figure:
+    """The mean of several metrics of one sample, whose draws belong together round by round."""
+    value = float(np.mean([figure.value for figure in figures]))
+    drawn = [figure.draws for figure in figures if figure.draws is not None]
+    draws = np.mean(drawn, axis=0) if len(drawn) == len(figures) else None
+    return Figure(value, draws, max(figure.n for figure in figures), figures[0].units)
+
+
+def mean_of_answers(figures: Sequence[Figure]) -> Figure:
+    """The mean of one metric over several answers to the same examples.
+
+    How much such answers vary together is not kept, so their draws are averaged in order of size, as if they
+    always rose and fell together: the interval may be too wide, never too narrow.
+    """
+    return mean_of_metrics(
+        [figure._replace(draws=None if figure.draws is None else np.sort(figure.draws)) for figure in figures]
+    )

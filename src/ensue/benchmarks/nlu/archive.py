@@ -1,0 +1,186 @@
+"""A submission's zip, read from a stranger: nothing it says of itself is believed, and memory stays bounded.
+
+Every name is checked before anything is unpacked; nothing is ever written to disk. A file's lines are streamed and
+cut off at hard limits, whatever sizes the zip's directory gives.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from ensue.benchmarks.nlu.problems import Problems, Refused
+
+_CHUNK = 1 << 16
+_END = b"PK\x05\x06"
+_END_SIZE = 22
+_LONGEST_COMMENT = 0xFFFF
+_LOCATOR_64 = b"PK\x06\x07"
+_LOCATOR_SIZE = 20
+_ENCRYPTED = 0x1 | 0x40
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What a local header takes before its name; the data begin behind name and extra field.
+_LOCAL_SIZE = 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a zip is read. The largest official file, QQP's, is 7 MB; ReCoRD's lines are short."""
+
+    archive_bytes: int = 128 << 20
+    directory_bytes: int = 1 << 20
+    entries: int = 64
+    file_bytes: int = 64 << 20
+    total_bytes: int = 256 << 20
+    line_bytes: int = 1 << 20
+
+
+class _Stop(Exception):
+    """Reading a file ends here; the words say why."""
+
+
+class Archive:
+    """An open zip of which only the files with an expected name are ever unpacked."""
+
+    def __init__(self, zipped: zipfile.ZipFile, files: dict[str, zipfile.ZipInfo], limits: Limits) -> None:
+        self._zipped, self._files, self._limits = zipped, files, limits
+        self._left = limits.total_bytes
+
+    @property
+    def files(self) -> list[str]:
+        """The files that can be read."""
+        return list(self._files)
+
+    def lines(self, name: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
+        """The lines of a file with their numbers, up to the first that cannot be had."""
+        number = 0
+        try:
+            with self._zipped.open(self._files[name]) as file:
+                for line in self._cut(file):
+                    number += 1
+                    yield number, line
+        except _Stop as stop:
+            problems.add(name, number + 1, str(stop))
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+            problems.add(name, 0, f"the zip is damaged here ({error}).")
+
+    def _cut(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Lines of a stream; at no time is more held than a line and a chunk."""
+        limits, size, rest = self._limits, 0, b""
+        while chunk := file.read(_CHUNK):
+            size += len(chunk)
+            self._left -= len(chunk)
+            if size > limits.file_bytes:
+                raise _Stop(f"the file is longer than {limits.file_bytes:,} bytes; it was not read further.")
+            if self._left < 0:
+                raise _Stop(f"the files together are longer than {limits.total_bytes:,} bytes; reading ended.")
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+            if len(rest) > limits.line_bytes:
+                raise _Stop(f"the line is longer than {limits.line_bytes:,} bytes; the file was not read further.")
+        if rest:
+            yield rest
+
+    def close(self) -> None:
+        self._zipped.close()
+
+
+def open_archive(
+    path: Path, expected: Collection[str], problems: Problems, limits: Limits | None = None
+) -> Archive:
+    """The zip with its expected files; what is wrong with its entries is noted, and those are not read.
+
+    A file that is no zip at all, or one with so many entries that its directory is not read, is refused here.
+    """
+    limits = limits or Limits()
+    try:
+        with path.open("rb") as file:
+            if fault := _fault(file, limits):
+                problems.add("", 0, fault)
+                raise Refused(path, problems.listed())
+        zipped = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+        problems.add("", 0, f"not a zip file that can be read ({error}).")
+        raise Refused(path, problems.listed()) from None
+    except OSError as error:
+        problems.add("", 0, f"the file cannot be read: {error.strerror or error}.")
+        raise Refused(path, problems.listed()) from None
+    entries = zipped.infolist()
+    _check_overlaps(entries, problems)
+    files: dict[str, zipfile.ZipInfo] = {}
+    for entry in entries:
+        fault = _entry_fault(entry, expected, limits)
+        if fault is None and entry.filename in files:
+            fault = "the zip has this file twice."
+        if fault:
+            problems.add(_printable(entry.orig_filename), 0, fault)
+        else:
+            files[entry.filename] = entry
+    return Archive(zipped, files, limits)
+
+
+def _fault(file: IO[bytes], limits: Limits) -> str | None:
+    """Why the zip's directory is not even read: that alone may be made to fill the memory."""
+    size = file.seek(0, 2)
+    if size > limits.archive_bytes:
+        return f"the zip has {size:,} bytes, more than {limits.archive_bytes:,}."
+    begin = max(0, size - _END_SIZE - _LONGEST_COMMENT)
+    file.seek(begin)
+    tail = file.read()
+    # The same two places, in the same order, that the standard library looks at.
+    at = len(tail) - _END_SIZE
+    if at < 0 or tail[at : at + 4] != _END or tail[-2:] != b"\0\0":
+        at = tail.rfind(_END)
+    if at < 0 or len(tail) - at < _END_SIZE:
+        return "not a zip file, or one that was cut off."
+    entries, directory = struct.unpack("<HL", tail[at + 10 : at + 16])
+    if tail[max(0, at - _LOCATOR_SIZE) :][:4] == _LOCATOR_64:
+        return "the zip is of the 64-bit kind, for which a submission is too small; make it again."
+    if entries > limits.entries:
+        return f"the zip has {entries:,} entries; a submission has at most {limits.entries}."
+    if directory > limits.directory_bytes:
+        return f"the zip's directory has {directory:,} bytes; no submission needs that."
+    return None
+
+
+def _entry_fault(entry: zipfile.ZipInfo, expected: Collection[str], limits: Limits) -> str | None:
+    """Why an entry is not read, by what the directory says of it."""
+    # The name as it stands in the zip: the library cuts it at a NUL and turns separators round.
+    name = entry.orig_filename
+    if name.startswith(("/", "\\")) or name[1:2] == ":":
+        return "an absolute path; put the files themselves at the top of the zip."
+    if ".." in name.replace("\\", "/").split("/"):
+        return "a path that leads out of the zip; put the files themselves at its top."
+    if "/" in name or "\\" in name:
+        return "in a folder; put the files themselves at the top of the zip."
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        return "a link, not a file."
+    if name not in expected or name != entry.filename:
+        return f"not a file of this submission; there is {', '.join(expected)}."
+    if entry.flag_bits & _ENCRYPTED:
+        return "encrypted; make the zip without a password."
+    if entry.compress_type not in _METHODS:
+        return f"packed by method {entry.compress_type}; use deflate, which every zip tool does by default."
+    if entry.file_size > limits.file_bytes:
+        return f"the file has {entry.file_size:,} bytes, more than {limits.file_bytes:,}; it was not read."
+    return None
+
+
+def _check_overlaps(entries: list[zipfile.ZipInfo], problems: Problems) -> None:
+    """Two entries in the same bytes are how a small zip unpacks to a huge one without any nesting."""
+    end = 0
+    for entry in sorted(entries, key=lambda entry: entry.header_offset):
+        if entry.header_offset < end:
+            problems.add(_printable(entry.orig_filename), 0, "lies in the same bytes of the zip as another file.")
+        end = max(end, entry.header_offset + _LOCAL_SIZE + len(entry.orig_filename) + entry.compress_size)
+
+
+def _printable(name: str) -> str:
+    shown = name.encode("unicode_escape").decode() if not name.isprintable() else name
+    return shown if len(shown) <= 80 else f"{shown[:79]}…"

@@ -1,0 +1,203 @@
+"""Every example of a task as one prompt in a template's words, with its shots, cut to what the model takes."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting
+from ensue.benchmarks.nlu.examples import Example, TaskData, TaskSpec
+from ensue.benchmarks.nlu.filling import Filled, Option, droppable, fill, right_option
+from ensue.benchmarks.nlu.shots import draw, training_set
+from ensue.benchmarks.nlu.templates import Template, built_in, choose
+from ensue.errors import EnsueError
+from ensue.models.protocols import Model, Scorer, room_of
+from ensue.scoring.request import Policy, Request
+
+log = logging.getLogger(__name__)
+
+# Tells how many tokens a prompt with the longest of its continuations is too long; 0 where it fits.
+Excess = Callable[[str, Sequence[str]], int]
+
+# The two ways of prompting ask in the same words, so these are the very same settings in both.
+SETTINGS = {
+    "template": Setting(
+        ["all"], "names of templates, `all`, or a file of your own (FILE.toml)", read.many(read.text)
+    ),
+    "shots": Setting(0, "examples from the training set that each prompt begins with", read.whole(0)),
+    "shot_seed": Setting(None, "draws the shots (none: the run's seed)", read.optional(read.whole(0))),
+    "answer_test": Setting(
+        "no", "yes: answer splits without labels too, for a submission", read.one_of("no", "yes")
+    ),
+}
+# Tokens are no shorter than bytes but for a space that some tokenizers put first.
+_SLACK = 8
+
+
+class Asked(NamedTuple):
+    """One example's prompt, ready to be continued."""
+
+    split: str
+    id: str
+    prompt: str
+    options: tuple[Option, ...]
+    neutral: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A task in one template's words; `shots` is how many were asked for."""
+
+    task: TaskData
+    template: Template
+    shots: int
+    asked: list[Asked]
+    notes: Counter[str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What tells this answer to the task from others."""
+        return {"template": self.template.name, "shots": self.shots}
+
+
+def sheets(
+    task: TaskData, tasks: Sequence[TaskData], settings: Mapping[str, Any], seed: int, excess: Excess | None
+) -> list[Sheet]:
+    """The task in the words of each template asked for; none where it cannot be asked so."""
+    shots = _shots(task, tasks, settings, seed)
+    splits = asked_splits(task, settings)
+    if shots is None or not splits:
+        return []
+    found = []
+    for template in choose(task.spec, settings["template"]):
+        notes: Counter[str] = Counter()
+        shown = [_shown(template, task.spec, example) for example in shots]
+        asked = [
+            _ask(template, task.spec, split, example, shown, excess, notes)
+            for split in splits
+            for example in task.splits[split]
+        ]
+        found.append(Sheet(task, template, settings["shots"], asked, notes))
+    return found
+
+
+def asked_splits(task: TaskData, settings: Mapping[str, Any]) -> list[str]:
+    """The splits with labels, and the others when they are asked for: scoring test sets costs hours."""
+    everything = settings["answer_test"] == "yes"
+    return [
+        split for split in task.judged_splits if task.splits[split] and (everything or task.labelled(split))
+    ]
+
+
+def check_templates(tasks: Sequence[TaskData], wanted: Sequence[str]) -> None:
+    """Raise where a template asked for is of none of the tasks; name what there is."""
+    for piece in wanted:
+        if piece == "all" or any(choose(task.spec, [piece]) for task in tasks):
+            continue
+        asked = ", ".join(task.spec.name for task in tasks)
+        if piece.endswith(".toml"):
+            raise EnsueError(f"{piece} has no template for {asked}; each template names its task.")
+        names = dict.fromkeys(template.name for task in tasks for template in built_in(task.spec))
+        raise EnsueError(
+            f"No template {piece!r} for {asked}; there are {', '.join(names)}, or give a FILE.toml."
+        )
+
+
+def excess_of(model: Model, policy: Policy, reserve: int = 0) -> Excess | None:
+    """Counts the tokens that do not fit a model, `reserve` kept free; None for one that has no limit we know."""
+    if not isinstance(model, Scorer) or (limit := room_of(model, policy)) is None:
+        return None
+    cutting = Policy(overflow="truncate", bos=policy.bos, max_length=policy.max_length)
+    scorer, room = model, limit - reserve
+
+    def excess(prompt: str, continuations: Sequence[str]) -> int:
+        longest = max(len(text.encode("utf-8", "replace")) for text in continuations)
+        if len(prompt.encode("utf-8", "replace")) + longest + _SLACK <= room:
+            return 0
+        prepared = scorer.prepare([Request(text, prompt) for text in continuations], cutting)
+        dropped = max(one.notes["context tokens dropped"] for one in prepared)
+        if not reserve:
+            return dropped
+        return max(dropped + max(part.size for one in prepared for part in one.parts) - room, 0)
+
+    return excess
+
+
+def _shots(
+    task: TaskData, tasks: Sequence[TaskData], settings: Mapping[str, Any], seed: int
+) -> list[Example] | None:
+    """The task's shots; None where shots are asked for and no training set is here."""
+    if not settings["shots"]:
+        return []
+    train = training_set(task, tasks)
+    if not train:
+        log.warning("%s has no training set here to draw shots from, so it is left out", task.spec.name)
+        return None
+    chosen = settings["shot_seed"]
+    return draw(task.spec, train, settings["shots"], seed if chosen is None else chosen)
+
+
+def _shown(template: Template, spec: TaskSpec, example: Example) -> str:
+    """A shot: the example with its right continuation."""
+    filled = fill(template, spec, example)
+    right = right_option(filled, spec, example)
+    if right is None:
+        raise EnsueError(
+            f"{example.where or example.id}: the answer {example.gold!r} is none of {spec.name}'s, so the example "
+            f"cannot be shown."
+        )
+    return filled.prompt + right.continuation
+
+
+def _ask(
+    template: Template,
+    spec: TaskSpec,
+    split: str,
+    example: Example,
+    shown: Sequence[str],
+    excess: Excess | None,
+    notes: Counter[str],
+) -> Asked:
+    """The prompt of an example. Where it is too long, shots go first, then the passage from its left."""
+    filled = fill(template, spec, example)
+    if not filled.options:
+        raise EnsueError(f"{example.where or example.id}: an example without choices cannot be asked.")
+    kept = list(shown)
+    prompt = template.joiner.join([*kept, filled.prompt])
+    if excess is not None and (over := _over(excess, prompt, filled)):
+        while over and kept:
+            kept.pop(0)
+            notes["shots dropped from long prompts"] += 1
+            prompt = template.joiner.join([*kept, filled.prompt])
+            over = _over(excess, prompt, filled)
+        if over:
+            filled = _cut(template, spec, example, excess, over)
+            notes["passages cut from the left"] += 1
+            prompt = filled.prompt
+    return Asked(split, example.id, prompt, filled.options, filled.neutral)
+
+
+def _over(excess: Excess, prompt: str, filled: Filled) -> int:
+    return excess(prompt, [option.continuation for option in filled.options])
+
+
+def _cut(template: Template, spec: TaskSpec, example: Example, excess: Excess, over: int) -> Filled:
+    """The example with words left out on the left of its long text until it fits."""
+    text = droppable(template, spec, example)
+    dropped = 0
+    while over:
+        if dropped >= len(text):
+            raise EnsueError(
+                f"{example.where or example.id}: even without its {template.cut} this example is too long for the "
+                f"model in template {template.name!r}; leave it out or use a model that takes more."
+            )
+        # At least as many characters as tokens are too many, and to the end of a word.
+        space = text.find(" ", dropped + over)
+        dropped = len(text) if space < 0 else space
+        filled = fill(template, spec, example, dropped)
+        over = _over(excess, filled.prompt, filled)
+    return filled

@@ -1,0 +1,212 @@
+"""Rows of the official files, tab-separated or JSON a line; every fault names file and line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from ensue.errors import EnsueError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Found(NamedTuple):
+    """A file of a split; `partial` is the number of rows where its name says that it holds only so many."""
+
+    path: Path
+    partial: int | None = None
+
+
+class Row(NamedTuple):
+    """One row: its columns or JSON fields, and where it stands."""
+
+    where: str
+    fields: Mapping[str, object]
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise one sentence that says where and what."""
+        raise EnsueError(f"{self.where}: {what}.")
+
+    def value(self, name: str) -> object:
+        if name not in self.fields:
+            self.refuse(f"there is no {name!r}, only {', '.join(map(str, self.fields)) or 'nothing'}")
+        return self.fields[name]
+
+    def text(self, name: str) -> str:
+        """A text as it stands, which must not be blank."""
+        text = self.any_text(name)
+        if not text.strip():
+            self.refuse(f"{name!r} is empty")
+        return text
+
+    def any_text(self, name: str) -> str:
+        """A text as it stands, blank or not."""
+        value = self.value(name)
+        if not isinstance(value, str):
+            self.refuse(f"{name!r} is {_kind(value)} where a text was expected")
+        return value
+
+    def whole(self, name: str) -> int:
+        """A whole number, not below zero."""
+        value = self.value(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            self.refuse(f"{name!r} is {_kind(value)} where a whole number from 0 was expected")
+        return value
+
+    def label(self, name: str, labels: Sequence[str]) -> str:
+        """A label as submissions spell it; JSON's true and false and its numbers are spelled out."""
+        value = self.value(name)
+        spelled = json.dumps(value) if isinstance(value, bool | int) else value
+        if spelled not in labels:
+            self.refuse(f"the label {_short(value)} is none of {', '.join(labels)}")
+        return str(spelled)
+
+    def score(self, name: str, lowest: float, highest: float) -> float:
+        """A number within a scale."""
+        value = self.value(name)
+        try:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise ValueError
+            score = float(value)
+        except ValueError:
+            self.refuse(f"{_short(value)} is not a score")
+        if not lowest <= score <= highest:
+            self.refuse(f"the score {_short(value)} is not between {lowest:g} and {highest:g}")
+        return score
+
+    def inner(self, name: str) -> Row:
+        """An object within the row, as a row."""
+        value = self.value(name)
+        if not isinstance(value, dict):
+            self.refuse(f"{name!r} is {_kind(value)} where an object was expected")
+        return Row(f"{self.where}, {name}", value)
+
+    def rows(self, name: str) -> list[Row]:
+        """A list of objects within the row, as rows."""
+        value = self.value(name)
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            self.refuse(f"{name!r} is {_kind(value)} where a list of objects was expected")
+        return [Row(f"{self.where}, {name} {number}", item) for number, item in enumerate(value, 1)]
+
+
+def find(home: Path, *names: str) -> Found | None:
+    """The first of the files that is there, or else one that is marked as a part of it (`NAME.partialN.tsv`)."""
+    for name in names:
+        if (home / name).is_file():
+            return Found(home / name)
+    for name in map(Path, names):
+        parts = [
+            Found(path, int(count))
+            for path in sorted(home.glob(f"{name.stem}.partial*{name.suffix}"))
+            if (count := path.name.removeprefix(f"{name.stem}.partial").removesuffix(name.suffix)).isdigit()
+        ]
+        if len(parts) > 1:
+            listed = " and ".join(part.path.name for part in parts)
+            raise EnsueError(f"{home} has {listed}; leave one of them, or put {name} there whole.")
+        if parts:
+            return parts[0]
+    return None
+
+
+def task_folder(folder: Path, *names: str) -> Path | None:
+    """The folder of a task within the suite's folder, or that folder itself where it has the task's name."""
+    if not folder.is_dir():
+        raise EnsueError(f"{folder} is not a folder; name the data folder with --data.")
+    wanted = {name.lower() for name in names}
+    inside = sorted(path for path in folder.iterdir() if path.name.lower() in wanted and path.is_dir())
+    if inside:
+        return inside[0]
+    return folder if folder.resolve().name.lower() in wanted else None
+
+
+def tsv_rows(
+    found: Found, columns: Sequence[str] | None = None, short: list[int] | None = None
+) -> Iterator[Row]:
+    """The rows of a tab-separated file, in which quotation marks mean nothing, as the official readers have it.
+
+    Without `columns` the first line names them. Rows with too few columns are refused or, where `short` is given,
+    left out and their line numbers added to it.
+    """
+    names = list(columns) if columns is not None else None
+    rows = 0
+    for number, line in _lines(found.path):
+        fields = line.split("\t")
+        if names is None:
+            names = fields
+            if len(set(names)) != len(names):
+                raise EnsueError(f"{found.path}, line {number}: a column is named twice.")
+            continue
+        rows += 1
+        if short is not None and len(fields) < len(names):
+            short.append(number)
+            continue
+        row = Row(f"{found.path}, line {number}", dict(zip(names, fields, strict=False)))
+        if len(fields) != len(names):
+            row.refuse(f"there are {len(fields)} columns where {len(names)} were expected")
+        yield row
+    _check_rows(found, rows)
+
+
+def jsonl_rows(found: Found) -> Iterator[Row]:
+    """The rows of a file with one JSON object a line."""
+    rows = 0
+    for number, line in _lines(found.path):
+        place = Row(f"{found.path}, line {number}", {})
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply or too long"
+            place.refuse(f"this is not JSON ({reason})")
+        if not isinstance(fields, dict):
+            place.refuse(f"this is {_kind(fields)} where an object was expected")
+        rows += 1
+        yield place._replace(fields=fields)
+    _check_rows(found, rows)
+
+
+def file_digest(path: Path) -> bytes:
+    """What tells the whole file from any other."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a UTF-8 file; a line ends at a line feed, with or without a carriage return, nowhere else."""
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                piece = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
+                try:
+                    yield number, piece.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise EnsueError(
+                        f"{path}, line {number}: byte {error.start + 1} of the line is not UTF-8; "
+                        "convert the file first."
+                    ) from None
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _check_rows(found: Found, rows: int) -> None:
+    if rows == 0:
+        raise EnsueError(f"{found.path} has no rows; download it again or take it away.")
+    if found.partial is not None and rows != found.partial:
+        raise EnsueError(f"{found.path} has {rows} rows where its name says {found.partial}; rename the file.")
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}
+    return "null" if value is None else kinds.get(type(value), "an object") + f" ({_short(value)})"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,207 @@
+"""Trains classifiers of one task or several at once, as appendix A.1.2.2 of the paper says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ensue.benchmarks.base import Progress
+from ensue.benchmarks.nlu.choosing import dev_score
+from ensue.benchmarks.nlu.examples import TaskSpec
+from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, answers
+from ensue.benchmarks.nlu.heads import loss_of
+from ensue.benchmarks.nlu.stopping import FIRST_RATE, Stopping
+from ensue.errors import RunFailed
+
+# So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.
+_POOLED = 50
+_PREDICTED_ROWS = 512
+_RARELY, _OFTEN = 10_000, 100
+
+# Outputs [rows, outputs] for the rows of these numbers.
+Forward = Callable[[Ints], Tensor]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and in what steps is trained; the paper says nothing of where gradients are clipped.
+
+    `validate_every` None: after each pass over the data, but no oftener than every 100 updates and no more rarely
+    than every 10,000, which is what the paper does with training sets that are far larger together.
+    """
+
+    batch: int = 128
+    validate_every: int | None = None
+    max_steps: int = 20_000
+    rate: float = FIRST_RATE
+    clip: float = 5.0
+
+    def checks(self, examples: int) -> int:
+        """After how many updates validation is due."""
+        if self.validate_every is not None:
+            return self.validate_every
+        return min(_RARELY, max(_OFTEN, -(-examples // self.batch)))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows with a way to put them through the network, and the length of each row, by which they are grouped."""
+
+    framed: Framed
+    forward: Forward
+    lengths: Ints
+
+    def starts(self) -> Ints:
+        """The first row of every example, and the end of the last."""
+        return np.searchsorted(self.framed.owners, np.arange(len(self.framed.examples) + 1))
+
+
+class Learner:
+    """One task in training: losses of batches of its training examples, and its score on what it is chosen by."""
+
+    def __init__(self, spec: TaskSpec, train: Split, chosen_on: Split) -> None:
+        assert train.framed.targets is not None, "a task is trained on labelled examples"
+        self.spec, self.train, self.chosen_on = spec, train, chosen_on
+        self.examples = len(train.framed.examples)
+        self._starts = train.starts()
+        # Scores are learnt as deviations from their mean, so that a squared error weighs like the other losses.
+        self.mean, self.deviation = 0.0, 1.0
+        if spec.form == "score":
+            self.mean = float(train.framed.targets.mean())
+            self.deviation = float(train.framed.targets.std()) or 1.0
+        self._targets = ((train.framed.targets - self.mean) / self.deviation).astype(np.float32)
+        self.lengths = np.maximum.reduceat(train.lengths, self._starts[:-1])
+
+    def loss(self, examples: Ints) -> Tensor:
+        """The mean loss of these training examples."""
+        starts, ends = self._starts[examples], self._starts[examples + 1]
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
+        outputs = self.train.forward(rows)
+        owners = torch.from_numpy(np.repeat(np.arange(len(examples)), ends - starts)).to(outputs.device)
+        targets = torch.from_numpy(self._targets[rows]).to(outputs.device)
+        return loss_of(self.spec.form, outputs, targets, owners)
+
+    def answer(self, split: Split) -> Answers:
+        """What the network says about a split's examples."""
+        outputs = predicted(split) * self.deviation + self.mean
+        return answers(self.spec, split.framed, outputs)
+
+    def score(self) -> float:
+        """The mean of the task's metrics on what is chosen on."""
+        found = self.answer(self.chosen_on).predictions
+        return dev_score(self.spec, self.chosen_on.framed.examples, found)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a training went; `scores` are those of every validation check, by task."""
+
+    steps: int
+    best_step: int
+    best: float
+    by_task: dict[str, float]
+    rate: float
+    stopped: bool
+    scores: list[float]
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "updates": self.steps,
+            "best_update": self.best_step,
+            "dev_score": self.best,
+            "last_learning_rate": self.rate,
+            "stopped": self.stopped,
+            "checks": self.scores,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def fit(
+    network: nn.Module,
+    learners: Sequence[Learner],
+    schedule: Schedule,
+    seed: int,
+    progress: Progress | None = None,
+) -> Fit:
+    """Train until the rule of `stopping.py` says so, and leave the network at its best validation check.
+
+    Each update trains one task, drawn in proportion to the size of its training set; its loss counts in inverse
+    proportion to that size (1 on average, so that a task alone has its own loss). What is validated is the
+    unweighted mean of the tasks' scores.
+    """
+    began = time.perf_counter()
+    rng = np.random.default_rng(seed)
+    sizes = np.array([learner.examples for learner in learners], dtype=np.float64)
+    weights = loss_weights(sizes)
+    streams = [like_length(learner.lengths, schedule.batch, rng) for learner in learners]
+    parameters = [part for part in network.parameters() if part.requires_grad]
+    optimiser = torch.optim.Adam(parameters, lr=schedule.rate)
+    rule = Stopping(rate=schedule.rate)
+    every = schedule.checks(int(sizes.sum()))
+    kept: list[Tensor] = []
+    by_task: dict[str, float] = {}
+    scores: list[float] = []
+    step = best_step = 0
+    while step < schedule.max_steps and not rule.over:
+        network.train()
+        for _ in range(min(every, schedule.max_steps - step)):
+            drawn = draw(sizes, rng)
+            optimiser.zero_grad(set_to_none=True)
+            (learners[drawn].loss(next(streams[drawn])) * weights[drawn]).backward()
+            nn.utils.clip_grad_norm_(parameters, schedule.clip)
+            optimiser.step()
+            step += 1
+        network.eval()
+        found = {learner.spec.name: learner.score() for learner in learners}
+        scores.append(float(np.mean(list(found.values()))))
+        if rule.improved(scores[-1]):
+            best_step, by_task, kept = step, found, [part.detach().clone() for part in parameters]
+        for group in optimiser.param_groups:
+            group["lr"] = rule.rate
+        if progress is not None:
+            progress(step, schedule.max_steps, "updates")
+    if not kept:
+        raise RunFailed(f"Training {', '.join(by.spec.name for by in learners)} gave no score on dev.")
+    with torch.no_grad():
+        for part, best in zip(parameters, kept, strict=True):
+            part.copy_(best)
+    return Fit(step, best_step, rule.best, by_task, rule.rate, rule.over, scores, time.perf_counter() - began)
+
+
+def loss_weights(sizes: np.ndarray[Any, Any]) -> list[float]:
+    """What the loss of each task is multiplied by: 1/size, scaled to 1 in the mean over drawn updates."""
+    return [float(weight) for weight in sizes.mean() / sizes]
+
+
+def draw(sizes: np.ndarray[Any, Any], rng: np.random.Generator) -> int:
+    """A task, drawn in proportion to its size."""
+    return 0 if len(sizes) == 1 else int(rng.choice(len(sizes), p=sizes / sizes.sum()))
+
+
+def like_length(lengths: Ints, batch: int, rng: np.random.Generator) -> Iterator[Ints]:
+    """Batches of example numbers of like length, pass after pass without end; each example once a pass."""
+    while True:
+        order = rng.permutation(len(lengths))
+        for begin in range(0, len(order), batch * _POOLED):
+            pool = order[begin : begin + batch * _POOLED]
+            pool = pool[np.argsort(lengths[pool], kind="stable")]
+            for place in rng.permutation(-(-len(pool) // batch)):
+                yield pool[place * batch : (place + 1) * batch]
+
+
+def predicted(split: Split) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Outputs [rows, outputs] of all rows, put through the network in batches of like length."""
+    order = np.argsort(split.lengths, kind="stable")
+    parts = [order[begin : begin + _PREDICTED_ROWS] for begin in range(0, len(order), _PREDICTED_ROWS)]
+    with torch.no_grad():
+        stacked = np.concatenate([split.forward(part).double().cpu().numpy() for part in parts])
+    outputs = np.empty_like(stacked)
+    outputs[order] = stacked
+    return outputs

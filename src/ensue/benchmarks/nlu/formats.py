@@ -1,0 +1,249 @@
+"""The files of a submission: a task's predictions as the official sites want them, written and read back.
+
+GLUE: TSV with the header `index`, `prediction`; labels as words or class numbers, STS-B a number. SuperGLUE: one JSON
+object a line, `{"idx": 0, "label": "true"}`; COPA's and MultiRC's labels are the numbers 0 and 1, MultiRC's nested
+below passage and question, ReCoRD's the entity's own words. What the official toolkit wrote and the site took agrees
+on all of this but one: it spells WSC's labels True and False. So any spelling of those two words is read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
+from ensue.benchmarks.nlu.problems import Problems
+from ensue.errors import EnsueError
+
+SUITES = ("glue", "superglue")
+HEADER = "index\tprediction"
+_MISMATCHED = "-mismatched"
+_SHOWN = 40
+
+
+class Row(NamedTuple):
+    """One prediction as a file has it."""
+
+    id: str
+    prediction: Prediction
+    line: int
+
+
+def specs_of(suite: str) -> tuple[TaskSpec, ...]:
+    """The tasks of a suite, in the order of its tables."""
+    if suite not in SUITES:
+        raise EnsueError(f"There is no suite {suite!r} to submit to; there is {' and '.join(SUITES)}.")
+    found: tuple[TaskSpec, ...] = importlib.import_module(f"ensue.benchmarks.{suite}.suite").SPECS
+    return found
+
+
+class _Wrong(ValueError):
+    """What is wrong with one row, in words."""
+
+
+def files_of(spec: TaskSpec, split: str) -> dict[str, str]:
+    """The split that each file of a task answers: one, and for MNLI another for the mismatched section.
+
+    A diagnostic set has one split only, which is its file's whatever split the other files are of.
+    """
+    if spec.answered_by:
+        return {spec.submission: TEST}
+    found = {spec.submission: split}
+    if any(name.endswith(_MISMATCHED) for name in spec.sizes):
+        found[spec.submission.replace("-m.", "-mm.")] = f"{split}{_MISMATCHED}"
+    return found
+
+
+def check_prediction(spec: TaskSpec, prediction: Any) -> Prediction:
+    """A prediction that the task allows, as written; otherwise an error that says what is allowed."""
+    try:
+        if spec.form == "score":
+            return _number(prediction)
+        return _entity(prediction) if not spec.labels else _label(spec, prediction)
+    except _Wrong as wrong:
+        raise EnsueError(f"{spec.name}: {wrong}.") from None
+
+
+def render(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[str]:
+    """The lines of a task's file, in the order of the predictions."""
+    checked = {id: check_prediction(spec, prediction) for id, prediction in predictions.items()}
+    if spec.form == "answers":
+        yield from _render_nested(spec, checked)
+    elif spec.suite == "glue":
+        yield f"{HEADER}\n"
+        for id, prediction in checked.items():
+            yield f"{id}\t{prediction!r}\n" if isinstance(prediction, float) else f"{id}\t{prediction}\n"
+    else:
+        for id, prediction in checked.items():
+            yield json.dumps({"idx": _json_id(id), "label": _json_label(spec, prediction)}) + "\n"
+
+
+def parse(
+    spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems
+) -> Iterator[Row]:
+    """The rows of a file; what is wrong with a line is noted, and the next one is read."""
+    read = _parse_nested if spec.form == "answers" else _parse_tsv if spec.suite == "glue" else _parse_object
+    lines = iter(lines)
+    if spec.suite == "glue":
+        number, first = next(lines, (1, b""))
+        if first.rstrip(b"\r\n") != HEADER.encode():
+            problems.add(file, number, f"the header is {_shown(first)}, not index<TAB>prediction.")
+    for number, line in lines:
+        try:
+            for id, prediction in read(spec, line):
+                yield Row(id, prediction, number)
+        except _Wrong as wrong:
+            problems.add(file, number, f"{wrong}.")
+
+
+def _render_nested(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[str]:
+    """MultiRC: passages, their questions, and the answers of each."""
+    passages: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for id, prediction in predictions.items():
+        passage, question, answer = _three(id)
+        answers = passages.setdefault(passage, {}).setdefault(question, [])
+        answers.append({"idx": _json_id(answer), "label": _json_label(spec, prediction)})
+    for passage, questions in passages.items():
+        listed = [{"idx": _json_id(question), "answers": answers} for question, answers in questions.items()]
+        yield json.dumps({"idx": _json_id(passage), "passage": {"questions": listed}}) + "\n"
+
+
+def _three(id: str) -> tuple[str, str, str]:
+    parts = id.split("-")
+    if len(parts) != 3:
+        raise EnsueError(f"The id {id!r} is not of the form passage-question-answer.")
+    return parts[0], parts[1], parts[2]
+
+
+def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction]]:
+    columns = _text(line).split("\t")
+    if len(columns) != 2:
+        raise _Wrong(f"{len(columns)} columns, where index and prediction were expected")
+    id, said = columns[0].strip(), columns[1].strip()
+    if not id:
+        raise _Wrong("there is no index")
+    yield id, _number(said) if spec.form == "score" else _label(spec, said)
+
+
+def _parse_object(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction]]:
+    row = _object(_json(line), "the line")
+    label = _of(row, "label")
+    yield _index(row), _label(spec, label) if spec.labels else _entity(label)
+
+
+def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction]]:
+    row = _object(_json(line), "the line")
+    passage = _index(row)
+    for question in _list(_object(_of(row, "passage"), "passage"), "questions"):
+        about = _index(_object(question, "a question"))
+        for answer in _list(question, "answers"):
+            id = _index(_object(answer, "an answer"))
+            yield f"{passage}-{about}-{id}", _label(spec, _of(answer, "label"))
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise _Wrong("not UTF-8 text") from None
+
+
+def _json(line: bytes) -> Any:
+    text = _text(line)
+    if not text.strip():
+        raise _Wrong("the line is blank")
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise _Wrong(f"not JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise _Wrong("not a prediction but JSON nested too deep") from None
+    except _Wrong:
+        raise
+    except ValueError:  # a number of thousands of digits
+        raise _Wrong("not JSON (a number is too long)") from None
+
+
+def _no_constant(name: str) -> None:
+    raise _Wrong(f"{name} is not a JSON value")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Wrong("an object names the same key twice")
+    return found
+
+
+def _object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Wrong(f"{what} is not a JSON object")
+    return value
+
+
+def _of(row: dict[str, Any], key: str) -> Any:
+    if key not in row:
+        raise _Wrong(f"there is no {key!r}")
+    return row[key]
+
+
+def _list(row: dict[str, Any], key: str) -> list[Any]:
+    found = _of(row, key)
+    if not isinstance(found, list):
+        raise _Wrong(f"{key!r} is not a JSON list")
+    return found
+
+
+def _index(row: dict[str, Any]) -> str:
+    found = _of(row, "idx")
+    if isinstance(found, bool) or not isinstance(found, int | str) or found == "":
+        raise _Wrong(f"the idx {_shown(found)} is not a whole number")
+    return str(found)
+
+
+def _label(spec: TaskSpec, value: Any) -> str:
+    """A label of the task; JSON's true and 1 are the same as the words."""
+    said = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
+    if isinstance(said, str):
+        if said in spec.labels:
+            return said
+        for label in spec.labels:
+            if label.lower() == said.lower() in ("true", "false"):
+                return label
+    raise _Wrong(f"the label {_shown(value)} is none of {', '.join(spec.labels)}")
+
+
+def _number(value: Any) -> float:
+    try:
+        found = math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
+    except (ValueError, TypeError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise _Wrong(f"the score {_shown(value)} is not a finite number")
+    return found
+
+
+def _entity(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Wrong(f"the label {_shown(value)} is not the text of an entity")
+    return value
+
+
+def _json_id(id: str) -> str | int:
+    """An index as a JSON number; `007` stays text, for it would be read back as 7."""
+    return int(id) if id.isascii() and id.isdigit() and len(id) < 19 and str(int(id)) == id else id
+
+
+def _json_label(spec: TaskSpec, prediction: Prediction) -> Prediction:
+    """A class number as a JSON number, a word as text; an entity is text even where it is a number."""
+    return int(prediction) if all(map(str.isdigit, spec.labels)) and spec.labels else prediction
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value[: 2 * _SHOWN].decode("utf-8", "replace").rstrip("\r\n")
+    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

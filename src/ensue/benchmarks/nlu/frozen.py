@@ -1,0 +1,211 @@
+"""Frozen sentence encoders with a classifier a task, as the paper's sentence representation models.
+
+Each distinct text is encoded once and kept on disk; only classifiers (512 units) are trained, as appendix A.1.2
+says, and the one that is best on dev answers. Of a marked word or mention (WiC, WSC) the vector of the phrase is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.nlu.examples import TaskData
+from ensue.benchmarks.nlu.framing import (
+    Answers,
+    Framed,
+    Ints,
+    Parts,
+    Row,
+    answered_as,
+    answered_with,
+    ask,
+    frame,
+    outputs_of,
+    parts_of,
+)
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.trained import Trained, answered, best_of
+from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
+from ensue.models.protocols import Encoder, Model, require
+
+if TYPE_CHECKING:
+    from ensue.benchmarks.nlu.fitting import Learner, Split
+    from ensue.benchmarks.probing.vectors import SentenceVectors, Vectors
+
+
+class Frozen:
+    """The system of mode `frozen`."""
+
+    settings: Mapping[str, Setting] = VECTOR_SETTINGS
+
+    def answer(
+        self,
+        model: Model,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        workplace: Workplace,
+    ) -> Iterator[Answered]:
+        encoder = require(model, Encoder, "Mode frozen")
+        layers = layers_of(encoder, settings)
+        seeds = range(seed, seed + settings.get("runs", 1))
+        asked = {"identity": encoder.card.identity, "pooling": settings["pooling"], "first_seed": seed}
+        for data in tasks:
+            parts = parts_of(data, seed)
+            if parts is None:
+                continue
+            about = answered_with(data, tasks)
+            # Encoded when the first training needs it: where all are finished already, never.
+            vectors = _Later(encoder, _texts(about), layers, settings["pooling"], workplace)
+            for layer in layers:
+
+                def train(
+                    seed: int,
+                    layer: int | None = layer,
+                    vectors: _Later = vectors,
+                    about: list[TaskData] = about,
+                    parts: Parts = parts,
+                ) -> Trained:
+                    return _train(about, parts, vectors(), layer, settings["classifier_device"], seed)
+
+                # The layer is part of the name too, so that each has its own file.
+                name = data.spec.name if layer is None else f"{data.spec.name}-layer-{layer}"
+                best, fits = best_of(name, {**asked, "layer": layer}, about, seeds, workplace, train)
+                said = {} if layer is None else {"layer": layer}
+                told = [{**line, "task": data.spec.name, **said} for line in fits]
+                yield from answered(best, told, said)
+
+    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+        pooling = settings["pooling"] or "own"
+        return f"frozen pooling:{pooling} features:[u;v;|u-v|;u*v] mlp:512 adam:1e-3 batch:128 stop:lr/5"
+
+
+class _Later:
+    """Vectors of texts, encoded when they are first asked for."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        texts: list[str],
+        layers: Sequence[int | None],
+        pooling: str | None,
+        workplace: Workplace,
+    ) -> None:
+        self._encoder, self._texts, self._pooling, self._workplace = encoder, texts, pooling, workplace
+        self._layers = [layer for layer in layers if layer is not None] or None
+        self._found: SentenceVectors | None = None
+
+    def __call__(self) -> SentenceVectors:
+        if self._found is None:
+            from ensue.benchmarks.probing.vectors import encode_once
+
+            self._found = encode_once(
+                self._encoder,
+                self._texts,
+                layers=self._layers,
+                pooling=self._pooling,
+                progress=self._workplace.progress,
+            )
+        return self._found
+
+
+def pieces_of(row: Row) -> tuple[str, ...]:
+    """The texts whose vectors make a row's features: its own, then its marked phrases."""
+    return (*row.texts, *(row.texts[mark.text][mark.start : mark.end] for mark in row.marks))
+
+
+def _texts(about: Sequence[TaskData]) -> list[str]:
+    """All distinct texts of some tasks but blank ones, which no encoder need know."""
+    form = about[0].spec.form
+    found: dict[str, None] = {}
+    for data in about:
+        for examples in data.splits.values():
+            for row in ask(form, examples).rows:
+                found.update(dict.fromkeys(pieces_of(row)))
+    return [text for text in found if text.strip()]
+
+
+def _train(
+    about: Sequence[TaskData],
+    parts: Parts,
+    vectors: SentenceVectors,
+    layer: int | None,
+    device: str,
+    seed: int,
+) -> Trained:
+    """Train the first task's classifier and answer all the tasks with it."""
+    import torch
+
+    from ensue.benchmarks.nlu.fitting import Learner, Schedule, fit
+    from ensue.benchmarks.nlu.heads import Classifier, features_in
+    from ensue.benchmarks.probing.training import device_of
+
+    spec = about[0].spec
+    where = device_of(device)
+    train, chosen_on = frame(spec, parts.train), frame(spec, parts.chosen_on)
+    row = train.rows[0]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Classifier(features_in(len(row.texts), len(row.marks), vectors.width), outputs_of(spec))
+    network = network.to(where)
+
+    def split(framed: Framed) -> Split:
+        return _split(framed, vectors, layer, network, where)
+
+    learner = Learner(spec, split(train), split(chosen_on))
+    how = fit(network, [learner], Schedule(), seed)
+    held = {"held_out": True} if parts.held_out else {}
+    return Trained(how.best, {**how.as_json(), **held}, _answers(about, learner, split))
+
+
+def _answers(
+    about: Sequence[TaskData], learner: Learner, split: Callable[[Framed], Split]
+) -> dict[str, dict[str, Answers]]:
+    return {
+        data.spec.name: {
+            name: answered_as(
+                learner.answer(split(ask(learner.spec.form, data.splits[name]))), learner.spec, data.spec
+            )
+            for name in data.judged_splits
+        }
+        for data in about
+    }
+
+
+def _split(framed: Framed, vectors: SentenceVectors, layer: int | None, network: Any, where: Any) -> Split:
+    """Rows whose features are made of stored vectors, batch by batch: all at once they may fill the memory."""
+    import torch
+
+    from ensue.benchmarks.nlu.fitting import Split
+    from ensue.benchmarks.nlu.heads import row_features
+
+    texts = len(framed.rows[0].texts)
+    numbers = numbers_of([pieces_of(row) for row in framed.rows], vectors)
+
+    def forward(rows: Ints) -> Any:
+        taken = torch.from_numpy(_take(vectors, numbers[rows], layer)).to(where).unbind(1)
+        return network(row_features(list(taken[:texts]), list(taken[texts:])))
+
+    return Split(framed, forward, np.zeros(len(framed.rows), dtype=np.int64))
+
+
+def numbers_of(pieces: Sequence[tuple[str, ...]], vectors: SentenceVectors) -> Ints:
+    """The row of the store for each text [rows, texts], −1 for a blank one."""
+    flat = [text for row in pieces for text in row]
+    found = np.full(len(flat), -1, dtype=np.int64)
+    filled = [place for place, text in enumerate(flat) if text.strip()]
+    found[filled] = vectors.rows([flat[place] for place in filled])
+    return found.reshape(len(pieces), -1)
+
+
+def _take(vectors: SentenceVectors, numbers: Ints, layer: int | None) -> Vectors:
+    """Vectors of rows of the store; a blank text has zeros."""
+    taken = vectors.take(np.maximum(numbers, 0), layer)
+    taken[numbers < 0] = 0.0
+    return taken
+
+
+system = Frozen()

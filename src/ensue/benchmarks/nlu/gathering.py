@@ -1,0 +1,81 @@
+"""Puts a task together split by split, and counts what differs from the published files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from typing import NoReturn
+
+from ensue.benchmarks.nlu.examples import TEST, TEST_MISMATCHED, Example, TaskData, TaskSpec
+from ensue.benchmarks.nlu.files import Found, file_digest
+from ensue.errors import EnsueError
+
+
+class Gathering:
+    """A task while its splits are read; with a `limit`, of each split the first examples and their group."""
+
+    def __init__(self, spec: TaskSpec, limit: int | None = None) -> None:
+        if limit is not None and limit < 1:
+            raise EnsueError(f"The limit of examples is {limit}, but must be at least 1.")
+        self.spec = spec
+        self.limit = limit
+        self.notes: Counter[str] = Counter()
+        self._splits: dict[str, list[Example]] = {}
+        self._digest = hashlib.sha256(f"{spec.suite}/{spec.name}".encode())
+
+    def add_files(self, split: str, files: Iterable[Found], examples: Iterable[Example]) -> None:
+        """Take in a split that was read from files; its digest is that of the whole files."""
+        kept = self._keep(split, examples)
+        for found in files:
+            self._digest.update(split.encode() + file_digest(found.path))
+            if found.partial is not None:
+                published = self.spec.sizes.get(split, 0)
+                note = f"{self.spec.name} {split} rows in {found.path.name}, of {published:,} published"
+                self.notes[note] = found.partial
+                return
+        self._count(split, kept)
+
+    def add_rows(self, split: str, examples: Iterable[Example]) -> None:
+        """Take in a split that came as rows, from nowhere on this machine; its digest is that of its examples."""
+        kept = self._keep(split, examples)
+        for example in kept:
+            said = (split, example.id, example.texts, example.gold, example.choices, example.spans)
+            self._digest.update(repr(said).encode("utf-8", "surrogatepass"))
+        self._count(split, kept)
+
+    def finish(self) -> TaskData | None:
+        """The task, or None where no split was taken in."""
+        if not self._splits:
+            return None
+        return TaskData(self.spec, dict(self._splits), self._digest.hexdigest(), self.notes)
+
+    def _keep(self, split: str, examples: Iterable[Example]) -> list[Example]:
+        kept: list[Example] = []
+        places: dict[str, str] = {}
+        for example in examples:
+            full = self.limit is not None and len(kept) >= self.limit
+            if full and example.judged_with != kept[-1].judged_with:
+                break
+            if example.id in places:
+                _refuse(example, f"the id {example.id!r} was there before, at {places[example.id]}")
+            places[example.id] = example.where
+            if (example.gold is None) != (kept[0].gold is None if kept else example.gold is None):
+                _refuse(example, "some rows of the split have a label and some have none")
+            if example.gold is None and split not in (TEST, TEST_MISMATCHED):
+                _refuse(example, f"there is no label, which only test rows of {self.spec.name} may lack")
+            kept.append(example)
+        if not kept:
+            raise EnsueError(f"{self.spec.name} has no rows in its {split} split; get the data again.")
+        self._splits[split] = kept
+        return kept
+
+    def _count(self, split: str, kept: list[Example]) -> None:
+        """Note a number of examples that is not the published one; a limit says nothing about that."""
+        published = self.spec.sizes.get(split)
+        if self.limit is None and published is not None and len(kept) != published:
+            self.notes[f"{self.spec.name} {split} rows, of {published:,} published"] = len(kept)
+
+
+def _refuse(example: Example, what: str) -> NoReturn:
+    raise EnsueError(f"{example.where}: {what}.")

@@ -1,0 +1,101 @@
+"""Zero- and few-shot answers by generation: the label whose words a generator writes after the prompt."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.nlu.asking import SETTINGS, Sheet, check_templates, excess_of, sheets
+from ensue.benchmarks.nlu.examples import Prediction, TaskData
+from ensue.benchmarks.nlu.filling import Option
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.models.protocols import Generator, Model, require
+from ensue.scoring.request import Policy
+
+# So many prompts are given to the generator at once, so that progress can be told.
+_PORTION = 256
+
+
+class GeneratingSystem:
+    """Lets a model write its answer and looks for a label's words in it."""
+
+    settings: Mapping[str, Setting] = {
+        **SETTINGS,
+        "answer_tokens": Setting(16, "how many tokens an answer may have", read.whole()),
+    }
+
+    def answer(
+        self,
+        model: Model,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        workplace: Workplace,
+    ) -> Iterator[Answered]:
+        """One answer a task and template."""
+        generator = require(model, Generator, "Answering by generation")
+        check_templates(tasks, settings["template"])
+        count = settings["answer_tokens"]
+        excess = excess_of(generator, Policy(), reserve=count)
+        for task in tasks:
+            for sheet in sheets(task, tasks, settings, seed, excess):
+                yield _judged(sheet, _written(generator, sheet, count, workplace))
+
+    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+        """The model and how it was asked."""
+        about = f"templates:{','.join(settings['template'])} shots:{settings['shots']}"
+        return f"model:{model.card.name} greedy tokens:{settings['answer_tokens']} {about}"
+
+
+def heard(text: str, options: Sequence[Option]) -> Option | None:
+    """The option whose words a text begins with, else the one whose words come first in it; None where none do.
+
+    Letters' case does not count, words count only whole, and of several at one place the longest is meant.
+    """
+    said = " ".join(text.split()).casefold()
+    found: list[tuple[int, int, int]] = []
+    for number, option in enumerate(options):
+        words = " ".join(option.spoken.split()).casefold().rstrip(".")
+        place = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", said)
+        if words and place:
+            found.append((place.start(), -len(words), number))
+    return options[min(found)[2]] if found else None
+
+
+def _written(generator: Generator, sheet: Sheet, count: int, workplace: Workplace) -> list[str]:
+    """What the generator writes after each prompt; where the next shot would begin, an answer ends."""
+    prompts = [one.prompt for one in sheet.asked]
+    texts: list[str] = []
+    for begin in range(0, len(prompts), _PORTION):
+        texts += generator.generate(
+            prompts[begin : begin + _PORTION], max_tokens=count, stop=[sheet.template.joiner]
+        )
+        if workplace.progress is not None:
+            workplace.progress(len(texts), len(prompts), "prompts")
+    return texts
+
+
+def _judged(sheet: Sheet, texts: Sequence[str]) -> Answered:
+    """A sheet's answers; a text that names no label is answered with the first one, and marked and counted."""
+    predictions: dict[str, dict[str, Prediction]] = defaultdict(dict)
+    outputs: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    notes = Counter(sheet.notes)
+    for one, text in zip(sheet.asked, texts, strict=True):
+        option = heard(text, one.options)
+        notes["texts that name no label, answered with the first"] += option is None
+        predictions[one.split][one.id] = (option or one.options[0]).prediction
+        outputs[one.split][one.id] = {"text": text, "matched": option is not None}
+    return Answered(
+        task=sheet.task.spec.name,
+        predictions=dict(predictions),
+        settings=sheet.settings,
+        outputs=dict(outputs),
+        notes=+notes,
+    )
+
+
+system = GeneratingSystem()

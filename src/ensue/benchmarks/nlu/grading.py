@@ -1,0 +1,209 @@
+"""Grading a submission: every file checked against the examples it must answer, then judged like any run.
+
+The command line and the server call the same `grade`. It needs no model, and nothing that a model needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.base import MetricRow
+from ensue.benchmarks.nlu.archive import Archive, Limits, open_archive
+from ensue.benchmarks.nlu.examples import TEST, Example, Prediction, TaskData, TaskSpec
+from ensue.benchmarks.nlu.formats import SUITES, files_of, parse, specs_of
+from ensue.benchmarks.nlu.problems import Problem, Problems, Refused
+from ensue.errors import EnsueError
+
+__all__ = ["Graded", "Problem", "Refused", "grade", "guess_suite", "read_labels"]
+
+# A file may have so many lines beyond one an example before it is read no further.
+_SLACK = 1_000
+_NAMED, _SHOWN = 5, 40
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's figures: the rows of a run, the benchmark's score, and the files that were not scored."""
+
+    archive: Path
+    suite: str
+    split: str
+    metrics: list[MetricRow]
+    score: float | None
+    not_scored: Mapping[str, str]
+    notes: Sequence[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "archive": str(self.archive), "not_scored": dict(self.not_scored), "notes": list(self.notes)}
+
+
+def grade(
+    archive: Path,
+    labels: Path | Mapping[str, TaskData],
+    suite: str | None = None,
+    *,
+    split: str = TEST,
+    tasks: Sequence[str] = (),
+    limits: Limits | None = None,
+) -> Graded:
+    """Validate a submission and score it, or raise `Refused` with everything that is wrong with it.
+
+    `labels` is a folder in the official layout, or tasks that were read before. Each file whose examples have labels
+    there must be in the zip, with each of their ids once and in their order. A file without labels is checked if its
+    examples are there, and not scored. With `tasks`, only their files are wanted.
+    """
+    suite = suite or guess_suite(archive)
+    specs = _wanted(suite, tasks)
+    known = [file for spec in specs_of(suite) for file in files_of(spec, split)]
+    data = read_labels(labels, suite, tasks) if isinstance(labels, Path) else labels
+    if not any(data[spec.name].labelled(part) for spec, _, part in _files(specs, split) if spec.name in data):
+        raise EnsueError(
+            f"{labels if isinstance(labels, Path) else 'The data'} has no labels for {split} of {suite}; give a folder "
+            f"that has them, or choose another --split."
+        )
+    problems = Problems()
+    opened = open_archive(archive, known, problems, limits)
+    try:
+        answers, not_scored = _read_answers(opened, specs, split, data, problems)
+    finally:
+        opened.close()
+    if problems.count():
+        raise Refused(archive, problems.listed(), problems.count())
+    return _judge(archive, suite, split, data, answers, not_scored)
+
+
+def guess_suite(archive: Path) -> str:
+    """The suite whose files a zip has; the names of the two have different endings."""
+    problems = Problems()
+    expected = [file for suite in SUITES for spec in specs_of(suite) for file in files_of(spec, TEST)]
+    opened = open_archive(archive, expected, problems)
+    opened.close()
+    for suite in SUITES:
+        names = {file for spec in specs_of(suite) for file in files_of(spec, TEST)}
+        if names & set(opened.files):
+            return suite
+    problems.add("", 0, f"no file of {' or '.join(SUITES)} is in it; the first would be called {expected[0]}.")
+    raise Refused(archive, problems.listed(), problems.count())
+
+
+def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
+    specs = list(specs_of(suite))
+    if not tasks:
+        return specs
+    by_name = {spec.name.lower(): spec for spec in specs}
+    unknown = [task for task in tasks if task.lower() not in by_name]
+    if unknown:
+        raise EnsueError(f"{suite} has no task {unknown[0]!r}; there is {', '.join(spec.name for spec in specs)}.")
+    return [by_name[task.lower()] for task in tasks]
+
+
+def read_labels(folder: Path, suite: str, tasks: Sequence[str] = ()) -> dict[str, TaskData]:
+    """The tasks of a suite that a folder in the official layout has."""
+    read_task = importlib.import_module(f"ensue.benchmarks.{suite}.data").read_task
+    found = {spec.name: read_task(folder, spec) for spec in _wanted(suite, tasks)}
+    return {name: data for name, data in found.items() if data is not None}
+
+
+def _files(specs: Sequence[TaskSpec], split: str) -> Iterator[tuple[TaskSpec, str, str]]:
+    for spec in specs:
+        for file, part in files_of(spec, split).items():
+            yield spec, file, part
+
+
+def _read_answers(
+    archive: Archive, specs: Sequence[TaskSpec], split: str, data: Mapping[str, TaskData], problems: Problems
+) -> tuple[dict[tuple[str, str], dict[str, Prediction]], dict[str, str]]:
+    """Predictions by task and split, and why the other files are not scored."""
+    answers: dict[tuple[str, str], dict[str, Prediction]] = {}
+    not_scored: dict[str, str] = {}
+    for spec, file, part in _files(specs, split):
+        examples = data[spec.name].splits.get(part) if spec.name in data else None
+        labelled = bool(examples) and data[spec.name].labelled(part)
+        if file not in archive.files:
+            # A file that is there but was refused has its problem already.
+            if labelled and not problems.count(file):
+                problems.add(file, 0, "is missing from the zip.")
+            elif not labelled:
+                not_scored[file] = "neither in the zip nor labelled"
+            continue
+        if not examples:
+            not_scored[file] = f"no examples of {part} among the labels"
+            continue
+        found = _read_file(archive, spec, file, examples, problems)
+        if labelled:
+            answers[spec.name, part] = found
+        else:
+            not_scored[file] = f"no labels of {part}"
+    return answers, not_scored
+
+
+def _read_file(
+    archive: Archive, spec: TaskSpec, file: str, examples: Sequence[Example], problems: Problems
+) -> dict[str, Prediction]:
+    """The predictions of a file: every id once, none that is unknown, all in the order of the examples."""
+    before = problems.count(file)
+    places = {example.id: place for place, example in enumerate(examples)}
+    lines: dict[str, int] = {}
+    found: dict[str, Prediction] = {}
+    wrong_order: tuple[int, str, str] | None = None
+    numbered = _bounded(archive.lines(file, problems), len(examples), file, problems)
+    for row in parse(spec, file, numbered, problems):
+        if row.id not in places:
+            problems.add(file, row.line, f"there is no example with the index {row.id[:_SHOWN]!r}.")
+        elif row.id in found:
+            problems.add(file, row.line, f"the index {row.id} was there before, in line {lines[row.id]}.")
+        else:
+            if wrong_order is None and places[row.id] != len(found):
+                wrong_order = (row.line, row.id, examples[len(found)].id)
+            lines[row.id], found[row.id] = row.line, row.prediction
+    # What is missing follows from lines that could not be read, and is said only where all of them could.
+    if problems.count(file) > before:
+        return found
+    if absent := [id for id in places if id not in found]:
+        named = ", ".join(absent[:_NAMED]) + (", …" if len(absent) > _NAMED else "")
+        problems.add(file, 0, f"{len(absent):,} of {len(examples):,} examples have no prediction: {named}.")
+    elif wrong_order:
+        line, id, wanted = wrong_order
+        problems.add(
+            file, line, f"the index {id} stands where {wanted} was expected; keep the order of the examples."
+        )
+    return found
+
+
+def _bounded(
+    lines: Iterator[tuple[int, bytes]], examples: int, file: str, problems: Problems
+) -> Iterator[tuple[int, bytes]]:
+    """The lines, up to where there are far more than examples."""
+    for number, line in lines:
+        if number > examples + _SLACK:
+            problems.add(file, number, f"far more lines than the {examples:,} examples; it was not read further.")
+            return
+        yield number, line
+
+
+def _judge(
+    archive: Path,
+    suite: str,
+    split: str,
+    data: Mapping[str, TaskData],
+    answers: Mapping[tuple[str, str], Mapping[str, Prediction]],
+    not_scored: Mapping[str, str],
+) -> Graded:
+    from ensue.benchmarks.nlu.judging import judge
+    from ensue.benchmarks.nlu.scores import SCORE, SUITES, rows
+    from ensue.benchmarks.nlu.systems import Answered
+
+    judged = []
+    for (task, part), found in answers.items():
+        one = judge(data[task], Answered(task, {part: found}), part)
+        if one is not None:
+            judged.append(one)
+    metrics = rows(judged)
+    title = SUITES[suite][0]
+    scores = [row["value"] for row in metrics if row["task"] == title and row["metric"] == SCORE]
+    notes = [note for one in judged for note in one.notes]
+    return Graded(archive, suite, split, metrics, scores[0] if scores else None, not_scored, notes)

@@ -1,0 +1,184 @@
+"""How well people do: an annotation file, several labels an example, becomes one answer by majority vote.
+
+The file has one JSON object a line, `{"id": …, "labels": [five labels]}`, with the ids of the split and labels as the
+task spells them (true and false may be JSON's own). It may hold a sample of the split, as the hundred examples a task
+in A.2.3 are. CommitmentBank is annotated on the seven points of table A.4 and folded into classes by the ranges in
+which de Marneffe et al. (2019) count agreement on their scale from 3 (certainly true) to -3 (certainly false): [1, 3]
+is entailment, 0 neutral, [-3, -1] contradiction, which is 1 to 3, 4, and 5 to 7 here.
+
+Five votes on two labels always have a majority. On three they may tie two to two, and A.2.3 says nothing of it: the
+tied label that comes first in the task's own list is taken, which needs no look at the gold answer, and how many
+were tied is in the answer's settings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from ensue.benchmarks.base import MetricRow
+from ensue.benchmarks.figures import ROUNDS, Figure
+from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
+from ensue.benchmarks.nlu.judging import Judged, judge
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.errors import EnsueError
+from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
+from ensue.stats.counts import sum_draws
+
+_SCALE_TASK = "CB"
+_SCALE = {
+    1: "entailment",
+    2: "entailment",
+    3: "entailment",
+    4: "neutral",
+    5: "contradiction",
+    6: "contradiction",
+    7: "contradiction",
+}
+
+
+class People(NamedTuple):
+    """What people are worth on a split (None without gold labels), and how far they agree among themselves.
+
+    `kappa` is Fleiss' kappa of the annotators; None where all gave one label throughout, since it then has none.
+    """
+
+    answered: Answered
+    judged: Judged | None
+    kappa: Figure | None
+
+    def agreement_row(self) -> MetricRow | None:
+        """The row of kappa; the metrics' rows are made as those of any system."""
+        if self.kappa is None:
+            return None
+        (split,) = self.answered.predictions
+        return self.kappa.row(self.answered.task, "kappa", {"split": split, **self.answered.settings})
+
+
+def judge_people(path: Path, data: TaskData, split: str) -> People:
+    """Judge the majority vote of an annotation file on the examples it holds, and the annotators' agreement."""
+    labels = read_annotations(path, data, split)
+    answered = _answered(labels, data.spec, split)
+    return People(
+        answered, judge(annotated_part(data, answered, split), answered, split), kappa(labels, data)
+    )
+
+
+def human_answers(path: Path, data: TaskData, split: str) -> Answered:
+    """The majority vote of an annotation file, to be judged with `annotated_part` of the data."""
+    return _answered(read_annotations(path, data, split), data.spec, split)
+
+
+def annotated_part(data: TaskData, answered: Answered, split: str) -> TaskData:
+    """The task with that split cut down to the examples that have an answer; a group is annotated whole."""
+    given = answered.predictions[split]
+    kept = [example for example in data.splits[split] if example.id in given]
+    groups = {example.group for example in kept if example.group}
+    for example in data.splits[split]:
+        if example.group in groups and example.id not in given:
+            raise EnsueError(
+                f"{data.spec.name}, {split} split: {example.id!r} has no labels, but others of its group "
+                f"{example.group!r} have; annotate whole groups, since they are judged together."
+            )
+    return replace(data, splits={**data.splits, split: kept})
+
+
+def majority(labels: Sequence[str], order: Sequence[str]) -> tuple[str, bool]:
+    """The label most annotators gave, the first in `order` of those that tie, and whether there was a tie.
+
+    >>> majority(["b", "a", "c", "b", "a"], ["a", "b", "c"])
+    ('a', True)
+    """
+    counts = [list(labels).count(label) for label in order]
+    most = max(counts)
+    return order[counts.index(most)], counts.count(most) > 1
+
+
+def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Figure | None:
+    """Fleiss' kappa with its draws, resampling examples."""
+    codes = {label: code for code, label in enumerate(data.spec.labels)}
+    counts = votes([[codes[label] for label in given] for given in labels.values()], len(codes))
+    if int((counts.sum(axis=0) > 0).sum()) == 1:
+        return None
+    draws = kappa_of_sums(sum_draws(agreement_sums(counts), rounds=ROUNDS)) if len(counts) > 1 else None
+    return Figure(fleiss_kappa(counts), draws, len(counts))
+
+
+def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[str, ...]]:
+    """The labels of each annotated example, as the task spells them; equally many a line."""
+    if not data.spec.labels:
+        raise EnsueError(f"{data.spec.name} has no labels to vote on; annotate a task that has.")
+    if split not in data.splits:
+        raise EnsueError(f"{data.spec.name} has no {split} split here; give one of {', '.join(data.splits)}.")
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise EnsueError(f"{path} is not UTF-8; save it as UTF-8 JSON lines.") from None
+    known = {example.id for example in data.splits[split]}
+    found: dict[str, tuple[str, ...]] = {}
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        line = _Line(path, number, data.spec)
+        name, labels = line.parsed(text)
+        if name not in known:
+            line.refuse(f"{name!r} is no example of the {split} split of {data.spec.name}")
+        if name in found:
+            line.refuse(f"{name!r} has labels in an earlier line already")
+        if found and len(labels) != (wanted := len(next(iter(found.values())))):
+            line.refuse(f"there are {len(labels)} labels where the first line has {wanted}")
+        found[name] = labels
+    if not found:
+        raise EnsueError(f'{path} holds no annotations; give lines like {{"id": "7", "labels": [...]}}.')
+    return found
+
+
+class _Line(NamedTuple):
+    """Where a line stands, and the task whose labels it holds."""
+
+    path: Path
+    number: int
+    spec: TaskSpec
+
+    def refuse(self, what: str) -> NoReturn:
+        raise EnsueError(f"{self.path}, line {self.number}: {what}.")
+
+    def parsed(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """The example's id and its labels."""
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            self.refuse("this is not a JSON object")
+        if not isinstance(found, dict) or not {"id", "labels"} <= found.keys():
+            self.refuse('a line is an object with "id" and "labels"')
+        name, labels = found["id"], found["labels"]
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            self.refuse(f"the id {name!r} is neither a string nor a whole number")
+        if not isinstance(labels, list) or len(labels) < 2:
+            self.refuse('"labels" is a list of at least two labels, one an annotator')
+        return str(name), tuple(self.label(one) for one in labels)
+
+    def label(self, given: Any) -> str:
+        """The label meant: as the task spells it, as JSON's true, false or number, or a point of CB's scale."""
+        spelled = json.dumps(given) if isinstance(given, bool | int) else given
+        if isinstance(spelled, str) and spelled in self.spec.labels:
+            return spelled
+        scale = self.spec.name == _SCALE_TASK and not isinstance(given, bool)
+        if scale and isinstance(given, int) and given in _SCALE:
+            return _SCALE[given]
+        also = ", nor a number from 1 to 7" if scale else ""
+        self.refuse(f"the label {given!r} is none of {', '.join(self.spec.labels)}{also}")
+
+
+def _answered(labels: Mapping[str, Sequence[str]], spec: TaskSpec, split: str) -> Answered:
+    votes_by_id = {name: majority(given, spec.labels) for name, given in labels.items()}
+    ties = sum(tied for _, tied in votes_by_id.values())
+    settings: dict[str, Any] = {"annotators": len(next(iter(labels.values())))}
+    if ties:
+        settings["ties"] = ties
+    return Answered(spec.name, {split: {name: label for name, (label, _) in votes_by_id.items()}}, settings)

@@ -1,0 +1,144 @@
+"""The metrics of GLUE and SuperGLUE, each with the draws of a bootstrap that all metrics of a task share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
+from ensue.benchmarks.nlu.examples import Example, Prediction, TaskSpec
+from ensue.errors import EnsueError
+from ensue.metrics.answers import best_over, equal_pairs, exact_match, token_f1, whole_groups_right
+from ensue.metrics.classification import accuracy, confusion_cells, f1, macro_f1, matthews
+from ensue.metrics.correlation import pearson, spearman
+from ensue.stats.correlation import correlation_draws
+from ensue.stats.counts import one_hot, sum_draws
+
+# From counts [..., classes, classes], gold by row, to a number each.
+OfCounts = Callable[[Numbers], Numbers]
+_OF_COUNTS: Mapping[str, OfCounts] = {"accuracy": accuracy, "f1a": f1, "mcc": matthews, "r3": matthews}
+# What is judged by the group: MultiRC's questions, AX-g's pairs of sentences.
+_OF_GROUPS = ("em", "gender_parity")
+
+
+def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Prediction]) -> dict[str, Figure]:
+    """Every metric of the task for the answers given to labelled examples, in their order."""
+    if spec.form == "score":
+        return correlations(spec, examples, [float(one) for one in given])
+    if spec.form == "entity":
+        return _of_texts(examples, [str(one) for one in given])
+    return of_classes(spec, examples, [str(one) for one in given], spec.metrics)
+
+
+def of_classes(
+    spec: TaskSpec, examples: Sequence[Example], given: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Figure]:
+    """Metrics of labels, and of groups of them."""
+    classes = len(spec.labels)
+    codes = {label: code for code, label in enumerate(spec.labels)}
+    gold = [codes[str(example.gold)] for example in examples]
+    cells = one_hot(confusion_cells(gold, [codes[label] for label in given], classes), classes * classes)
+    by_group = {metric: _group_columns(metric, examples, given) for metric in metrics if metric in _OF_GROUPS}
+    sums = _Sums(np.hstack([cells, *by_group.values()]), examples)
+    found = {}
+    for metric in metrics:
+        if metric in by_group:
+            start = classes * classes + 2 * list(by_group).index(metric)
+            groups = int(by_group[metric][:, 1].sum())
+            found[metric] = sums.figure(_share_of_groups(start), groups)
+        else:
+            found[metric] = sums.figure(_in_table(of_counts(metric, classes), classes), len(examples))
+    return found
+
+
+def of_counts(metric: str, classes: int) -> OfCounts:
+    """The metric of that name as a function of confusion tables; F1 of more than two classes is their mean."""
+    if metric == "f1":
+        return f1 if classes == 2 else macro_f1
+    return _OF_COUNTS[metric]
+
+
+def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[float]) -> dict[str, Figure]:
+    """Both correlations with the gold scores; one that does not exist counts as 0, in every round too."""
+    n = len(examples)
+    if n < 2:
+        raise EnsueError(f"{spec.name} has {n} example where a correlation needs two; raise --limit.")
+    gold = [float(example.gold) for example in examples if isinstance(example.gold, int | float)]
+    clusters = [example.resampled_with for example in examples]
+    units = len(set(clusters))
+    draws = correlation_draws(given, gold, clusters, rounds=ROUNDS)
+    found = {
+        "pearson": (pearson(given, gold), draws.pearson),
+        "spearman": (spearman(given, gold), draws.spearman),
+    }
+    return {
+        metric: Figure(
+            0.0 if math.isnan(value) else value, np.nan_to_num(drawn) if units > 1 else None, n, units
+        )
+        for metric, (value, drawn) in ((metric, found[metric]) for metric in spec.metrics)
+    }
+
+
+def text_scores(example: Example, given: str) -> dict[str, float]:
+    """Exact match and token F1 of an entity with the best of the right surface forms."""
+    right = example.gold if isinstance(example.gold, tuple) else (str(example.gold),)
+    return {"em": best_over(exact_match, given, right), "f1": best_over(token_f1, given, right)}
+
+
+def _of_texts(examples: Sequence[Example], given: Sequence[str]) -> dict[str, Figure]:
+    scores = [text_scores(example, one) for example, one in zip(examples, given, strict=True)]
+    sums = _Sums(np.array([[one["f1"], one["em"], 1.0] for one in scores]), examples)
+    return {
+        "f1": sums.figure(lambda table: np.asarray(table[..., 0] / table[..., 2]), len(examples)),
+        "em": sums.figure(lambda table: np.asarray(table[..., 1] / table[..., 2]), len(examples)),
+    }
+
+
+class _Sums:
+    """Per-example statistics added up, over all examples and over those of every round."""
+
+    def __init__(self, statistics: Numbers, examples: Sequence[Example]) -> None:
+        clusters = [example.resampled_with for example in examples]
+        self._units = len(set(clusters))
+        self._whole = statistics.sum(axis=0)
+        self._draws = sum_draws(statistics, clusters, rounds=ROUNDS) if self._units > 1 else None
+
+    def figure(self, metric: OfCounts, n: int) -> Figure:
+        """The metric of the sums; a single cluster says nothing about the spread between clusters."""
+        draws = None if self._draws is None else metric(self._draws)
+        return Figure(float(metric(self._whole)), draws, n, self._units)
+
+
+def _in_table(metric: OfCounts, classes: int) -> OfCounts:
+    def of_sums(sums: Numbers) -> Numbers:
+        return metric(sums[..., : classes * classes].reshape(*sums.shape[:-1], classes, classes))
+
+    return of_sums
+
+
+def _share_of_groups(start: int) -> OfCounts:
+    def of_sums(sums: Numbers) -> Numbers:
+        right, groups = sums[..., start], sums[..., start + 1]
+        # A round may hold no whole pair where --limit cut some; it says nothing then.
+        return np.asarray(right / np.where(groups > 0, groups, np.nan))
+
+    return of_sums
+
+
+def _group_columns(metric: str, examples: Sequence[Example], given: Sequence[str]) -> Numbers:
+    """Whether a group is right, and a one to count it by, in the row of the group's first example."""
+    names = [example.judged_with for example in examples]
+    if metric == "em":
+        right = [example.gold == one for example, one in zip(examples, given, strict=True)]
+        groups = whole_groups_right(names, right)
+    else:
+        groups = equal_pairs(names, given)
+        if not groups:
+            raise EnsueError("Gender parity needs both sentences of at least one pair; raise --limit.")
+    columns = np.zeros((len(examples), 2))
+    first = {name: place for place, name in reversed(list(enumerate(names)))}
+    for name, good in groups.items():
+        columns[first[str(name)]] = (good, 1.0)
+    return columns

@@ -1,0 +1,158 @@
+"""Zero- and few-shot answers by log-likelihood: the label whose words a scorer finds likeliest after the prompt."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.nlu.asking import SETTINGS, Asked, Sheet, check_templates, excess_of, sheets
+from ensue.benchmarks.nlu.examples import Prediction, TaskData
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.templates import Template
+from ensue.models.protocols import Model, Scorer, require
+from ensue.scoring import engine
+from ensue.scoring.request import Policy, Request, Score
+
+_RULES = ("sum", "per_token", "per_character", "unconditional")
+
+
+class PromptingSystem:
+    """Scores every label's words after every prompt of a task, all templates in one plan."""
+
+    settings: Mapping[str, Setting] = {
+        **SETTINGS,
+        "normalise": Setting(
+            "template", f"template (as each says), or {', '.join(_RULES)}", read.one_of("template", *_RULES)
+        ),
+        "bos": read.POLICY_SETTINGS["bos"],
+    }
+
+    def answer(
+        self,
+        model: Model,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        workplace: Workplace,
+    ) -> Iterator[Answered]:
+        """One answer a task and template."""
+        scorer = require(model, Scorer, "Answering by log-likelihood")
+        check_templates(tasks, settings["template"])
+        policy = _policy(settings)
+        for task in tasks:
+            asked = [
+                replace(sheet, template=normalised(sheet.template, settings["normalise"]))
+                for sheet in sheets(task, tasks, settings, seed, excess_of(scorer, policy))
+            ]
+            yield from _answered(scorer, asked, policy, workplace)
+
+    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+        """The scorer's choices and the prompts'."""
+        scorer = require(model, Scorer, "Answering by log-likelihood")
+        about = f"templates:{','.join(settings['template'])} shots:{settings['shots']}"
+        return f"{engine.signature(scorer, _policy(settings))} {about} normalise:{settings['normalise']}"
+
+
+def normalised(template: Template, rule: str) -> Template:
+    """The template with another rule of comparing than its own."""
+    if rule == "template":
+        return template
+    if rule == "unconditional":
+        return replace(template, combine="sum", unconditional=True)
+    return replace(template, combine=rule, unconditional=False)  # type: ignore[arg-type]
+
+
+def requests_of(sheet: Sheet) -> list[Request]:
+    """What is scored for a sheet: each option after its prompt, and after the neutral one where that counts."""
+    found = [Request(option.continuation, one.prompt) for one in sheet.asked for option in one.options]
+    if sheet.template.unconditional:
+        found += [Request(option.continuation, one.neutral) for one in sheet.asked for option in one.options]
+    return found
+
+
+def worth(template: Template, continuation: str, score: Score, neutral: Score | None = None) -> float:
+    """What an option is compared by."""
+    value = score.logprob - (neutral.logprob if neutral is not None else 0.0)
+    if template.combine == "per_token":
+        return value / max(score.tokens, 1)
+    if template.combine == "per_character":
+        return value / max(len(continuation.strip()), 1)
+    return value
+
+
+def softmax(values: Sequence[float]) -> list[float]:
+    """Numbers as chances that add up to one."""
+    highest = max(values)
+    powers = [math.exp(value - highest) for value in values]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
+
+
+def chosen(one: Asked, chances: Sequence[float], *, expected: bool) -> Prediction:
+    """The likeliest option, the first of equals; or the mean of the options' numbers."""
+    if expected:
+        return math.fsum(
+            chance * float(option.prediction) for chance, option in zip(chances, one.options, strict=True)
+        )
+    return one.options[max(range(len(chances)), key=chances.__getitem__)].prediction
+
+
+def _answered(
+    scorer: Scorer, asked: Sequence[Sheet], policy: Policy, workplace: Workplace
+) -> Iterator[Answered]:
+    """Score the sheets of a task together, so that what their prompts share is computed once."""
+    wanted = [requests_of(sheet) for sheet in asked]
+    if not wanted:
+        return
+    progress = workplace.progress
+    scored = engine.score(
+        scorer,
+        [request for requests in wanted for request in requests],
+        policy=policy,
+        journal=workplace.journal,
+        progress=None if progress is None else (lambda done, total: progress(done, total, "tokens")),
+    )
+    begin = 0
+    for sheet, requests in zip(asked, wanted, strict=True):
+        yield _judged(sheet, scored.scores[begin : begin + len(requests)])
+        begin += len(requests)
+
+
+def _judged(sheet: Sheet, scores: Sequence[Score]) -> Answered:
+    """A sheet's answers from the scores of its options, in order."""
+    options = [option for one in sheet.asked for option in one.options]
+    neutral: Sequence[Score | None] = scores[len(options) :] or [None] * len(options)
+    values = iter(
+        worth(sheet.template, option.continuation, score, base)
+        for option, score, base in zip(options, scores, neutral, strict=False)
+    )
+    predictions: dict[str, dict[str, Prediction]] = defaultdict(dict)
+    chances: dict[str, dict[str, list[float]]] = defaultdict(dict)
+    notes = Counter(sheet.notes)
+    for one in sheet.asked:
+        worths = [next(values) for _ in one.options]
+        sure = softmax(worths)
+        notes["equally good answers"] += worths.count(max(worths)) > 1
+        expected = sheet.task.spec.form == "score"
+        predictions[one.split][one.id] = chosen(one, sure, expected=expected)
+        chances[one.split][one.id] = sure
+    return Answered(
+        task=sheet.task.spec.name,
+        predictions=dict(predictions),
+        settings=sheet.settings,
+        chances=dict(chances),
+        notes=+notes,
+    )
+
+
+def _policy(settings: Mapping[str, Any]) -> Policy:
+    # Prompts were made to fit; one that does not is an error, not a matter for windows.
+    return Policy(window="refuse", overflow="refuse", bos=settings["bos"])
+
+
+system = PromptingSystem()

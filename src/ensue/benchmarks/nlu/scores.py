@@ -1,0 +1,132 @@
+"""From judged tasks to rows: every metric, every task's score, and the benchmark's score with what it covers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ensue.benchmarks.base import MetricRow
+from ensue.benchmarks.figures import Figure, mean_figure, mean_of_answers
+from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, TEST, TEST_MISMATCHED, TaskSpec
+from ensue.benchmarks.nlu.judging import Judged
+
+SCORE = "score"
+# What a benchmark is called in its row, and how many tasks its score is the mean of.
+SUITES = {"glue": ("GLUE", 9), "superglue": ("SuperGLUE", 8)}
+# MNLI's second section counts in the same score as its first.
+_SECTIONS = {DEV_MISMATCHED: DEV, TEST_MISMATCHED: TEST}
+
+
+class TaskScore(NamedTuple):
+    """A task's score on dev or test for one way of answering; `sections` names the splits it is the mean of."""
+
+    spec: TaskSpec
+    split: str
+    settings: Mapping[str, Any]
+    figure: Figure
+    sections: tuple[str, ...]
+
+
+def rows(judged: Sequence[Judged]) -> list[MetricRow]:
+    """All rows of a run: metrics in the order judged, then scores of tasks, then those of the benchmarks.
+
+    Only tasks that count in a benchmark have a score: the mean of a diagnostic's metrics means nothing.
+    """
+    scores = task_scores(judged)
+    return [
+        *(row for one in judged for row in _metric_rows(one)),
+        *(_score_row(one) for one in scores),
+        *benchmark_rows(scores),
+    ]
+
+
+def task_scores(judged: Sequence[Judged]) -> list[TaskScore]:
+    """Each task's score by split and settings; that of MNLI is the mean over both sections where both are there."""
+    found: dict[tuple[str, str, str, str], list[Judged]] = {}
+    for one in judged:
+        if one.spec.in_score:
+            split = _SECTIONS.get(one.split, one.split)
+            key = (one.spec.suite, one.spec.name, split, _as_key(one.settings))
+            found.setdefault(key, []).append(one)
+    return [
+        TaskScore(
+            parts[0].spec,
+            split,
+            parts[0].settings,
+            mean_figure([part.score for part in parts]) if len(parts) > 1 else parts[0].score,
+            tuple(part.split for part in parts),
+        )
+        for (_, _, split, _), parts in found.items()
+    ]
+
+
+def benchmark_rows(scores: Sequence[TaskScore]) -> Iterator[MetricRow]:
+    """The unweighted mean over the tasks judged, for each split and benchmark.
+
+    A task answered in several ways (templates, shots) counts with the mean over them; where all tasks were
+    answered in the same several ways (runs), each way has a row of its own.
+    """
+    for suite in SUITES:
+        for split in dict.fromkeys(one.split for one in scores if one.spec.suite == suite):
+            there = [one for one in scores if (one.spec.suite, one.split) == (suite, split)]
+            ways = _ways_of_all(there)
+            if ways:
+                for way in ways:
+                    yield _benchmark_row(suite, split, [one for one in there if _as_key(one.settings) == way])
+            else:
+                yield _benchmark_row(suite, split, there)
+
+
+def _ways_of_all(scores: Sequence[TaskScore]) -> list[str]:
+    """The settings each task was answered with, where they are the same for all; none otherwise."""
+    by_task: dict[str, set[str]] = {}
+    for one in scores:
+        by_task.setdefault(one.spec.name, set()).add(_as_key(one.settings))
+    if len({frozenset(ways) for ways in by_task.values()}) > 1:
+        return []
+    return list(dict.fromkeys(_as_key(one.settings) for one in scores))
+
+
+def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> MetricRow:
+    by_task: dict[str, list[TaskScore]] = {}
+    for one in scores:
+        by_task.setdefault(one.spec.name, []).append(one)
+    means = [
+        mean_of_answers([one.figure for one in ways]) if len(ways) > 1 else ways[0].figure
+        for ways in by_task.values()
+    ]
+    title, tasks = SUITES[suite]
+    settings: dict[str, Any] = {
+        "split": split,
+        **_common([one.settings for one in scores]),
+        "covers": f"{len(by_task)} of {tasks} tasks",
+        "tasks": ",".join(by_task),
+    }
+    if several := [name for name, ways in by_task.items() if len(ways) > 1]:
+        settings["averaged"] = ",".join(several)
+    return mean_figure(means).row(title, SCORE, settings)
+
+
+def _metric_rows(judged: Judged) -> Iterator[MetricRow]:
+    for metric, figure in judged.figures.items():
+        yield figure.row(judged.spec.name, metric, {"split": judged.split, **judged.settings})
+
+
+def _score_row(score: TaskScore) -> MetricRow:
+    settings: dict[str, Any] = {"split": score.split, **score.settings}
+    if score.sections != (score.split,):
+        settings["sections"] = ",".join(score.sections)
+    return score.figure.row(score.spec.name, SCORE, settings)
+
+
+def _common(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all have in common."""
+    first, *others = settings
+    return {
+        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
+    }
+
+
+def _as_key(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, sort_keys=True, default=str)

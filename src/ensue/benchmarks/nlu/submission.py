@@ -1,0 +1,167 @@
+"""A run's predictions as the zip that the official sites take: one file a task, the same bytes every time."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
+from ensue.benchmarks.nlu.formats import check_prediction, files_of, render, specs_of
+from ensue.errors import EnsueError
+
+# Predictions by task, split and example.
+Predictions = dict[str, dict[str, dict[str, Prediction]]]
+# The zip must not say when it was made, or its bytes would differ.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_COMPRESSION = 6
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What was written: rows by file, the files for which there was nothing, and notes on unusual sizes."""
+
+    path: Path
+    suite: str
+    split: str
+    files: Mapping[str, int]
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "suite": self.suite,
+            "split": self.split,
+            "files": dict(self.files),
+            "missing": list(self.missing),
+            "notes": list(self.notes),
+        }
+
+
+def collect(
+    items: Iterable[tuple[int, Mapping[str, Any]]],
+    source: Path,
+    suite: str,
+    split: str,
+    chosen: Mapping[str, str] | None = None,
+) -> Predictions:
+    """The predictions of a run's numbered items for the files of a split.
+
+    Where a run answered a task in several ways (templates, training runs), `chosen` must leave one of them; its keys
+    are settings (`template`), or those of one task (`RTE.template`).
+    """
+    specs = {spec.name: spec for spec in specs_of(suite)}
+    wanted = {(spec.name, part) for spec in specs.values() for part in files_of(spec, split).values()}
+    ways: dict[tuple[str, str], dict[str, dict[str, Prediction]]] = {}
+    for line, item in items:
+        task, settings = item["task"], item["settings"]
+        part = settings.get("split")
+        if (task, part) not in wanted or not _is_chosen(task, settings, chosen or {}):
+            continue
+        where = f"{source}, line {line}"
+        id, prediction = _prediction(specs[task], part, item, where)
+        way = json.dumps({key: settings[key] for key in sorted(settings) if key != "split"}, ensure_ascii=False)
+        found = ways.setdefault((task, part), {}).setdefault(way, {})
+        if id in found:
+            raise EnsueError(f"{where}: {item['id']} comes twice; run the benchmark again.")
+        found[id] = prediction
+    predictions: Predictions = {}
+    for (task, part), answers in ways.items():
+        if len(answers) > 1:
+            raise _several(source, task, [json.loads(way) for way in answers])
+        predictions.setdefault(task, {})[part] = next(iter(answers.values()))
+    return predictions
+
+
+def write_submission(
+    suite: str,
+    predictions: Mapping[str, Mapping[str, Mapping[str, Prediction]]],
+    path: Path,
+    split: str = TEST,
+) -> Submitted:
+    """Write the zip, whole or not at all; what has no predictions is left out and listed."""
+    content: dict[str, str] = {}
+    rows: dict[str, int] = {}
+    missing: list[str] = []
+    notes: list[str] = []
+    for spec in specs_of(suite):
+        for file, part in files_of(spec, split).items():
+            given = predictions.get(spec.name, {}).get(part)
+            if not given:
+                missing.append(file)
+                continue
+            content[file] = "".join(render(spec, given))
+            rows[file] = len(given)
+            published = spec.sizes.get(part)
+            if published is not None and len(given) != published:
+                notes.append(f"{file} has {len(given):,} predictions, of {published:,} published examples.")
+    if not content:
+        raise EnsueError(f"There are no predictions on {split} of any task of {suite}; nothing was written.")
+    _write(path, content)
+    return Submitted(path, suite, split, rows, tuple(missing), tuple(notes))
+
+
+def _write(path: Path, content: Mapping[str, str]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+                for name, text in content.items():
+                    entry = zipfile.ZipInfo(name, _EPOCH)
+                    entry.create_system, entry.external_attr = 3, 0o100644 << 16
+                    archive.writestr(entry, text, zipfile.ZIP_DEFLATED, _COMPRESSION)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str) -> tuple[str, Prediction]:
+    """What an item says of which example."""
+    prefix = f"{spec.name}/{split}/"
+    id = str(item["id"])
+    if not id.startswith(prefix) or id == prefix:
+        raise EnsueError(f"{where}: the id {id!r} is not of the form {prefix}EXAMPLE.")
+    outputs = item.get("outputs")
+    if not isinstance(outputs, dict) or "predicted" not in outputs:
+        raise EnsueError(f"{where}: the item has no prediction, so this is not a run of {spec.suite}.")
+    try:
+        return id.removeprefix(prefix), check_prediction(spec, outputs["predicted"])
+    except EnsueError as error:
+        raise EnsueError(f"{where}: {error}") from None
+
+
+def _is_chosen(task: str, settings: Mapping[str, Any], chosen: Mapping[str, str]) -> bool:
+    """Whether an item's settings are those asked for; a setting it does not have tells nothing apart."""
+    # The command line turns every hyphen of a key into an underscore.
+    own = f"{task.replace('-', '_')}."
+    named = {key.removeprefix(own): value for key, value in chosen.items() if key.startswith(own)}
+    general = {key: value for key, value in chosen.items() if "." not in key}
+    for key, value in {**general, **named}.items():
+        if key in settings and value not in (str(settings[key]), json.dumps(settings[key])):
+            return False
+    return True
+
+
+def _several(source: Path, task: str, ways: list[dict[str, Any]]) -> EnsueError:
+    """What to say where a run has several answers to a task: the settings in which they differ."""
+    keys = list(dict.fromkeys(key for way in ways for key in way))
+    values = {key: list(dict.fromkeys(str(way.get(key, "none")) for way in ways)) for key in keys}
+    differing = {key: found for key, found in values.items() if len(found) > 1}
+    listed = "; ".join(f"{key}: {', '.join(found)}" for key, found in differing.items())
+    key, found = next(iter(differing.items()))
+    return EnsueError(
+        f"{source} answers {task} in {len(ways)} ways ({listed}); pick one with --set {key}={found[0]}, or for this "
+        f"task alone with --set {task}.{key}={found[0]}."
+    )

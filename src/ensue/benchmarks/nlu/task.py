@@ -1,0 +1,173 @@
+"""GLUE and SuperGLUE as benchmarks: read the tasks, let a system answer them, judge the answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.nlu import systems
+from ensue.benchmarks.nlu.diagnostics import diagnose, has_tags
+from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
+from ensue.benchmarks.nlu.judging import items, judge
+from ensue.benchmarks.nlu.scores import SUITES, rows
+from ensue.benchmarks.nlu.systems import Answered, System
+from ensue.benchmarks.nlu.task_names import choose
+from ensue.errors import EnsueError
+from ensue.models.protocols import Model
+from ensue.version import __version__
+
+COMMON = {
+    "mode": Setting(
+        None,
+        f"how the model answers: {', '.join(systems.MODES)} (none: what it can do best)",
+        read.optional(read.one_of(*systems.MODES)),
+    ),
+    "runs": Setting(1, "trainings a task, from --seed on; the best on dev answers", read.whole()),
+}
+
+ReadTask = Callable[[Path, TaskSpec, int | None], TaskData | None]
+ReadHubTask = Callable[[str, TaskSpec, int | None], TaskData | None]
+
+
+@dataclass(frozen=True)
+class NluRun:
+    """Tasks with their files read and the settings fixed; of `tasks` only the `asked` ones are judged."""
+
+    suite: str
+    source: str
+    tasks: list[TaskData]
+    asked: frozenset[str]
+    missing: list[str]
+    limit: int | None
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256("\n".join(task.fingerprint for task in self.tasks).encode()).hexdigest()
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+        """Let the system of the mode answer, and judge what it says."""
+        mode = systems.mode_of(model, self.settings["mode"])
+        system = systems.find(mode)
+        _refuse_foreign(mode, self.settings)
+        answers = [
+            one
+            for one in system.answer(model, self.tasks, self.settings, self.seed, workplace)
+            if one.task in self.asked
+        ]
+        if not answers:
+            raise EnsueError(
+                f"{model.card.name} answered none of {', '.join(sorted(self.asked))} in mode {mode}: "
+                f"there is no training set for them in {self.source}."
+            )
+        by_name = {task.spec.name: task for task in self.tasks}
+        judged = [
+            found
+            for one in answers
+            for split in one.predictions
+            if (found := judge(by_name[one.task], one, split)) is not None
+        ]
+        notes = sum((found.notes for found in judged), Counter[str]())
+        for task in self.tasks:
+            notes.update({f"{task.spec.name}: {words}": count for words, count in task.notes.items()})
+        return Outcome(
+            items=self._items(answers, by_name),
+            metrics=[*rows(judged), *_diagnosed(answers, by_name)],
+            signature=self._signature(model, mode, system),
+            skipped=self._skipped({one.task for one in answers}, mode),
+            tokens=0,
+            extras={"fits": [{"task": one.task, **fit} for one in answers for fit in one.fits]},
+            notes=notes,
+        )
+
+    def _items(self, answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iterator[Item]:
+        for one in answers:
+            for split in one.predictions:
+                yield from items(by_name[one.task], one, split)
+
+    def _skipped(self, answered: set[str], mode: str) -> dict[str, int]:
+        silent = [name for name in self.asked if name not in answered]
+        return {f"task {name} left out, for want of files": 1 for name in self.missing} | {
+            f"task {name} left out: mode {mode} has nothing to learn it from": 1 for name in sorted(silent)
+        }
+
+    def _signature(self, model: Model, mode: str, system: System) -> str:
+        weights = model.card.identity.get("weights", "-")[:12]
+        limit = "" if self.limit is None else f" limit:{self.limit}"
+        choices = system.signature(model, self.settings)
+        return (
+            f"ensue:{__version__} model:{model.card.name} weights:{weights} mode:{mode} {choices} "
+            f"seed:{self.seed}{limit}"
+        ).replace("  ", " ")
+
+
+class NluBenchmark:
+    """The registry's entry of a suite."""
+
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        specs: Sequence[TaskSpec],
+        read_task: ReadTask,
+        read_hub_task: ReadHubTask,
+    ) -> None:
+        self.name, self.about, self.specs = name, about, specs
+        self._read, self._read_hub = read_task, read_hub_task
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        """Those of all modes: which one it will be is known once the model is."""
+        return COMMON | {key: one for mode in systems.MODES for key, one in systems.find(mode).settings.items()}
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        title = SUITES[self.name][0]
+        asked = [spec for name in task.split(",") for spec in choose(title, self.specs, name)]
+        # A diagnostic set is answered by another task's classifier, which has to be there to be trained.
+        helpers = {spec.answered_by for spec in asked} - {spec.name for spec in asked}
+        wanted = [spec for spec in self.specs if spec in asked or spec.name in helpers]
+        if data is None:
+            raise EnsueError(f"{self.name} needs --data: the folder that holds {wanted[0].name} and the rest.")
+        folder = Path(data).expanduser()
+        if folder.exists() or data.count("/") != 1:
+            if not folder.is_dir():
+                raise EnsueError(f"{folder} is not a folder; {self.name} needs the one of the official download.")
+            found = {spec.name: self._read(folder, spec, limit) for spec in wanted}
+        else:
+            found = {spec.name: self._read_hub(data, spec, limit) for spec in wanted}
+        tasks = [task for task in found.values() if task is not None]
+        there = [spec.name for spec in asked if found[spec.name] is not None]
+        if not there:
+            raise EnsueError(f"{data} has no file of {', '.join(spec.name for spec in asked)}.")
+        missing = [spec.name for spec in asked if found[spec.name] is None]
+        return NluRun(self.name, str(data), tasks, frozenset(there), missing, limit, seed, settings)
+
+
+def _diagnosed(answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iterator[MetricRow]:
+    """Rows by phenomenon of the sets that are tagged; what stands over all examples is among the others already."""
+    for one in answers:
+        data = by_name[one.task]
+        for split in one.predictions:
+            if has_tags(data, split):
+                for row in diagnose(data, one, split):
+                    if "category" in row["settings"] or row["metric"] not in data.spec.metrics:
+                        yield row
+
+
+def _refuse_foreign(mode: str, settings: Mapping[str, Any]) -> None:
+    """A setting of another way of answering would be passed over in silence, so it is refused."""
+    own = {*COMMON, *systems.find(mode).settings}
+    for other in systems.MODES:
+        for key, setting in systems.find(other).settings.items():
+            if key not in own and settings[key] != setting.default:
+                raise EnsueError(f"{key} is a setting of mode {other}, and this is mode {mode}; leave it out.")

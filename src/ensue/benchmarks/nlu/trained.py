@@ -1,0 +1,103 @@
+"""Trainings of tasks with several seeds: kept as each is finished, the best taken, all told of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.nlu.examples import TaskData
+from ensue.benchmarks.nlu.framing import Answers, spread
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.probing.finished import FinishedFolder
+
+# By task and split.
+AllAnswers = Mapping[str, Mapping[str, Answers]]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One training: its score on dev, how it went, and its answers."""
+
+    score: float
+    fit: Mapping[str, Any]
+    answers: AllAnswers
+
+    def as_json(self) -> dict[str, Any]:
+        held = {
+            task: {split: [found.predictions, found.chances] for split, found in splits.items()}
+            for task, splits in self.answers.items()
+        }
+        return {"score": self.score, "fit": dict(self.fit), "answers": held}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        held = {
+            task: {split: Answers(dict(found[0]), dict(found[1])) for split, found in splits.items()}
+            for task, splits in value["answers"].items()
+        }
+        return cls(float(value["score"]), dict(value["fit"]), held)
+
+
+class Finished(FinishedFolder):
+    """One JSON file per training in a run's folder."""
+
+    def __init__(self, folder: Path | None, question: dict[str, Any]) -> None:
+        super().__init__(folder, question, ".json")
+
+    def load(self, name: str, seed: int) -> Trained | None:
+        """A finished training; None where there is none, it answers another question, or it is not whole."""
+        path = self.path(name, seed)
+        if path is None or not path.is_file():
+            return None
+        try:
+            value = json.loads(path.read_text("utf-8"))
+            return Trained.from_json(value["trained"]) if value["key"] == self.key else None
+        except (OSError, ValueError, TypeError, KeyError, IndexError):
+            return None
+
+    def save(self, name: str, seed: int, trained: Trained) -> None:
+        """Keep a training."""
+        path = self.path(name, seed)
+        if path is not None:
+            text = json.dumps({"key": self.key, "trained": trained.as_json()})
+            self.write(path, lambda temporary: temporary.write_text(text, "utf-8"))
+
+
+def best_of(
+    name: str,
+    asked: Mapping[str, Any],
+    about: Sequence[TaskData],
+    seeds: Sequence[int],
+    workplace: Workplace,
+    train: Callable[[int], Trained],
+) -> tuple[Trained, list[dict[str, Any]]]:
+    """Train with every seed, unless a run's folder has it already; the first of the best, and a line on each."""
+    fingerprints = {data.spec.name: data.fingerprint for data in about}
+    question = {"trained": name, "asked": dict(asked), "data": fingerprints}
+    finished = Finished(workplace.folder, question)
+    runs: list[Trained] = []
+    for seed in seeds:
+        found = finished.load(name, seed)
+        if found is None:
+            found = train(seed)
+            finished.save(name, seed, found)
+        runs.append(found)
+    best = max(range(len(runs)), key=lambda place: runs[place].score)
+    told = [
+        {"task": name, "seed": seed, **run.fit, "chosen": False}
+        for seed, run in zip(seeds, runs, strict=True)
+    ]
+    told[best] |= {"chosen": True, **spread([run.score for run in runs])}
+    return runs[best], told
+
+
+def answered(trained: Trained, fits: list[dict[str, Any]], settings: Mapping[str, Any]) -> Iterator[Answered]:
+    """A training's answers, task by task; what is told of it goes with the first."""
+    for place, (task, splits) in enumerate(trained.answers.items()):
+        predictions = {split: found.predictions for split, found in splits.items()}
+        chances = {split: found.chances for split, found in splits.items() if found.chances}
+        yield Answered(task, predictions, settings, chances, fits if place == 0 else ())

@@ -1,0 +1,212 @@
+"""Makes examples of SuperGLUE's JSON rows, one function a form."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ensue.benchmarks.nlu.examples import Example, Span, TaskSpec
+from ensue.benchmarks.nlu.files import Row
+from ensue.benchmarks.superglue.spans import Place, find_word, given_word, mention
+
+Rows = Iterable[Row]
+Reader = Callable[[TaskSpec, Rows, Counter[str]], Iterator[Example]]
+
+PLACEHOLDER = "@placeholder"
+# AX-b's tags under the names that GLUE's diagnostic set has for the same categories.
+COARSE = {
+    "lexical-semantics": "Lexical Semantics",
+    "predicate-argument-structure": "Predicate-Argument Structure",
+    "logic": "Logic",
+    "knowledge": "Knowledge",
+}
+_TEXTS = {
+    "BoolQ": ("passage", "question"),
+    "CB": ("premise", "hypothesis"),
+    "RTE": ("premise", "hypothesis"),
+    "AX-b": ("sentence1", "sentence2"),
+    "AX-g": ("premise", "hypothesis"),
+}
+_NEUTRAL = {"he": "they", "she": "they", "his": "their", "her": "their", "him": "their", "hers": "their"}
+_WORD = re.compile(r"\w+")
+
+
+def examples(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """The examples of a task's rows; a passage may hold many."""
+    return _READERS[spec.name](spec, rows, notes)
+
+
+def _pairs(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    first, second = _TEXTS[spec.name]
+    for row in rows:
+        texts = (row.text(first), row.text(second))
+        yield Example(_id(row), texts, _gold(spec, row), tags=_tags(row), where=row.where)
+
+
+def _gendered(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """AX-g: texts that are the same but for the gender of a pronoun are judged together.
+
+    The files' `pair_id` is different in every row, so partners are found by their words.
+    """
+    read = list(_pairs(spec, rows, notes))
+    partners: dict[tuple[str, str], list[Example]] = defaultdict(list)
+    for example in read:
+        partners[_without_gender(example.texts[0]), example.texts[1]].append(example)
+    for found in partners.values():
+        if len(found) != 2 or found[0].gold != found[1].gold:
+            one = Row(found[0].where, {})
+            one.refuse("there is not exactly one other row, of the same label, that differs in gender only")
+        for example in found:
+            yield Example(
+                example.id, example.texts, example.gold, group=f"pair-{found[0].id}", where=example.where
+            )
+
+
+def _choices(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    for row in rows:
+        question = row.text("question")
+        if question not in ("cause", "effect"):
+            row.refuse(f"the question {question!r} is neither cause nor effect")
+        choices = (row.text("choice1"), row.text("choice2"))
+        yield Example(
+            _id(row), (row.text("premise"), question), _gold(spec, row), choices=choices, where=row.where
+        )
+
+
+def _answers(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """MultiRC: a passage a row, with its questions and their answers within."""
+    for row in rows:
+        passage = row.inner("passage")
+        text = passage.text("text")
+        for question in passage.rows("questions"):
+            group = f"{_id(row)}-{_id(question)}"
+            options = question.rows("answers")
+            if not options:
+                question.refuse("there are no answers")
+            for answer in options:
+                name = f"{group}-{_id(answer)}"
+                texts = (text, question.text("question"), answer_text(spec, answer, "text", notes))
+                yield Example(
+                    name, texts, _gold(spec, answer), group=group, cluster=_id(row), where=answer.where
+                )
+
+
+def _entities(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """ReCoRD: an article a row, with the characters of its entities and its queries within."""
+    for row in rows:
+        passage = row.inner("passage")
+        text = passage.text("text")
+        choices = tuple(dict.fromkeys(_entity(text, entity) for entity in passage.rows("entities")))
+        for query in row.rows("qas"):
+            right = [answer.text("text") for answer in query.rows("answers")] if has_answers(query) else None
+            yield entity_example(
+                query, _id(query), _id(row), (text, query.text("query")), choices, right
+            )
+
+
+def entity_example(
+    row: Row,
+    name: str,
+    passage: str,
+    texts: tuple[str, str],
+    choices: tuple[str, ...],
+    right: list[str] | None,
+) -> Example:
+    """A query with its entities and, where they are known, all right surface forms."""
+    if PLACEHOLDER not in texts[1]:
+        row.refuse(f"the query has no {PLACEHOLDER}")
+    if not choices:
+        row.refuse("the passage has no entities")
+    gold = None if right is None else tuple(dict.fromkeys(right))
+    if gold is not None and not gold:
+        row.refuse("the list of answers is empty")
+    if gold is not None and (strange := [answer for answer in gold if answer not in choices]):
+        row.refuse(f"the answer {strange[0]!r} is none of the passage's entities")
+    return Example(name, texts, gold, choices=choices, cluster=passage, where=row.where)
+
+
+def has_answers(query: Row) -> bool:
+    return query.fields.get("answers") is not None
+
+
+def answer_text(spec: TaskSpec, row: Row, name: str, notes: Counter[str]) -> str:
+    """MultiRC has four answers without words; they stay, for submissions answer every id."""
+    text = row.any_text(name)
+    if not text.strip():
+        notes[f"{spec.name} answers that are empty"] += 1
+    return text
+
+
+def _words(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    for row in rows:
+        texts = (row.text("sentence1"), row.text("sentence2"))
+        spans = tuple(_noted(spec, number, _word(row, text, number), notes) for number, text in enumerate(texts))
+        yield Example(_id(row), texts, _gold(spec, row), spans=spans, where=row.where)
+
+
+def _word(row: Row, text: str, number: int) -> Place:
+    """The word's place: given, or in the first version of the data to be found."""
+    start, end = f"start{number + 1}", f"end{number + 1}"
+    if start in row.fields:
+        return given_word(row, text, row.whole(start), row.whole(end))
+    return find_word(text, row.text("word"))
+
+
+def _mentions(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    for row in rows:
+        text, target = row.text("text"), row.inner("target")
+        spans = tuple(
+            _noted(spec, 0, mention(row, text, target.text(f"{name}_text"), target.whole(f"{name}_index")), notes)
+            for name in ("span1", "span2")
+        )
+        yield Example(_id(row), (text,), _gold(spec, row), spans=spans, where=row.where)
+
+
+def _noted(spec: TaskSpec, text: int, place: Place, notes: Counter[str]) -> Span:
+    if place.remark:
+        notes[f"{spec.name} spans {place.remark}"] += 1
+    return Span(text, place.start, place.end)
+
+
+def _id(row: Row) -> str:
+    return str(row.whole("idx"))
+
+
+def _gold(spec: TaskSpec, row: Row) -> str | None:
+    return row.label("label", spec.labels) if "label" in row.fields else None
+
+
+def _tags(row: Row) -> Mapping[str, tuple[str, ...]]:
+    """The fine tags of each coarse category; several are divided by semicolons."""
+    return {
+        coarse: tuple(tag.strip() for tag in row.text(name).split(";") if tag.strip())
+        for name, coarse in COARSE.items()
+        if name in row.fields
+    }
+
+
+def _entity(text: str, entity: Row) -> str:
+    """An entity's surface form; its last character belongs to it, so that the end is not one past it."""
+    start, end = entity.whole("start"), entity.whole("end")
+    if not start <= end < len(text):
+        entity.refuse(f"the characters {start} to {end} are not within the passage of {len(text)}")
+    return text[start : end + 1]
+
+
+def _without_gender(text: str) -> str:
+    return _WORD.sub(lambda match: _NEUTRAL.get(match.group().lower(), match.group()), text)
+
+
+_READERS: Mapping[str, Reader] = {
+    "BoolQ": _pairs,
+    "CB": _pairs,
+    "COPA": _choices,
+    "MultiRC": _answers,
+    "ReCoRD": _entities,
+    "RTE": _pairs,
+    "WiC": _words,
+    "WSC": _mentions,
+    "AX-b": _pairs,
+    "AX-g": _gendered,
+}

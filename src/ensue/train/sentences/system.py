@@ -1,0 +1,125 @@
+"""Mode `train`: CBoW and BiLSTM baselines that learn from training sets alone, task by task or all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.nlu.examples import TaskData
+from ensue.benchmarks.nlu.framing import answered_with, parts_of
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.trained import Trained, answered, best_of
+from ensue.errors import EnsueError
+from ensue.models.names import UNTRAINED
+from ensue.models.protocols import Model
+
+if TYPE_CHECKING:
+    from ensue.train.sentences.training import Member, Plan
+    from ensue.train.sentences.vocabulary import Vocabulary
+
+MULTITASK = "multitask"
+_KEYS = ("vectors", "width", "classifier_hidden", MULTITASK, "validate_every", "max_steps", "max_words")
+
+
+class Sentences:
+    """The system of mode `train`."""
+
+    settings: Mapping[str, Setting] = {
+        "vectors": Setting(
+            "glove-50d", "word vectors: a model, a text file (GloVe's form) or learned", read.text
+        ),
+        "width": Setting(256, "units of the BiLSTM in each direction (the paper: 1500)", read.whole()),
+        "classifier_hidden": Setting(512, "hidden units of the classifiers", read.whole()),
+        MULTITASK: Setting("no", "yes: one encoder for all tasks", read.one_of("yes", "no")),
+        "validate_every": Setting(
+            None,
+            "updates between checks on dev (the paper: 10000; none: a pass, from 100 to 10000)",
+            read.optional(read.whole()),
+        ),
+        "max_steps": Setting(20_000, "updates at most", read.whole()),
+        "max_words": Setting(256, "words of a text that are read", read.whole()),
+    }
+
+    def answer(
+        self,
+        model: Model,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        workplace: Workplace,
+    ) -> Iterator[Answered]:
+        architecture = _architecture(model)
+        members = _members(tasks, seed)
+        if not members:
+            return
+        plan = _plan(architecture, settings)
+        together = settings[MULTITASK] == "yes"
+        for group in [members] if together else [[one] for one in members]:
+            yield from _answer(group, together, architecture, settings, plan, seed, workplace)
+
+    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+        said = [f"train:{_architecture(model)}", *(f"{key}:{settings[key]}" for key in _KEYS)]
+        return " ".join([*said, "adam:1e-3 batch:128 stop:lr/5"])
+
+
+def _architecture(model: Model) -> str:
+    if model.card.kind != "untrained":
+        known = ", ".join(name for name in UNTRAINED if name != "most-frequent")
+        raise EnsueError(
+            f"Mode train is for {known}, not for {model.card.name}; try --mode finetune or frozen."
+        )
+    return model.card.identity["architecture"]
+
+
+def _members(tasks: Sequence[TaskData], seed: int) -> list[Member]:
+    from ensue.train.sentences.training import Member
+
+    found = [(data, parts_of(data, seed)) for data in tasks]
+    return [Member(data, parts, answered_with(data, tasks)) for data, parts in found if parts is not None]
+
+
+def _plan(architecture: str, settings: Mapping[str, Any]) -> Plan:
+    from ensue.benchmarks.nlu.fitting import Schedule
+    from ensue.train.sentences.network import Shape
+    from ensue.train.sentences.training import Plan
+    from ensue.train.sentences.vocabulary import published_vectors
+
+    return Plan(
+        Shape(architecture, settings["width"], settings["classifier_hidden"]),
+        Schedule(validate_every=settings["validate_every"], max_steps=settings["max_steps"]),
+        settings["max_words"],
+        published_vectors(settings["vectors"]),
+    )
+
+
+def _answer(
+    group: list[Member],
+    together: bool,
+    architecture: str,
+    settings: Mapping[str, Any],
+    plan: Plan,
+    seed: int,
+    workplace: Workplace,
+) -> Iterator[Answered]:
+    """Train a group of tasks with every seed and answer with the best."""
+    from ensue.train.sentences.training import train, words_for
+
+    vocabulary: list[Vocabulary] = []
+
+    def trained(seed: int) -> Trained:
+        # Counting words takes a while, so only where something is to be trained, and once for all seeds.
+        vocabulary.extend([] if vocabulary else [words_for(group, plan.vectors)])
+        return train(group, plan, vocabulary[0], seed, workplace.progress)
+
+    name = MULTITASK if together else group[0].data.spec.name
+    vectors = "learned" if plan.vectors is None else plan.vectors.card.identity
+    asked = {key: settings[key] for key in _KEYS} | {"architecture": architecture, "vectors": vectors}
+    about = [data for one in group for data in one.answers]
+    seeds = range(seed, seed + settings.get("runs", 1))
+    best, fits = best_of(name, {**asked, "first_seed": seed}, about, seeds, workplace, trained)
+    yield from answered(best, fits, {})
+
+
+system = Sentences()

@@ -1,0 +1,111 @@
+"""Trains one network on a task, or on several at once, and answers with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import torch
+
+from ensue.benchmarks.base import Progress
+from ensue.benchmarks.nlu.examples import TRAIN, TaskData
+from ensue.benchmarks.nlu.fitting import Learner, Schedule, Split, fit
+from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, Parts, answered_as, ask, frame, outputs_of
+from ensue.benchmarks.nlu.trained import Trained
+from ensue.models.word_vectors import WordVectorModel
+from ensue.train.sentences.network import SentenceNetwork, Shape, Task
+from ensue.train.sentences.rows import number
+from ensue.train.sentences.vocabulary import Vocabulary, vocabulary_of
+
+
+@dataclass(frozen=True)
+class Member:
+    """A task in a training: what it learns from, and the tasks its classifier answers, itself first."""
+
+    data: TaskData
+    parts: Parts
+    answers: list[TaskData]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained and how."""
+
+    shape: Shape
+    schedule: Schedule
+    max_words: int
+    vectors: WordVectorModel | None
+
+
+def words_for(members: Sequence[Member], vectors: WordVectorModel | None) -> Vocabulary:
+    """The vocabulary of some tasks."""
+
+    def texts(form: Any, examples: Any) -> set[str]:
+        return {text for row in ask(form, examples).rows for text in row.texts}
+
+    train = chain.from_iterable(texts(one.data.spec.form, one.parts.train) for one in members)
+    other = chain.from_iterable(
+        texts(one.data.spec.form, examples)
+        for one in members
+        for data in one.answers
+        for split, examples in data.splits.items()
+        if split != TRAIN or data is not one.data or one.parts.held_out
+    )
+    return vocabulary_of(vectors, train, other)
+
+
+def train(
+    members: Sequence[Member],
+    plan: Plan,
+    vocabulary: Vocabulary,
+    seed: int,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train with a seed; the score is the unweighted mean over the tasks."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    framed = {one.data.spec.name: frame(one.data.spec, one.parts.train) for one in members}
+    tasks = {one.data.spec.name: _task(one.data, framed[one.data.spec.name]) for one in members}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = SentenceNetwork(vocabulary, plan.shape, tasks)
+    network = network.to(device)
+
+    def split(name: str, rows: Framed) -> Split:
+        numbered = number(rows.rows, vocabulary, plan.max_words)
+
+        def forward(chosen: Ints) -> Any:
+            return network(name, numbered.batch(chosen, device))
+
+        return Split(rows, forward, numbered.lengths)
+
+    learners = []
+    for one in members:
+        spec = one.data.spec
+        chosen_on = split(spec.name, frame(spec, one.parts.chosen_on))
+        learners.append(Learner(spec, split(spec.name, framed[spec.name]), chosen_on))
+    how = fit(network, learners, plan.schedule, seed, progress)
+    answers: dict[str, Mapping[str, Answers]] = {}
+    for one, learner in zip(members, learners, strict=True):
+        for data in one.answers:
+            answers[data.spec.name] = {
+                name: answered_as(
+                    learner.answer(split(learner.spec.name, ask(learner.spec.form, data.splits[name]))),
+                    learner.spec,
+                    data.spec,
+                )
+                for name in data.judged_splits
+            }
+    told = {**how.as_json(), "words": len(vocabulary), "device": device.type}
+    if len(members) > 1:
+        told["dev_by_task"] = how.by_task
+    held = [one.data.spec.name for one in members if one.parts.held_out]
+    if held:
+        told["held_out"] = held
+    return Trained(how.best, told, answers)
+
+
+def _task(data: TaskData, framed: Framed) -> Task:
+    row = framed.rows[0]
+    return Task(len(row.texts), len(row.marks), outputs_of(data.spec))
