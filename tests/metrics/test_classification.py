@@ -50,7 +50,9 @@ def test_two_classes_are_scikit_learns(pair: tuple[Labels, Labels]) -> None:
 def test_three_classes_are_scikit_learns(pair: tuple[Labels, Labels]) -> None:
     gold, given_ = pair
     table = confusion(gold, given_, 3)
-    assert macro_f1(table) == pytest.approx(reference.f1_score(gold, given_, average="macro", zero_division=0))
+    assert macro_f1(table) == pytest.approx(
+        reference.f1_score(gold, given_, average="macro", zero_division=0)
+    )
     assert matthews(table) == pytest.approx(_matthews(gold, given_), abs=1e-12)
     each = reference.f1_score(gold, given_, labels=[0, 1, 2], average=None, zero_division=0)
     np.testing.assert_allclose(class_f1(table), each)

@@ -45,7 +45,9 @@ def test_intervals_of_metrics_are_those_of_scikit_learn_in_a_loop() -> None:
     assert tables.sum(axis=(1, 2)).tolist() == [120.0] * 2000
     places = generator.integers(0, 120, (600, 120))
     ours = np.quantile(matthews(tables), [0.025, 0.5, 0.975])
-    naive = np.quantile([matthews_corrcoef(gold[drawn], given[drawn]) for drawn in places], [0.025, 0.5, 0.975])
+    naive = np.quantile(
+        [matthews_corrcoef(gold[drawn], given[drawn]) for drawn in places], [0.025, 0.5, 0.975]
+    )
     np.testing.assert_allclose(ours, naive, atol=0.025)
     ours = np.quantile(macro_f1(tables), [0.025, 0.5, 0.975])
     naive = np.quantile(

@@ -14,6 +14,7 @@ import typer
 
 from ensue.cli import common
 from ensue.cli.build_discoeval import discoeval, rst_json
+from ensue.cli.build_nlu import qnli, rte, wnli, wsc
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ def chapterbreak(
 
 
 app.command()(discoeval)
+for _command in (qnli, wnli, wsc, rte):
+    app.command()(_command)
 app.command("rst-json")(rst_json)
 
 

@@ -85,8 +85,8 @@ def _most_frequent(suite: str, folder: Path) -> Predictions:
 def _data_of(run: Path) -> Path:
     from ensue.runs.reading import read_run
 
-    asked = read_run(run).get("asked")
-    found = asked.get("data") if isinstance(asked, dict) else None
+    data = read_run(run).get("data")
+    found = data.get("source") if isinstance(data, dict) else None
     if not isinstance(found, str) or not Path(found).expanduser().is_dir():
         raise EnsueError(f"{run} does not name a data folder that is here; give it with --data.")
     return Path(found).expanduser()

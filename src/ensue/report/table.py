@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.chapterbreak.published import published_models
+from ensue.report.nlu import sheet_of
+from ensue.report.nlu_fits import dev_spreads, trainings
 from ensue.report.probing import sheets
 from ensue.report.profiles import Sentence, Version, shape
 from ensue.report.shuffle import block_rows, settings_label
+from ensue.report.tables_nlu import fill_nlu
 from ensue.report.tables_probing import fill_probing
+from ensue.runs.reading import read_fits
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,9 +24,12 @@ if TYPE_CHECKING:
 _BAR_WIDTH = 16
 
 
-def metrics_table(results: Mapping[str, Any]) -> Table:
+def metrics_table(results: Mapping[str, Any], folder: Path | None = None) -> Table:
     """One row per block size for the Shuffle Test, one per split and lengths for ChapterBreak, one per task for
-    DiscoEval and SentEval, one per metric for everything else."""
+    DiscoEval, SentEval, GLUE and SuperGLUE, one per metric for everything else.
+
+    Where the run's `folder` is given, what it says of several trainings is told too.
+    """
     if str(results.get("benchmark")).partition("/")[0] == "chapterbreak":
         return _chapterbreak_table(results)
     if results.get("benchmark") == "shuffle" and block_rows(results):
@@ -29,6 +37,10 @@ def metrics_table(results: Mapping[str, Any]) -> Table:
     if found := sheets(results):
         table = _new_table("")
         fill_probing(table, found)
+        return table
+    if sheet := sheet_of(results):
+        table = _new_table("")
+        fill_nlu(table, sheet, dev_spreads(trainings(read_fits(folder))) if folder else None)
         return table
     return _plain_table(results)
 

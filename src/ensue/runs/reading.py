@@ -13,6 +13,7 @@ RUN_FILE = "run.json"
 RESULTS_FILE = "results.json"
 ITEMS_FILE = "items.jsonl"
 PROFILES_FILE = "profiles.jsonl"
+FITS_FILE = "fits.jsonl"
 
 _ROW_KEYS = ("task", "metric", "value", "n", "settings")
 _ITEM_KEYS: dict[str, type] = {"id": str, "task": str, "settings": dict, "scores": dict}
@@ -78,6 +79,17 @@ def read_profiles(folder: str | Path) -> Iterator[dict[str, Any]]:
         if not isinstance(profile.get("versions"), list):
             raise EnsueError(f"{path}, line {line}: a profile needs a JSON list called 'versions'.")
         yield profile
+
+
+def read_fits(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """How the trainings of a run went, one at a time; none where nothing was trained."""
+    path = _run_folder(folder) / FITS_FILE
+    if not path.exists():
+        return
+    for line, fit in _read_lines(path):
+        if not isinstance(fit.get("task"), str):
+            raise EnsueError(f"{path}, line {line}: a training needs a JSON string called 'task'.")
+        yield fit
 
 
 def _run_folder(folder: str | Path) -> Path:

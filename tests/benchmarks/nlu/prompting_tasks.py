@@ -6,35 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.glue import suite as glue
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, Span, TaskData, TaskSpec
+from ensue.benchmarks.superglue import suite as superglue
 
-_THREE = ("entailment", "neutral", "contradiction")
-_TWO = ("entailment", "not_entailment")
-_FORMS: dict[str, tuple[str, str, tuple[str, ...], str]] = {
-    "CoLA": ("glue", "single", ("0", "1"), ""),
-    "SST-2": ("glue", "single", ("0", "1"), ""),
-    "MRPC": ("glue", "pair", ("0", "1"), ""),
-    "QQP": ("glue", "pair", ("0", "1"), ""),
-    "STS-B": ("glue", "score", (), ""),
-    "MNLI": ("glue", "pair", _THREE, ""),
-    "QNLI": ("glue", "pair", _TWO, ""),
-    "RTE": ("glue", "pair", _TWO, ""),
-    "WNLI": ("glue", "pair", ("0", "1"), ""),
-    "diagnostic": ("glue", "pair", _THREE, "MNLI"),
-    "BoolQ": ("superglue", "pair", ("false", "true"), ""),
-    "CB": ("superglue", "pair", ("entailment", "contradiction", "neutral"), ""),
-    "COPA": ("superglue", "choice", ("0", "1"), ""),
-    "MultiRC": ("superglue", "answers", ("0", "1"), ""),
-    "ReCoRD": ("superglue", "entity", (), ""),
-    "WiC": ("superglue", "word", ("false", "true"), ""),
-    "WSC": ("superglue", "coreference", ("False", "True"), ""),
-    "AX-b": ("superglue", "pair", _TWO, "RTE"),
-    "AX-g": ("superglue", "pair", _TWO, "RTE"),
-}
-SPECS: Mapping[str, TaskSpec] = {
-    name: TaskSpec(name, suite, form, labels, ("accuracy",), {}, f"{name}.tsv", answered_by=by)  # type: ignore[arg-type]
-    for name, (suite, form, labels, by) in _FORMS.items()
-}
+SPECS: Mapping[str, TaskSpec] = {found.name: found for found in (*glue.SPECS, *superglue.SPECS)}
 
 
 def spec(task: str) -> TaskSpec:

@@ -33,7 +33,9 @@ def original_rows(files: list[Found], split: str) -> Iterator[Row]:
         yield from tsv_rows(files[0])
         return
     pairs, listed = files
-    developed = {(row.text("first"), row.text("second")): row for row in tsv_rows(listed, ("first", "second"))}
+    developed = {
+        (row.text("first"), row.text("second")): row for row in tsv_rows(listed, ("first", "second"))
+    }
     unseen = dict(developed)
     for row in tsv_rows(pairs):
         key = (row.text(_IDS[0]), row.text(_IDS[1]))

@@ -54,12 +54,10 @@ def read_split(spec: TaskSpec, split: str, found: Found, notes: Counter[str]) ->
     if short:
         more = ", ..." if len(short) > _NAMED_AT_MOST else ""
         lines = ", ".join(map(str, short[:_NAMED_AT_MOST])) + more
-        notes[f"QQP train rows with too few columns, left out (lines {lines})"] = len(short)
+        notes[f"train rows with too few columns, left out (lines {lines})"] = len(short)
 
 
-def examples(
-    spec: TaskSpec, rows: Iterable[Row], columns: Columns, notes: Counter[str]
-) -> Iterator[Example]:
+def examples(spec: TaskSpec, rows: Iterable[Row], columns: Columns, notes: Counter[str]) -> Iterator[Example]:
     """An example of every row."""
     for number, row in enumerate(rows):
         named = _DIAGNOSTIC_FULL if "Premise" in row.fields else columns
@@ -76,7 +74,7 @@ def _text(spec: TaskSpec, row: Row, name: str, notes: Counter[str]) -> str:
     """A text without the spaces around it. QQP alone has empty ones in its first release; they stay, for its
     submissions must answer every id."""
     if spec.name == "QQP" and not row.any_text(name).strip():
-        notes["QQP questions that are empty"] += 1
+        notes["questions that are empty"] += 1
         return ""
     return row.text(name).strip()
 

@@ -7,7 +7,6 @@ first release and has 363,846 in the one that took its place; the latter is coun
 
 from __future__ import annotations
 
-from ensue.benchmarks.nlu.task_names import choose
 from ensue.benchmarks.nlu.examples import (
     DEV,
     DEV_MISMATCHED,
@@ -17,6 +16,7 @@ from ensue.benchmarks.nlu.examples import (
     Form,
     TaskSpec,
 )
+from ensue.benchmarks.nlu.task_names import choose
 
 _NO_YES = ("0", "1")
 _ENTAILS = ("entailment", "not_entailment")
@@ -63,7 +63,12 @@ SPECS: tuple[TaskSpec, ...] = (
     _task("CoLA", "single", _NO_YES, ("mcc",), (8_551, 1_043, 1_063), "is the sentence acceptable English"),
     _task("SST-2", "single", _NO_YES, _ACCURACY, (67_349, 872, 1_821), "does the review like the film"),
     _task(
-        "MRPC", "pair", _NO_YES, ("accuracy", "f1"), (3_668, 408, 1_725), "do two sentences of news say the same"
+        "MRPC",
+        "pair",
+        _NO_YES,
+        ("accuracy", "f1"),
+        (3_668, 408, 1_725),
+        "do two sentences of news say the same",
     ),
     _task(
         "QQP",
@@ -87,7 +92,12 @@ SPECS: tuple[TaskSpec, ...] = (
     ),
     _task("RTE", "pair", _ENTAILS, _ACCURACY, (2_490, 277, 3_000), "does the premise entail the hypothesis"),
     _task(
-        "WNLI", "pair", _NO_YES, _ACCURACY, (635, 71, 146), "does the text entail itself with a pronoun resolved"
+        "WNLI",
+        "pair",
+        _NO_YES,
+        _ACCURACY,
+        (635, 71, 146),
+        "does the text entail itself with a pronoun resolved",
     ),
     DIAGNOSTIC,
 )

@@ -7,5 +7,9 @@ from ensue.benchmarks.glue.suite import SPECS
 from ensue.benchmarks.nlu.task import NluBenchmark
 
 benchmark = NluBenchmark(
-    "glue", "nine tasks of sentence understanding and a diagnostic (Wang et al. 2019)", SPECS, read_task, read_hub_task
+    "glue",
+    "nine tasks of sentence understanding and a diagnostic (Wang et al. 2019)",
+    SPECS,
+    read_task,
+    read_hub_task,
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +22,8 @@ from ensue.scoring.request import Policy, Request
 
 log = logging.getLogger(__name__)
 
-# Tells how many tokens a prompt with the longest of its continuations is too long; 0 where it fits.
-Excess = Callable[[str, Sequence[str]], int]
+# Tells whether a prompt with any of its continuations fits the model.
+Fits = Callable[[str, Sequence[str]], bool]
 
 # The two ways of prompting ask in the same words, so these are the very same settings in both.
 SETTINGS = {
@@ -65,7 +67,7 @@ class Sheet:
 
 
 def sheets(
-    task: TaskData, tasks: Sequence[TaskData], settings: Mapping[str, Any], seed: int, excess: Excess | None
+    task: TaskData, tasks: Sequence[TaskData], settings: Mapping[str, Any], seed: int, fits: Fits | None
 ) -> list[Sheet]:
     """The task in the words of each template asked for; none where it cannot be asked so."""
     shots = _shots(task, tasks, settings, seed)
@@ -77,7 +79,7 @@ def sheets(
         notes: Counter[str] = Counter()
         shown = [_shown(template, task.spec, example) for example in shots]
         asked = [
-            _ask(template, task.spec, split, example, shown, excess, notes)
+            _ask(template, task.spec, split, example, shown, fits, notes)
             for split in splits
             for example in task.splits[split]
         ]
@@ -107,24 +109,24 @@ def check_templates(tasks: Sequence[TaskData], wanted: Sequence[str]) -> None:
         )
 
 
-def excess_of(model: Model, policy: Policy, reserve: int = 0) -> Excess | None:
-    """Counts the tokens that do not fit a model, `reserve` kept free; None for one that has no limit we know."""
+def fits_of(model: Model, policy: Policy, reserve: int = 0) -> Fits | None:
+    """Whether prompts fit a model with `reserve` tokens kept free; None for one that has no limit we know."""
     if not isinstance(model, Scorer) or (limit := room_of(model, policy)) is None:
         return None
-    cutting = Policy(overflow="truncate", bos=policy.bos, max_length=policy.max_length)
+    # Asked to cut or to slide, a scorer does not refuse but says that it did.
+    lenient = Policy(overflow="truncate", bos=policy.bos, max_length=policy.max_length)
     scorer, room = model, limit - reserve
 
-    def excess(prompt: str, continuations: Sequence[str]) -> int:
+    def fits(prompt: str, continuations: Sequence[str]) -> bool:
         longest = max(len(text.encode("utf-8", "replace")) for text in continuations)
         if len(prompt.encode("utf-8", "replace")) + longest + _SLACK <= room:
-            return 0
-        prepared = scorer.prepare([Request(text, prompt) for text in continuations], cutting)
-        dropped = max(one.notes["context tokens dropped"] for one in prepared)
-        if not reserve:
-            return dropped
-        return max(dropped + max(part.size for one in prepared for part in one.parts) - room, 0)
+            return True
+        prepared = scorer.prepare([Request(text, prompt) for text in continuations], lenient)
+        if any(one.notes["context truncated"] or one.notes["windowed"] for one in prepared):
+            return False
+        return not reserve or all(part.size <= room for one in prepared for part in one.parts)
 
-    return excess
+    return fits
 
 
 def _shots(
@@ -159,7 +161,7 @@ def _ask(
     split: str,
     example: Example,
     shown: Sequence[str],
-    excess: Excess | None,
+    fits: Fits | None,
     notes: Counter[str],
 ) -> Asked:
     """The prompt of an example. Where it is too long, shots go first, then the passage from its left."""
@@ -168,36 +170,35 @@ def _ask(
         raise EnsueError(f"{example.where or example.id}: an example without choices cannot be asked.")
     kept = list(shown)
     prompt = template.joiner.join([*kept, filled.prompt])
-    if excess is not None and (over := _over(excess, prompt, filled)):
-        while over and kept:
+    if fits is not None and not _fits(fits, prompt, filled):
+        while kept and not _fits(fits, prompt, filled):
             kept.pop(0)
-            notes["shots dropped from long prompts"] += 1
             prompt = template.joiner.join([*kept, filled.prompt])
-            over = _over(excess, prompt, filled)
-        if over:
-            filled = _cut(template, spec, example, excess, over)
+        notes["shots dropped from long prompts"] += len(shown) - len(kept)
+        if not _fits(fits, prompt, filled):
+            filled = _cut(template, spec, example, fits)
             notes["passages cut from the left"] += 1
             prompt = filled.prompt
     return Asked(split, example.id, prompt, filled.options, filled.neutral)
 
 
-def _over(excess: Excess, prompt: str, filled: Filled) -> int:
-    return excess(prompt, [option.continuation for option in filled.options])
+def _fits(fits: Fits, prompt: str, filled: Filled) -> bool:
+    return fits(prompt, [option.continuation for option in filled.options])
 
 
-def _cut(template: Template, spec: TaskSpec, example: Example, excess: Excess, over: int) -> Filled:
-    """The example with words left out on the left of its long text until it fits."""
+def _cut(template: Template, spec: TaskSpec, example: Example, fits: Fits) -> Filled:
+    """The example with the fewest words left out on the left of its long text that let it fit."""
     text = droppable(template, spec, example)
-    dropped = 0
-    while over:
-        if dropped >= len(text):
-            raise EnsueError(
-                f"{example.where or example.id}: even without its {template.cut} this example is too long for the "
-                f"model in template {template.name!r}; leave it out or use a model that takes more."
-            )
-        # At least as many characters as tokens are too many, and to the end of a word.
-        space = text.find(" ", dropped + over)
-        dropped = len(text) if space < 0 else space
+    ends = [match.end() for match in re.finditer(r"\s+", text)] + [len(text)]
+
+    def fits_without(dropped: int) -> bool:
         filled = fill(template, spec, example, dropped)
-        over = _over(excess, filled.prompt, filled)
-    return filled
+        return _fits(fits, filled.prompt, filled)
+
+    place = bisect.bisect_left(ends, True, key=fits_without)
+    if place == len(ends):
+        raise EnsueError(
+            f"{example.where or example.id}: even without its {template.cut} this example is too long for the model "
+            f"in template {template.name!r}; leave it out or use a model that takes more."
+        )
+    return fill(template, spec, example, ends[place])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.nlu.examples import Example, TaskData
-from ensue.benchmarks.nlu.judging import predictions_of
+from ensue.benchmarks.nlu.judging import check_gold, predictions_of
 from ensue.benchmarks.nlu.measuring import of_classes
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
@@ -91,6 +91,7 @@ def diagnose(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
             f"give the file that has both, such as diagnostic-full.tsv."
         )
     examples = data.splits[split]
+    check_gold(data.spec, examples, split)
     given = [str(one) for one in predictions_of(data, answered, split)]
     place = {"split": split, **answered.settings}
     return [

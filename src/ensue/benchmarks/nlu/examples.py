@@ -97,8 +97,8 @@ class TaskData:
 
     def labelled(self, split: str) -> bool:
         """Whether the split is there and has gold answers."""
-        found = self.splits.get(split)
-        return bool(found) and found[0].gold is not None
+        found = self.splits.get(split, [])
+        return len(found) > 0 and found[0].gold is not None
 
     @property
     def judged_splits(self) -> list[str]:

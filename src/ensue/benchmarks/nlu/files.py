@@ -99,11 +99,12 @@ def find(home: Path, *names: str) -> Found | None:
     for name in names:
         if (home / name).is_file():
             return Found(home / name)
-    for name in map(Path, names):
+    for name in names:
+        begins, ends = f"{Path(name).stem}.partial", Path(name).suffix
         parts = [
             Found(path, int(count))
-            for path in sorted(home.glob(f"{name.stem}.partial*{name.suffix}"))
-            if (count := path.name.removeprefix(f"{name.stem}.partial").removesuffix(name.suffix)).isdigit()
+            for path in sorted(home.glob(f"{begins}*{ends}"))
+            if (count := path.name.removeprefix(begins).removesuffix(ends)).isdecimal()
         ]
         if len(parts) > 1:
             listed = " and ".join(part.path.name for part in parts)
@@ -199,7 +200,9 @@ def _check_rows(found: Found, rows: int) -> None:
     if rows == 0:
         raise EnsueError(f"{found.path} has no rows; download it again or take it away.")
     if found.partial is not None and rows != found.partial:
-        raise EnsueError(f"{found.path} has {rows} rows where its name says {found.partial}; rename the file.")
+        raise EnsueError(
+            f"{found.path} has {rows} rows where its name says {found.partial}; rename the file."
+        )
 
 
 def _kind(value: object) -> str:

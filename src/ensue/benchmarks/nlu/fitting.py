@@ -16,37 +16,15 @@ from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, answers
 from ensue.benchmarks.nlu.heads import loss_of
-from ensue.benchmarks.nlu.stopping import FIRST_RATE, Stopping
+from ensue.benchmarks.nlu.stopping import Schedule, Stopping
 from ensue.errors import RunFailed
 
 # So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.
 _POOLED = 50
 _PREDICTED_ROWS = 512
-_RARELY, _OFTEN = 10_000, 100
 
 # Outputs [rows, outputs] for the rows of these numbers.
 Forward = Callable[[Ints], Tensor]
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long and in what steps is trained; the paper says nothing of where gradients are clipped.
-
-    `validate_every` None: after each pass over the data, but no oftener than every 100 updates and no more rarely
-    than every 10,000, which is what the paper does with training sets that are far larger together.
-    """
-
-    batch: int = 128
-    validate_every: int | None = None
-    max_steps: int = 20_000
-    rate: float = FIRST_RATE
-    clip: float = 5.0
-
-    def checks(self, examples: int) -> int:
-        """After how many updates validation is due."""
-        if self.validate_every is not None:
-            return self.validate_every
-        return min(_RARELY, max(_OFTEN, -(-examples // self.batch)))
 
 
 @dataclass(frozen=True)

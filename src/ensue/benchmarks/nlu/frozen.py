@@ -1,7 +1,7 @@
 """Frozen sentence encoders with a classifier a task, as the paper's sentence representation models.
 
 Each distinct text is encoded once and kept on disk; only classifiers (512 units) are trained, as appendix A.1.2
-says, and the one that is best on dev answers. Of a marked word or mention (WiC, WSC) the vector of the phrase is used.
+says, and the one that is best on dev answers. Of a marked word or mention (WiC, WSC) its phrase's vector is used.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ensue.benchmarks.nlu.framing import (
     outputs_of,
     parts_of,
 )
+from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained, answered, best_of
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
@@ -40,6 +41,9 @@ class Frozen:
     """The system of mode `frozen`."""
 
     settings: Mapping[str, Setting] = VECTOR_SETTINGS
+
+    def __init__(self, schedule: Schedule | None = None) -> None:
+        self.schedule = schedule or Schedule()
 
     def answer(
         self,
@@ -69,7 +73,8 @@ class Frozen:
                     about: list[TaskData] = about,
                     parts: Parts = parts,
                 ) -> Trained:
-                    return _train(about, parts, vectors(), layer, settings["classifier_device"], seed)
+                    device = settings["classifier_device"]
+                    return _train(about, parts, vectors(), layer, self.schedule, device, seed)
 
                 # The layer is part of the name too, so that each has its own file.
                 name = data.spec.name if layer is None else f"{data.spec.name}-layer-{layer}"
@@ -133,13 +138,14 @@ def _train(
     parts: Parts,
     vectors: SentenceVectors,
     layer: int | None,
+    schedule: Schedule,
     device: str,
     seed: int,
 ) -> Trained:
     """Train the first task's classifier and answer all the tasks with it."""
     import torch
 
-    from ensue.benchmarks.nlu.fitting import Learner, Schedule, fit
+    from ensue.benchmarks.nlu.fitting import Learner, fit
     from ensue.benchmarks.nlu.heads import Classifier, features_in
     from ensue.benchmarks.probing.training import device_of
 
@@ -156,7 +162,7 @@ def _train(
         return _split(framed, vectors, layer, network, where)
 
     learner = Learner(spec, split(train), split(chosen_on))
-    how = fit(network, [learner], Schedule(), seed)
+    how = fit(network, [learner], schedule, seed)
     held = {"held_out": True} if parts.held_out else {}
     return Trained(how.best, {**how.as_json(), **held}, _answers(about, learner, split))
 

@@ -31,7 +31,7 @@ class Gathering:
             self._digest.update(split.encode() + file_digest(found.path))
             if found.partial is not None:
                 published = self.spec.sizes.get(split, 0)
-                note = f"{self.spec.name} {split} rows in {found.path.name}, of {published:,} published"
+                note = f"{split} rows in {found.path.name}, of {published:,} published"
                 self.notes[note] = found.partial
                 return
         self._count(split, kept)
@@ -74,7 +74,7 @@ class Gathering:
         """Note a number of examples that is not the published one; a limit says nothing about that."""
         published = self.spec.sizes.get(split)
         if self.limit is None and published is not None and len(kept) != published:
-            self.notes[f"{self.spec.name} {split} rows, of {published:,} published"] = len(kept)
+            self.notes[f"{split} rows, of {published:,} published"] = len(kept)
 
 
 def _refuse(example: Example, what: str) -> NoReturn:

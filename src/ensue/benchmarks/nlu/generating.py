@@ -9,7 +9,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
-from ensue.benchmarks.nlu.asking import SETTINGS, Sheet, check_templates, excess_of, sheets
+from ensue.benchmarks.nlu.asking import SETTINGS, Sheet, check_templates, fits_of, sheets
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.benchmarks.nlu.filling import Option
 from ensue.benchmarks.nlu.systems import Answered
@@ -40,15 +40,15 @@ class GeneratingSystem:
         generator = require(model, Generator, "Answering by generation")
         check_templates(tasks, settings["template"])
         count = settings["answer_tokens"]
-        excess = excess_of(generator, Policy(), reserve=count)
+        fits = fits_of(generator, Policy(), reserve=count)
         for task in tasks:
-            for sheet in sheets(task, tasks, settings, seed, excess):
+            for sheet in sheets(task, tasks, settings, seed, fits):
                 yield _judged(sheet, _written(generator, sheet, count, workplace))
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
-        """The model and how it was asked."""
+        """How the model was asked."""
         about = f"templates:{','.join(settings['template'])} shots:{settings['shots']}"
-        return f"model:{model.card.name} greedy tokens:{settings['answer_tokens']} {about}"
+        return f"greedy tokens:{settings['answer_tokens']} {about}"
 
 
 def heard(text: str, options: Sequence[Option]) -> Option | None:

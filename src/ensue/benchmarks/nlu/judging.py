@@ -38,7 +38,7 @@ def judge(data: TaskData, answered: Answered, split: str) -> Judged | None:
         return None
     spec, examples = data.spec, data.splits[split]
     given = predictions_of(data, answered, split)
-    _check_gold(spec, examples, split)
+    check_gold(spec, examples, split)
     figures = measure(spec, examples, given)
     score = mean_of_metrics(list(figures.values()))
     settings = dict(answered.settings)
@@ -69,7 +69,7 @@ def items(data: TaskData, answered: Answered, split: str) -> Iterator[Item]:
     spec, labelled = data.spec, data.labelled(split)
     given = predictions_of(data, answered, split)
     if labelled:
-        _check_gold(spec, data.splits[split], split)
+        check_gold(spec, data.splits[split], split)
     chances = answered.chances.get(split, {})
     for example, one in zip(data.splits[split], given, strict=True):
         outputs: dict[str, Any] = {"predicted": one}
@@ -114,7 +114,7 @@ def _checked(spec: TaskSpec, split: str, example: Example, given: Mapping[str, P
     return one
 
 
-def _check_gold(spec: TaskSpec, examples: Sequence[Example], split: str) -> None:
+def check_gold(spec: TaskSpec, examples: Sequence[Example], split: str) -> None:
     """Raise unless every example of a labelled split has a gold answer of the kind the task asks for."""
     for example in examples:
         gold = example.gold

@@ -10,7 +10,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
-from ensue.benchmarks.nlu.asking import SETTINGS, Asked, Sheet, check_templates, excess_of, sheets
+from ensue.benchmarks.nlu.asking import SETTINGS, Asked, Sheet, check_templates, fits_of, sheets
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.templates import Template
@@ -47,15 +47,15 @@ class PromptingSystem:
         for task in tasks:
             asked = [
                 replace(sheet, template=normalised(sheet.template, settings["normalise"]))
-                for sheet in sheets(task, tasks, settings, seed, excess_of(scorer, policy))
+                for sheet in sheets(task, tasks, settings, seed, fits_of(scorer, policy))
             ]
             yield from _answered(scorer, asked, policy, workplace)
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
-        """The scorer's choices and the prompts'."""
+        """The scorer's choices and those of the prompts."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
         about = f"templates:{','.join(settings['template'])} shots:{settings['shots']}"
-        return f"{engine.signature(scorer, _policy(settings))} {about} normalise:{settings['normalise']}"
+        return f"{scorer.policy_signature(_policy(settings))} {about} normalise:{settings['normalise']}"
 
 
 def normalised(template: Template, rule: str) -> Template:

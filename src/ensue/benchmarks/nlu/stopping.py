@@ -1,4 +1,4 @@
-"""When a training of GLUE's baselines learns more slowly, and when it stops (appendix A.1.2.2 of the paper)."""
+"""How long GLUE's baselines are trained: when a training is checked, slowed down and stopped (appendix A.1.2.2)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,28 @@ FIRST_RATE = 1e-3
 LOWEST_RATE = 1e-5
 DIVISOR = 5.0
 PATIENCE = 5
+_RARELY, _OFTEN = 10_000, 100
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and in what steps is trained; the paper says nothing of where gradients are clipped.
+
+    `validate_every` None: after each pass over the data, but no oftener than every 100 updates and no more rarely
+    than every 10,000, which is what the paper does with training sets that are far larger together.
+    """
+
+    batch: int = 128
+    validate_every: int | None = None
+    max_steps: int = 20_000
+    rate: float = FIRST_RATE
+    clip: float = 5.0
+
+    def checks(self, examples: int) -> int:
+        """After how many updates validation is due."""
+        if self.validate_every is not None:
+            return self.validate_every
+        return min(_RARELY, max(_OFTEN, -(-examples // self.batch)))
 
 
 @dataclass

@@ -35,9 +35,7 @@ def hub_examples(
     named = (named_label(row, spec) for row in placed)
     if spec.name == "MultiRC":
         return (_answer(spec, row, notes) for row in named)
-    if spec.name == "WSC":
-        named = map(_with_target, named)
-    return examples(spec, named, notes)
+    return examples(spec, map(_with_target, named) if spec.name == "WSC" else named, notes)
 
 
 def _with_target(row: Row) -> Row:
@@ -50,7 +48,7 @@ def _answer(spec: TaskSpec, row: Row, notes: Counter[str]) -> Example:
     number = row.inner("idx")
     cluster = str(number.whole("paragraph"))
     group = f"{cluster}-{number.whole('question')}"
-    texts = (row.text("paragraph"), row.text("question"), answer_text(spec, row, "answer", notes))
+    texts = (row.text("paragraph"), row.text("question"), answer_text(row, "answer", notes))
     gold = row.label("label", spec.labels) if "label" in row.fields else None
     name = f"{group}-{number.whole('answer')}"
     return Example(name, texts, gold, group=group, cluster=cluster, where=row.where)

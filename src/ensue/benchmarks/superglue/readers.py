@@ -86,7 +86,7 @@ def _answers(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Exampl
                 question.refuse("there are no answers")
             for answer in options:
                 name = f"{group}-{_id(answer)}"
-                texts = (text, question.text("question"), answer_text(spec, answer, "text", notes))
+                texts = (text, question.text("question"), answer_text(answer, "text", notes))
                 yield Example(
                     name, texts, _gold(spec, answer), group=group, cluster=_id(row), where=answer.where
                 )
@@ -100,9 +100,7 @@ def _entities(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Examp
         choices = tuple(dict.fromkeys(_entity(text, entity) for entity in passage.rows("entities")))
         for query in row.rows("qas"):
             right = [answer.text("text") for answer in query.rows("answers")] if has_answers(query) else None
-            yield entity_example(
-                query, _id(query), _id(row), (text, query.text("query")), choices, right
-            )
+            yield entity_example(query, _id(query), _id(row), (text, query.text("query")), choices, right)
 
 
 def entity_example(
@@ -130,18 +128,20 @@ def has_answers(query: Row) -> bool:
     return query.fields.get("answers") is not None
 
 
-def answer_text(spec: TaskSpec, row: Row, name: str, notes: Counter[str]) -> str:
+def answer_text(row: Row, name: str, notes: Counter[str]) -> str:
     """MultiRC has four answers without words; they stay, for submissions answer every id."""
     text = row.any_text(name)
     if not text.strip():
-        notes[f"{spec.name} answers that are empty"] += 1
+        notes["answers that are empty"] += 1
     return text
 
 
 def _words(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
     for row in rows:
         texts = (row.text("sentence1"), row.text("sentence2"))
-        spans = tuple(_noted(spec, number, _word(row, text, number), notes) for number, text in enumerate(texts))
+        spans = tuple(
+            _noted(number, _word(row, text, number), notes) for number, text in enumerate(texts)
+        )
         yield Example(_id(row), texts, _gold(spec, row), spans=spans, where=row.where)
 
 
@@ -157,15 +157,17 @@ def _mentions(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Examp
     for row in rows:
         text, target = row.text("text"), row.inner("target")
         spans = tuple(
-            _noted(spec, 0, mention(row, text, target.text(f"{name}_text"), target.whole(f"{name}_index")), notes)
+            _noted(
+                0, mention(row, text, target.text(f"{name}_text"), target.whole(f"{name}_index")), notes
+            )
             for name in ("span1", "span2")
         )
         yield Example(_id(row), (text,), _gold(spec, row), spans=spans, where=row.where)
 
 
-def _noted(spec: TaskSpec, text: int, place: Place, notes: Counter[str]) -> Span:
+def _noted(text: int, place: Place, notes: Counter[str]) -> Span:
     if place.remark:
-        notes[f"{spec.name} spans {place.remark}"] += 1
+        notes[f"spans {place.remark}"] += 1
     return Span(text, place.start, place.end)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+from itertools import takewhile
 from typing import NamedTuple
 
 from ensue.benchmarks.nlu.files import Row
@@ -25,8 +25,9 @@ def mention(row: Row, text: str, phrase: str, index: int) -> Place:
     """The characters of a phrase whose first word is number `index` of the text, words being divided by spaces.
 
     Capitals, line ends and a full stop after the phrase may differ. Where the phrase is not at its index, it is
-    searched for within `NEAR` words; where the text has it nowhere (a mention put together of several, such as
-    two names joined by "and"), the words at the index stand for it. Both are remarked upon.
+    taken from where it stands nearest, within `NEAR` words, or from its only place; where the text has it nowhere
+    (a mention put together of several, such as names joined by "and"), the words at the index stand for it. Both
+    are remarked upon.
     """
     words = [match.span() for match in re.finditer(r"\S+", text)]
     if index >= len(words):
@@ -39,15 +40,15 @@ def mention(row: Row, text: str, phrase: str, index: int) -> Place:
     }
     if index in places:
         return Place(*places[index])
-    near = sorted((abs(number - index), number) for number in places if abs(number - index) <= NEAR)
-    if len(near) > 1 and near[0][0] == near[1][0]:
-        row.refuse(f"{phrase!r} is not at its index {index}, and stands as near on both sides of it")
+    near = sorted((abs(number - index), number) for number in places)
+    if len(near) > 1 and (near[0][0] > NEAR or near[0][0] == near[1][0]):
+        row.refuse(f"{phrase!r} is not at its index {index}, but at {', '.join(map(str, places))}")
     if near:
         return Place(*places[near[0][1]], "moved to where the text has their words")
-    if places:
-        row.refuse(f"{phrase!r} is not at its index {index} but {len(places)} times elsewhere in the text")
     last = min(index + len(phrase.split()), len(words)) - 1
-    return Place(words[index][0], words[last][1], "whose words the text has not in a row, taken from their index")
+    return Place(
+        words[index][0], words[last][1], "whose words the text has not in a row, taken from their index"
+    )
 
 
 def given_word(row: Row, text: str, start: int, end: int) -> Place:
@@ -67,12 +68,16 @@ def find_word(text: str, word: str) -> Place:
     if itself is not None:
         return Place(*itself.span())
     shared = sorted(
-        (-len(os.path.commonprefix([match.group().lower(), word.lower()])), match.start(), match.end())
-        for match in re.finditer(r"\w+", text)
+        (-_shared(match.group().lower(), word.lower()), *match.span()) for match in re.finditer(r"\w+", text)
     )
     if shared and -shared[0][0] >= min(_LEAST_SHARED, len(word)):
         return Place(shared[0][1], shared[0][2], "found by their beginning")
     return Place(0, len(text), "not found, for which the whole sentence stands")
+
+
+def _shared(one: str, other: str) -> int:
+    """The number of letters that two words begin with alike."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def _pattern(phrase: str) -> re.Pattern[str]:

@@ -7,8 +7,8 @@ given to: MultiRC's are answer options (of 5,131, 953 and 1,820 questions, which
 
 from __future__ import annotations
 
-from ensue.benchmarks.nlu.task_names import choose
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Form, TaskSpec
+from ensue.benchmarks.nlu.task_names import choose
 
 _FALSE_TRUE = ("false", "true")  # in the order of class numbers, 0 and 1
 _NO_YES = ("0", "1")
@@ -80,10 +80,20 @@ SPECS: tuple[TaskSpec, ...] = (
     ),
     _task("RTE", "pair", _ENTAILS, _ACCURACY, (2_490, 277, 3_000), "does the premise entail the hypothesis"),
     _task(
-        "WiC", "word", _FALSE_TRUE, _ACCURACY, (5_428, 638, 1_400), "does the word mean the same in two sentences"
+        "WiC",
+        "word",
+        _FALSE_TRUE,
+        _ACCURACY,
+        (5_428, 638, 1_400),
+        "does the word mean the same in two sentences",
     ),
     _task(
-        "WSC", "coreference", _FALSE_TRUE, _ACCURACY, (554, 104, 146), "does the pronoun refer to the noun phrase"
+        "WSC",
+        "coreference",
+        _FALSE_TRUE,
+        _ACCURACY,
+        (554, 104, 146),
+        "does the pronoun refer to the noun phrase",
     ),
     _diagnostic("AX-b", ("mcc",), 1_104, "inference by linguistic phenomenon"),
     _diagnostic("AX-g", ("accuracy", "gender_parity"), 356, "inference on texts that differ in gender only"),

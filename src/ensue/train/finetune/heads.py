@@ -18,7 +18,7 @@ _STD = 0.02
 _COSINE = 1.0
 
 
-class TaskNetwork(nn.Module):
+class TaskNetwork(nn.Module):  # type: ignore[misc]
     """One fine-tuned classifier: a number per class and sequence, or one number per sequence."""
 
     def __init__(

@@ -80,11 +80,15 @@ SETTINGS: Mapping[str, Setting] = {
         None, "highest learning rate; by the encoder's width when none", optional(number(1e-8, 1.0))
     ),
     "batch": Setting(None, "examples a step; by the training set's size when none", optional(whole())),
-    "max_length": Setting(None, f"most tokens of a sequence; at most {LONGEST} when none", optional(whole(8))),
+    "max_length": Setting(
+        None, f"most tokens of a sequence; at most {LONGEST} when none", optional(whole(8))
+    ),
     "warmup": Setting(0.1, "the part of all steps over which the learning rate rises", number(0.0, 1.0)),
     "weight_decay": Setting(0.01, "AdamW's, not on biases and norms", number(0.0, 10.0)),
     "dropout": Setting(0.1, "before the classifier", number(0.0, 0.9)),
-    "pool": Setting("auto", "a sequence's vector: auto (the model's own), cls, mean, last", one_of("auto", *POOLS)),
+    "pool": Setting(
+        "auto", "a sequence's vector: auto (the model's own), cls, mean, last", one_of("auto", *POOLS)
+    ),
     "pairs": Setting(
         "auto", "two texts are read: joint, apart, both, or auto by task", one_of("auto", *PAIRS)
     ),
@@ -97,7 +101,9 @@ SETTINGS: Mapping[str, Setting] = {
         None, "the file of mnli or swag, where the run's own data has no training set of it", optional(text)
     ),
     "intermediate_for": Setting(
-        ["paper"], "tasks that start from it: paper (its choice of tasks; all for a file), all, or names", many(text)
+        ["paper"],
+        "tasks that start from it: paper (its choice of tasks; all for a file), all, or names",
+        many(text),
     ),
     "save": Setting("no", "yes keeps the fine-tuned weights under the run", one_of("no", "yes")),
 }
@@ -109,7 +115,9 @@ def recipe_for(
     """The recipe of a task with so many training examples, for an encoder `width` wide that takes `limit` tokens."""
     epochs, batch, checks = next(row[1:] for row in _BY_SIZE if examples <= row[0])
     rate = next(rate for widest, rate in _BY_WIDTH if width <= widest)
-    pairs = settings["pairs"] if settings["pairs"] != "auto" else _PAIRS_OF_TASK.get(spec.name, _pairs_of(spec))
+    pairs = (
+        settings["pairs"] if settings["pairs"] != "auto" else _PAIRS_OF_TASK.get(spec.name, _pairs_of(spec))
+    )
     return Recipe(
         epochs=settings["epochs"] or epochs,
         learning_rate=settings["learning_rate"] or rate,

@@ -39,12 +39,6 @@ def metrics_of(
     return found
 
 
-def score_of(spec: TaskSpec, examples: Sequence[Example], given: Mapping[str, Prediction]) -> float:
-    """The unweighted mean of the task's metrics."""
-    found = metrics_of(spec, examples, given)
-    return sum(found.values()) / len(found)
-
-
 def _correlation(metric: str, examples: Sequence[Example], answers: Sequence[Prediction]) -> float:
     gold = [float(example.gold) for example in examples if isinstance(example.gold, int | float)]
     if len(gold) < 2:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ensue.benchmarks.nlu.examples import Example, Form, TaskSpec
-from ensue.benchmarks.nlu.framing import Answers, answers, frame, outputs_of
+from ensue.benchmarks.nlu.examples import Example, TaskSpec
+from ensue.benchmarks.nlu.framing import Answers, answers, ask, frame, outputs_of
 from ensue.errors import RunFailed
 from ensue.train.finetune.heads import Pool, TaskNetwork
 from ensue.train.finetune.inputs import Inputs
-from ensue.train.finetune.packed import Batch, Packs
+from ensue.train.finetune.optimising import autocast, linear, loss_of, optimiser_for
+from ensue.train.finetune.packed import Packs
 from ensue.train.finetune.recipe import Recipe
 from ensue.train.finetune.scoring import metrics_of
 
 _CLIP = 1.0
-# A new head learns faster than the encoder under it.
-_HEAD_FASTER = 10.0
 # Tokens run at once where nothing is learnt; more only leave a CPU's caches.
 _BUDGET = {"cpu": 4_096, "cuda": 65_536}
-_NO_DECAY = ("bias", "norm", "cosine")
 
 # Told how many steps were done since it was last told.
 Told = Callable[[int], None]
@@ -47,17 +44,20 @@ class Split:
 
 @dataclass(frozen=True)
 class Trained:
-    """A fine-tuned network, the scale its scores are in, and how the training went."""
+    """A fine-tuned network, the scale its scores are in, how the training went, and what it says about dev."""
 
     network: TaskNetwork
     spec: TaskSpec
     scale: tuple[float, float]
     precision: str
-    record: dict[str, Any]
-    dev_score: float
+    record: dict[str, Any] = field(default_factory=dict)
+    dev: Split | None = None
+    dev_answers: Answers | None = None
 
 
-def lay_out(spec: TaskSpec, examples: list[Example], inputs: Inputs, recipe: Recipe, device: Any, pad: int) -> Split:
+def lay_out(
+    spec: TaskSpec, examples: list[Example], inputs: Inputs, recipe: Recipe, device: Any, pad: int
+) -> Split:
     """Examples as sequences on the device."""
     sequences = inputs.sequences(spec.form, examples, joint=recipe.joint, apart=recipe.apart)
     return Split(spec, examples, Packs(sequences, len(examples), device, pad), sequences.cut)
@@ -86,10 +86,11 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
     scale = (low, max(high - low, 1e-6))
     targets = torch.tensor((values - scale[0]) / scale[1] if spec.form == "score" else values)
     targets = (targets.float() if spec.form in ("score", "choice", "entity") else targets.long()).to(device)
-    optimiser = _optimiser(network, recipe)
+    optimiser = optimiser_for(network, recipe)
     total = steps_of(recipe, len(train.examples))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, _linear(total, recipe.warmup))
-    watch = _Watch(recipe, spec, scale, dev)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, linear(total, recipe.warmup))
+    trained = Trained(network, spec, scale, recipe.precision)
+    watch = _Watch(recipe, trained, dev)
     for epoch, plan in enumerate(_epochs(train.packs, recipe, seed)):
         per_check = math.ceil(len(plan) / recipe.checks)
         loss_sum, steps = torch.zeros((), device=device), 0
@@ -108,14 +109,14 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
             steps += 1
             if done % per_check == 0 or done == len(plan):
                 told(steps)
-                watch.look(network, epoch + done / len(plan), float(loss_sum) / steps)
+                watch.look(epoch + done / len(plan), float(loss_sum) / steps)
                 loss_sum, steps = torch.zeros((), device=device), 0
                 if watch.over:
                     break
                 network.train()
         if watch.over:
             break
-    watch.restore(network)
+    watch.restore()
     network.eval().requires_grad_(False)
     record = {
         **recipe.as_dict(),
@@ -125,37 +126,40 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
         **watch.record(),
         "seconds": round(time.monotonic() - began, 2),
     }
-    return Trained(network, spec, scale, recipe.precision, record, watch.best)
+    return replace(trained, record=record, dev=dev, dev_answers=watch.answers)
 
 
 class _Watch:
     """Looks at dev now and then and remembers the best weights (the last ones where there is no dev set)."""
 
-    def __init__(self, recipe: Recipe, spec: TaskSpec, scale: tuple[float, float], dev: Split | None) -> None:
-        self._recipe, self._spec, self._scale, self._dev = recipe, spec, scale, dev
-        self.best, self._metrics, self._best_epoch, self._bad = -math.inf, {}, 0.0, 0  # type: ignore[var-annotated]
+    def __init__(self, recipe: Recipe, trained: Trained, dev: Split | None) -> None:
+        self._recipe, self._trained, self._dev = recipe, trained, dev
+        self._best, self._best_epoch, self._bad = -math.inf, 0.0, 0
+        self._metrics: dict[str, float] = {}
+        self.answers: Answers | None = None
         self._held: dict[str, Tensor] | None = None
         self._scores: list[float] = []
         self._losses: list[float] = []
 
-    def look(self, network: TaskNetwork, epoch: float, loss: float) -> None:
+    def look(self, epoch: float, loss: float) -> None:
         """Score the network as it stands."""
         if not math.isfinite(loss):
             raise RunFailed(
-                f"{self._spec.name} left the numbers at epoch {epoch:.1f} (its loss is {loss}); try a lower "
+                f"{self._trained.spec.name} left the numbers at epoch {epoch:.1f} (its loss is {loss}); try a lower "
                 f"learning_rate than {self._recipe.learning_rate:g}."
             )
         self._losses.append(round(loss, 4))
         if self._dev is None:
             self._best_epoch = epoch
             return
-        given = answer(network, self._dev, self._scale, self._recipe.precision)
-        found = metrics_of(self._spec, self._dev.examples, given.predictions)
+        given = answer(self._trained, self._dev)
+        found = metrics_of(self._trained.spec, self._dev.examples, given.predictions)
         score = sum(found.values()) / len(found)
         self._scores.append(round(score, 6))
-        if score > self.best:
-            self.best, self._metrics, self._best_epoch, self._bad = score, found, epoch, 0
-            self._held = {name: value.detach().clone() for name, value in network.state_dict().items()}
+        if score > self._best:
+            self._best, self._metrics, self._best_epoch, self._bad = score, found, epoch, 0
+            state = self._trained.network.state_dict()
+            self.answers, self._held = given, {name: value.detach().clone() for name, value in state.items()}
         else:
             self._bad += 1
 
@@ -163,54 +167,32 @@ class _Watch:
     def over(self) -> bool:
         return self._recipe.patience is not None and self._bad >= self._recipe.patience
 
-    def restore(self, network: TaskNetwork) -> None:
+    def restore(self) -> None:
         if self._held is not None:
-            network.load_state_dict(self._held)
+            self._trained.network.load_state_dict(self._held)
 
     def record(self) -> dict[str, Any]:
-        dev = {} if self._dev is None else {"dev_score": self.best, "dev": self._metrics, "dev_scores": self._scores}
+        dev = (
+            {}
+            if self._dev is None
+            else {"dev_score": self._best, "dev": self._metrics, "dev_scores": self._scores}
+        )
         return {**dev, "best_epoch": round(self._best_epoch, 2), "losses": self._losses}
 
 
-def answer(network: TaskNetwork, split: Split, scale: tuple[float, float], precision: str) -> Answers:
+def answer(trained: Trained, split: Split) -> Answers:
     """What a network says about a split; scores stay within those of its training set."""
-    network.eval()
-    packs, spec = split.packs, network.form
+    network, packs, scale = trained.network.eval(), split.packs, trained.scale
     rows, found = [], []
-    with torch.inference_mode(), autocast(packs.device, precision):
+    with torch.inference_mode(), autocast(packs.device, trained.precision):
         for batch in packs.batches(packs.budgeted(_BUDGET.get(packs.device.type, 4_096))):
             rows.append(batch.rows)
             found.append(network(packs, batch).float())
     order = torch.cat(rows).argsort()
     outputs = torch.cat(found)[order].cpu().numpy().astype(np.float64)
-    if spec == "score":
+    if split.spec.form == "score":
         outputs = outputs.clip(0.0, 1.0) * scale[1] + scale[0]
-    return answers(split.spec, frame(split.spec, split.examples), outputs)
-
-
-def loss_of(form: Form, outputs: Tensor, targets: Tensor, batch: Batch) -> Tensor:
-    """The mean loss of a batch from outputs [rows, …] and the rows' targets.
-
-    Classes: cross-entropy; scores: squared error; choices: cross-entropy over an example's choices; entities: each
-    for itself, right or wrong.
-    """
-    functional = nn.functional
-    if form == "score":
-        return functional.mse_loss(outputs[:, 0], targets)
-    if form == "entity":
-        return functional.binary_cross_entropy_with_logits(outputs[:, 0], targets)
-    if form == "choice":
-        table = outputs.new_full((len(batch.examples) * batch.most,), -torch.inf)
-        logs = table.scatter(0, batch.slots, outputs[:, 0]).view(-1, batch.most).log_softmax(1)
-        return -(logs.view(-1)[batch.slots] * targets).sum() / len(batch.examples)
-    return functional.cross_entropy(outputs, targets)
-
-
-def autocast(device: torch.device, precision: str) -> Any:
-    """bf16 where asked for or, with `auto`, on a GPU; otherwise nothing."""
-    if precision == "bf16" or (precision == "auto" and device.type == "cuda"):
-        return torch.autocast(device.type, dtype=torch.bfloat16)
-    return contextlib.nullcontext()
+    return answers(split.spec, ask(split.spec.form, split.examples), outputs)
 
 
 def _network(start: Any, spec: TaskSpec, recipe: Recipe) -> TaskNetwork:
@@ -228,31 +210,6 @@ def _network(start: Any, spec: TaskSpec, recipe: Recipe) -> TaskNetwork:
         apart=recipe.apart,
         dropout=recipe.dropout,
     )
-
-
-def _optimiser(network: TaskNetwork, recipe: Recipe) -> torch.optim.Optimizer:
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in network.named_parameters():
-        if parameter.requires_grad:
-            plain = parameter.ndim < 2 or any(word in name.lower() for word in _NO_DECAY)
-            rate = recipe.learning_rate * (1.0 if name.startswith("trunk.") else _HEAD_FASTER)
-            groups.setdefault((rate, 0.0 if plain else recipe.weight_decay), []).append(parameter)
-    return torch.optim.AdamW(
-        [{"params": held, "lr": rate, "weight_decay": decay} for (rate, decay), held in groups.items()],
-        fused=True,
-    )
-
-
-def _linear(total: int, warmup: float) -> Callable[[int], float]:
-    """Up to 1 over the warmup, then down to 0 at the end."""
-    rise = max(1, round(total * warmup)) if warmup > 0 else 0
-
-    def factor(step: int) -> float:
-        if step < rise:
-            return (step + 1) / rise
-        return max(0.0, (total - step) / max(1, total - rise))
-
-    return factor
 
 
 def _epochs(packs: Packs, recipe: Recipe, seed: int) -> Iterator[Sequence[Sequence[int]]]:

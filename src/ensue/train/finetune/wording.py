@@ -10,7 +10,8 @@ from ensue.errors import EnsueError
 
 GAP = "@placeholder"
 # COPA asks in one word; the encoder reads a sentence.
-_QUESTIONS = {"cause": "What brought this about?", "effect": "What came of this?"}
+# Nothing is asked where a choice just goes on (SWAG).
+_QUESTIONS = {"cause": " What brought this about?", "effect": " What came of this?", "": ""}
 
 
 class Wording(NamedTuple):
@@ -35,7 +36,7 @@ def _choice(example: Example) -> list[Wording]:
         raise EnsueError(
             f"{example.where or example.id}: the question is {asked!r}; it must be cause or effect."
         )
-    return [Wording((f"{premise} {_QUESTIONS[asked]}", choice), True) for choice in example.choices]
+    return [Wording((premise + _QUESTIONS[asked], choice), True) for choice in example.choices]
 
 
 def _answers(example: Example) -> list[Wording]:

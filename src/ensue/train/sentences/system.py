@@ -9,6 +9,7 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import answered_with, parts_of
+from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained, answered, best_of
 from ensue.errors import EnsueError
@@ -81,7 +82,6 @@ def _members(tasks: Sequence[TaskData], seed: int) -> list[Member]:
 
 
 def _plan(architecture: str, settings: Mapping[str, Any]) -> Plan:
-    from ensue.benchmarks.nlu.fitting import Schedule
     from ensue.train.sentences.network import Shape
     from ensue.train.sentences.training import Plan
     from ensue.train.sentences.vocabulary import published_vectors

@@ -1,0 +1,125 @@
+"""`ensue build qnli|wnli|wsc|rte`: tasks of GLUE and SuperGLUE made from the collections they came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ensue.cli import common
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ensue.benchmarks.output import BuildReport
+
+Output = Annotated[Path, typer.Option(help="Data folder; the task's own folder in it must be new or empty.")]
+Dev = Annotated[float, typer.Option(min=0, max=1, help="Share of the sources for dev.")]
+Test = Annotated[float, typer.Option(min=0, max=1, help="Share of the sources for test.")]
+Seed = Annotated[int, typer.Option(help="Seed of the division into splits.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the build that the task's folder holds.")]
+Schemas = Annotated[str, typer.Argument(help="Winograd schemas as .jsonl, or a WSC file of SuperGLUE.")]
+
+
+def qnli(
+    source: Annotated[str, typer.Argument(help="A SQuAD file, 1.1 or 2.0.")],
+    output: Output,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Encoder that compares sentences, such as glove-50d (default: shared words)."),
+    ] = None,
+    dev: Dev = 0.1,
+    test: Test = 0.1,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    json: common.Json = False,
+) -> None:
+    """Build QNLI from SQuAD: does the sentence hold the answer, where similarity does not tell."""
+    from ensue.benchmarks.nlu.builders.qnli import build_qnli
+
+    encoder = None
+    if model is not None:
+        from ensue.models.names import load_model
+        from ensue.models.protocols import Encoder, require
+
+        encoder = require(load_model(model), Encoder, "Comparing sentences")
+    with common.stoppable("nothing was written"):
+        done = build_qnli(
+            source, output, encoder=encoder, dev=dev, test=test, seed=seed, overwrite=overwrite
+        )
+    _tell(done, json)
+
+
+def wnli(
+    source: Schemas,
+    output: Output,
+    dev: Dev = 0.1,
+    test: Test = 0.1,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    json: common.Json = False,
+) -> None:
+    """Build WNLI from Winograd schemas: does a text entail itself with a pronoun replaced."""
+    from ensue.benchmarks.nlu.builders.winograd import build_winograd
+
+    _tell(build_winograd("WNLI", source, output, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
+
+
+def wsc(
+    source: Schemas,
+    output: Output,
+    dev: Dev = 0.1,
+    test: Test = 0.1,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    json: common.Json = False,
+) -> None:
+    """Build WSC from Winograd schemas: does a pronoun refer to a noun phrase."""
+    from ensue.benchmarks.nlu.builders.winograd import build_winograd
+
+    _tell(build_winograd("WSC", source, output, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
+
+
+def rte(
+    source: Annotated[
+        str, typer.Argument(help="Three-class pairs: a .jsonl or .tsv file, or a folder of train, dev and test.")
+    ],
+    output: Output,
+    suite: Annotated[str, typer.Option(help="Whose layout to write: glue or superglue.")] = "glue",
+    dev: Dev = 0.1,
+    test: Test = 0.1,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    json: common.Json = False,
+) -> None:
+    """Build RTE from three-class inference: neutral and contradiction become not_entailment."""
+    from ensue.benchmarks.nlu.builders.entailment import build_rte
+
+    _tell(build_rte(source, output, suite=suite, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
+
+
+def _tell(done: BuildReport, as_json: bool) -> None:
+    if as_json:
+        common.print_json({**done.as_dict(), "folder": str(done.folder)})
+        return
+    from rich.console import Console
+
+    Console(soft_wrap=False).print(_table(done))
+    for reason, count in {**done.skipped, **done.notes}.items():
+        print(f"{reason}: {count:,}")
+    print(f"data: {done.folder}")
+
+
+def _table(done: BuildReport) -> Table:
+    """Examples of every split, with their labels."""
+    from rich.table import Table
+
+    table = Table(title=done.settings["task"], title_justify="left")
+    table.add_column("split")
+    table.add_column("examples", justify="right")
+    table.add_column("labels")
+    for split, row in done.statistics["examples"].items():
+        labels = ", ".join(f"{label}: {count:,}" for label, count in row["labels"].items())
+        table.add_row(split, f"{row['lines']:,}", labels)
+    return table

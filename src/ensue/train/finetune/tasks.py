@@ -1,0 +1,252 @@
+"""Fine-tunes a model on one task after the other, each seed once, and collects what each classifier answers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
+from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of, spread
+from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.probing.finished import FinishedFolder
+from ensue.errors import EnsueError
+from ensue.models.card import ModelCard
+from ensue.train.finetune.finished import Finished, Outcome, best_of
+from ensue.train.finetune.inputs import Inputs
+from ensue.train.finetune.intermediate import PAPER, read_intermediate
+from ensue.train.finetune.recipe import LONGEST, Recipe, recipe_for
+from ensue.train.finetune.saving import keep_weights, save_trained, take_weights
+from ensue.train.finetune.training import Split, Trained, answer, fit, lay_out, steps_of
+from ensue.version import __version__
+
+PRETRAINED = "pretrained"
+_NLI = "MNLI"
+
+
+class Base(NamedTuple):
+    """The encoder that everything starts from."""
+
+    trunk: Any
+    tokenizer: Any
+    card: ModelCard
+    pool: str
+    limit: int
+
+    @property
+    def pad(self) -> int:
+        return int(self.tokenizer.pad_token_id or 0)
+
+    def recipe(self, data: TaskData, examples: int, settings: Mapping[str, Any]) -> Recipe:
+        width = int(self.trunk.config.hidden_size)
+        return recipe_for(data.spec, examples, settings, width=width, limit=self.limit, pool=self.pool)
+
+
+class Finetuning:
+    """One run: its encoder, its tasks, its choices."""
+
+    def __init__(
+        self,
+        base: Base,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        workplace: Workplace,
+    ) -> None:
+        self._base, self._settings, self._seed, self._workplace = base, settings, seed, workplace
+        self._trained = [data for data in tasks if data.labelled(TRAIN)]
+        self._others = [data for data in tasks if not data.labelled(TRAIN)]
+        self._seeds = range(seed, seed + settings["runs"])
+        self._first = self._intermediate()
+        self._begun: Any = None
+        self._done, self._total = 0, 0
+        if settings["save"] == "yes" and workplace.folder is None:
+            raise EnsueError(
+                "save=yes keeps weights in the run's folder, and this run has none; name an output."
+            )
+
+    def answers(self) -> Iterator[Answered]:
+        """Every trained task's answers, then those of the diagnostic sets its classifier answers."""
+        self._total = len(self._seeds) * sum(self._steps(data) for data in self._trained)
+        for data in self._trained:
+            asked = [data, *self._asked_of(data)]
+            outcomes = self._outcomes(data, asked)
+            best = best_of(outcomes)
+            fits = [dict(one.record) for one in outcomes]
+            scores = [one.dev_score for one in outcomes if one.dev_score is not None]
+            if scores:
+                fits.append({"best_seed": best.seed, **spread(scores)})
+            for other in asked:
+                name = other.spec.name
+                yield Answered(
+                    name,
+                    best.predictions[name],
+                    chances=best.chances[name],
+                    fits=fits if other is data else (),
+                )
+        FinishedFolder(self._workplace.folder, {}, "").clear()
+
+    def _asked_of(self, data: TaskData) -> list[TaskData]:
+        """Sets without training data whose examples this task's classifier answers; MNLI's where nobody else does."""
+        names = {one.spec.name for one in self._trained}
+        return [
+            other
+            for other in self._others
+            if other.spec.answered_by == data.spec.name
+            or (other.spec.answered_by and other.spec.answered_by not in names and data.spec.name == _NLI)
+        ]
+
+    def _outcomes(self, data: TaskData, asked: Sequence[TaskData]) -> list[Outcome]:
+        finished = Finished(self._workplace.folder, self._question(data, asked), data.spec.name)
+        known = {seed: finished.load(seed) for seed in self._seeds}
+        layout: _Layout | None = None
+        outcomes = []
+        for seed, outcome in known.items():
+            if outcome is None:
+                layout = layout or _Layout(self._base, data, self._settings, self._seed)
+                outcome = self._outcome(layout, asked, seed)
+                finished.save(outcome)
+            else:
+                self._tell(self._steps(data))
+            outcomes.append(outcome)
+        return outcomes
+
+    def _outcome(self, layout: _Layout, asked: Sequence[TaskData], seed: int) -> Outcome:
+        name, start = self._start(layout.data)
+        trained = layout.fit(start, seed, self._tell)
+        if self._settings["save"] == "yes" and self._workplace.folder is not None:
+            save_trained(self._workplace.folder, trained, self._base.tokenizer, self._base.card, seed)
+        predictions: dict[str, Any] = {}
+        chances: dict[str, Any] = {}
+        cut = 0
+        for other in asked:
+            splits = {
+                split: layout.split(other, split) for split in other.judged_splits if other.splits[split]
+            }
+            cut += sum(one.cut for one in splits.values())
+            given = {split: _answered(trained, one, other) for split, one in splits.items()}
+            predictions[other.spec.name] = {split: one.predictions for split, one in given.items()}
+            chances[other.spec.name] = {split: one.chances for split, one in given.items() if one.chances}
+        record = {**trained.record, "start": name, "cut_judged": cut}
+        return Outcome(seed, trained.record.get("dev_score"), record, predictions, chances)
+
+    def _steps(self, data: TaskData) -> int:
+        examples = len(_parts(data, self._seed)[0])
+        return steps_of(self._base.recipe(data, examples, self._settings), examples)
+
+    def _tell(self, steps: int) -> None:
+        self._done += steps
+        if self._workplace.progress is not None:
+            self._workplace.progress(min(self._done, self._total), self._total, "steps")
+
+    def _question(self, data: TaskData, asked: Sequence[TaskData]) -> dict[str, Any]:
+        """All that an outcome depends on, but for its seed."""
+        settings = {key: value for key, value in self._settings.items() if key != "runs"}
+        return {
+            "version": __version__,
+            "model": self._base.card.identity,
+            "device": self._base.trunk.device.type,
+            "settings": settings,
+            "seed": self._seed,
+            "data": [[one.spec.name, one.fingerprint, _sizes(one)] for one in asked],
+            "first": self._first.fingerprint if self._first is not None else None,
+        }
+
+    def _start(self, data: TaskData) -> tuple[str, Any]:
+        """What a task starts from: the encoder as it came, or after its intermediate training."""
+        if self._first is None or not self._wants_first(data):
+            return PRETRAINED, self._base.trunk
+        if self._begun is None:
+            self._begun = self._train_first(self._first)
+        return self._first.spec.name, self._begun
+
+    def _wants_first(self, data: TaskData) -> bool:
+        if data is self._first:
+            return False
+        wanted, name = self._settings["intermediate_for"], data.spec.name
+        if wanted == ["paper"]:
+            return name in PAPER.get(self._settings["intermediate"], (name,))
+        return "all" in wanted or name in wanted
+
+    def _train_first(self, first: TaskData) -> Any:
+        """The encoder after its intermediate training, which a resumed run finds in its folder."""
+        kept = FinishedFolder(self._workplace.folder, self._question(first, [first]), ".safetensors")
+        path = kept.path("intermediate", self._seed)
+        trunk = copy.deepcopy(self._base.trunk).float()
+        if path is not None and take_weights(path, trunk, kept.key):
+            return trunk
+        layout = _Layout(self._base, first, self._settings, self._seed)
+        trained = layout.fit(self._base.trunk, self._seed, lambda _: None).network.trunk
+        if path is not None:
+            kept.write(path, lambda temporary: keep_weights(temporary, trained, kept.key))
+        return trained
+
+    def _intermediate(self) -> TaskData | None:
+        """What is trained on first, from a file or from the run's own MNLI."""
+        name, path = self._settings["intermediate"], self._settings["intermediate_data"]
+        if name == "none":
+            return None
+        if path is None and name in PAPER:
+            own = [data for data in self._trained if data.spec.name.lower() == name]
+            if own:
+                return own[0]
+            raise EnsueError(
+                f"intermediate={name} needs its training set, which is not among the data of this run; name its "
+                f"file with --set intermediate_data=FILE."
+            )
+        file = Path(path or name).expanduser()
+        return read_intermediate(name if path else file.stem, file, self._seed)
+
+
+class _Layout:
+    """A task's sequences on the device, laid out once for all seeds."""
+
+    def __init__(self, base: Base, data: TaskData, settings: Mapping[str, Any], seed: int) -> None:
+        self.data, self._base = data, base
+        self._train, self._dev = _parts(data, seed)
+        self._recipe = base.recipe(data, len(self._train), settings)
+        self._inputs = Inputs(base.tokenizer, self._recipe.max_length)
+        self._known: dict[tuple[str, str], Split] = {}
+        self._to_train = self._lay_out(data, self._train)
+
+    def fit(self, start: Any, seed: int, told: Callable[[int], None]) -> Trained:
+        held_out = not self.data.labelled(DEV)
+        dev = self._lay_out(self.data, self._dev) if held_out else self.split(self.data, DEV)
+        trained = fit(start, self._to_train, dev, self._recipe, seed, told)
+        trained.record["chosen_on"] = "a part of train" if held_out else DEV
+        return trained
+
+    def split(self, data: TaskData, split: str) -> Split:
+        """A judged split, of this task or of one its classifier answers."""
+        key = (data.spec.name, split)
+        if key not in self._known:
+            self._known[key] = self._lay_out(data, data.splits[split])
+        # The classifier speaks in its own task's labels.
+        return self._known[key]
+
+    def _lay_out(self, data: TaskData, examples: list[Example]) -> Split:
+        device = self._base.trunk.device
+        return lay_out(self.data.spec, examples, self._inputs, self._recipe, device, self._base.pad)
+
+
+def _answered(trained: Trained, split: Split, data: TaskData) -> Answers:
+    """A split in its own task's labels; what the best weights said of dev is known from choosing them."""
+    known = trained.dev_answers if split is trained.dev else None
+    return answered_as(known or answer(trained, split), trained.spec, data.spec)
+
+
+def _parts(data: TaskData, seed: int) -> tuple[list[Example], list[Example]]:
+    found = parts_of(data, seed)
+    assert found is not None, "only tasks with a labelled training set are trained"
+    return found.train, found.chosen_on
+
+
+def _sizes(data: TaskData) -> dict[str, int]:
+    return {split: len(examples) for split, examples in data.splits.items()}
+
+
+def longest(limit: int | None) -> int:
+    """How many tokens an encoder takes; our own bound where it states none."""
+    return limit or LONGEST

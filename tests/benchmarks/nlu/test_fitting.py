@@ -1,0 +1,102 @@
+"""The training loop: batches, the draw of tasks, loss weights, and the best check that is kept."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ensue.benchmarks.nlu.fitting import (
+    Learner,
+    Split,
+    draw,
+    fit,
+    like_length,
+    loss_weights,
+    predicted,
+)
+from ensue.benchmarks.nlu.framing import Ints, ask, frame
+from ensue.benchmarks.nlu.stopping import Schedule
+from tests.support.small_tasks import task
+
+
+@given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 1000))
+def test_every_example_comes_once_a_pass(examples: int, batch: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 30, examples)
+    batches = list(islice(like_length(lengths, batch, rng), -(-examples // batch)))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(examples))
+    assert max(map(len, batches)) <= batch
+
+
+def test_batches_hold_examples_of_like_length() -> None:
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 200, 2000)
+    batches = islice(like_length(lengths, 20, rng), 100)
+    assert max(int(np.ptp(lengths[batch])) for batch in batches) < 20
+
+
+def test_tasks_are_drawn_in_proportion_to_their_size_and_weigh_one_on_average() -> None:
+    sizes, rng = np.array([8000.0, 1500.0, 500.0]), np.random.default_rng(0)
+    drawn = np.bincount([draw(sizes, rng) for _ in range(20_000)], minlength=3)
+    np.testing.assert_allclose(drawn / 20_000, [0.8, 0.15, 0.05], atol=0.01)
+    weights = np.array(loss_weights(sizes))
+    np.testing.assert_allclose(weights * sizes, (weights * sizes)[0])
+    assert float(weights @ sizes / sizes.sum()) == pytest.approx(1.0)
+    assert loss_weights(np.array([321.0])) == [1.0]
+
+
+def test_validation_is_due_once_a_pass_within_bounds() -> None:
+    assert Schedule().checks(250) == 100
+    assert Schedule().checks(128_000) == 1000
+    assert Schedule().checks(10**7) == 10_000
+    assert Schedule(validate_every=7).checks(10**7) == 7
+
+
+def test_predictions_come_back_in_the_order_of_the_rows() -> None:
+    examples = task("single", train=1300).splits["train"]
+    lengths = np.random.default_rng(0).integers(1, 9, 1300)
+    split = Split(ask("single", examples), lambda rows: torch.from_numpy(rows[:, None] * 2.0), lengths)
+    np.testing.assert_array_equal(predicted(split)[:, 0], np.arange(1300) * 2.0)
+
+
+def learner(network: torch.nn.Linear, rising: list[float]) -> Learner:
+    """A task whose dev scores are told in advance."""
+    data = task("single")
+
+    def forward(rows: Ints) -> torch.Tensor:
+        return network(torch.ones(len(rows), 3))
+
+    def split(name: str) -> Split:
+        framed = frame(data.spec, data.splits[name])
+        return Split(framed, forward, np.ones(len(framed.rows), dtype=np.int64))
+
+    class Told(Learner):
+        def score(self) -> float:
+            seen.append(network.weight.detach().clone())
+            return rising[len(seen) - 1]
+
+    seen: list[torch.Tensor] = []
+    made = Told(data.spec, split("train"), split("dev"))
+    made.seen = seen  # type: ignore[attr-defined]
+    return made
+
+
+def test_the_best_check_is_kept_and_the_third_failure_ends_it() -> None:
+    network = torch.nn.Linear(3, 2)
+    made = learner(network, [0.1, 0.7, 0.6, 0.9, 0.2, 0.9, 1.0])
+    how = fit(network, [made], Schedule(validate_every=2, batch=16), seed=0)
+    assert (how.steps, how.best_step, how.best, how.stopped) == (12, 8, 0.9, True)
+    assert how.scores == [0.1, 0.7, 0.6, 0.9, 0.2, 0.9]
+    torch.testing.assert_close(network.weight.detach(), made.seen[3])  # type: ignore[attr-defined]
+    assert not torch.equal(made.seen[3], made.seen[5])  # type: ignore[attr-defined]
+
+
+def test_steps_are_limited() -> None:
+    network = torch.nn.Linear(3, 2)
+    how = fit(network, [learner(network, [0.1, 0.2, 0.3])], Schedule(validate_every=2, max_steps=5), seed=0)
+    assert (how.steps, how.stopped, len(how.scores)) == (5, False, 3)
