@@ -18,7 +18,9 @@ Output = Annotated[Path, typer.Option(help="Data folder; the task's own folder i
 Dev = Annotated[float, typer.Option(min=0, max=1, help="Share of the sources for dev.")]
 Test = Annotated[float, typer.Option(min=0, max=1, help="Share of the sources for test.")]
 Seed = Annotated[int, typer.Option(help="Seed of the division into splits.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the build that the task's folder holds.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the build that the task's folder holds.")
+]
 Schemas = Annotated[str, typer.Argument(help="Winograd schemas as .jsonl, or a WSC file of SuperGLUE.")]
 
 
@@ -27,7 +29,11 @@ def qnli(
     output: Output,
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help="Encoder that compares sentences, such as glove-50d (default: shared words)."),
+        typer.Option(
+            "--model",
+            "-m",
+            help="Encoder that compares sentences, such as glove-50d (default: shared words).",
+        ),
     ] = None,
     dev: Dev = 0.1,
     test: Test = 0.1,
@@ -45,9 +51,7 @@ def qnli(
 
         encoder = require(load_model(model), Encoder, "Comparing sentences")
     with common.stoppable("nothing was written"):
-        done = build_qnli(
-            source, output, encoder=encoder, dev=dev, test=test, seed=seed, overwrite=overwrite
-        )
+        done = build_qnli(source, output, encoder=encoder, dev=dev, test=test, seed=seed, overwrite=overwrite)
     _tell(done, json)
 
 
@@ -83,7 +87,8 @@ def wsc(
 
 def rte(
     source: Annotated[
-        str, typer.Argument(help="Three-class pairs: a .jsonl or .tsv file, or a folder of train, dev and test.")
+        str,
+        typer.Argument(help="Three-class pairs: a .jsonl or .tsv file, or a folder of train, dev and test."),
     ],
     output: Output,
     suite: Annotated[str, typer.Option(help="Whose layout to write: glue or superglue.")] = "glue",

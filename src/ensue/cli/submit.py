@@ -23,7 +23,8 @@ def submit(
     split: Annotated[str, typer.Option(help="test, or dev to try out the grading.")] = "test",
     settings: common.Settings = None,
     fill_missing: Annotated[
-        bool, typer.Option("--fill-missing", help="Answer tasks the run left out with their most frequent label.")
+        bool,
+        typer.Option("--fill-missing", help="Answer tasks the run left out with their most frequent label."),
     ] = False,
     data: Annotated[
         str | None, typer.Option(help="Folder the missing tasks are read from (default: the run's own).")

@@ -120,7 +120,7 @@ class Untrained:
     """A system that is nothing yet but a name: it learns from a task's training set, or guesses its commonest label."""
 
     def __init__(self, name: str) -> None:
-        kind = "majority" if name == "most-frequent" else "untrained"
+        kind = {"most-frequent": "majority", "hypothesis-only": name}.get(name, "untrained")
         self.card = ModelCard(
             name=name, kind=kind, source="ensue", identity={"architecture": name}, licence="Apache-2.0"
         )

@@ -77,46 +77,17 @@ class CausalModel(LanguageModel):
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]:
         """Continue each prompt (greedily unless told otherwise), one batch of like-long prompts at a time."""
-        import torch
+        from ensue.models.hf_generate import generate
 
-        tokenizer = self.tokenizer
         bos = self._bos(Policy())
         before = [] if bos is None else [bos]
-        ids = [[*before, *row] for row in tokenise(tokenizer, prompts)]
-        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
-        out: dict[int, str] = {}
-        settings = {"do_sample": False, **options}
-        if stop:
-            settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
-        order = sorted(range(len(prompts)), key=lambda i: len(ids[i]))
-        for begin in range(0, len(order), 16):
-            chosen = order[begin : begin + 16]
-            width = max(len(ids[chosen[-1]]), 1)
-            self._room_for(width, max_tokens)
-            batch = torch.tensor([[pad] * (width - len(ids[i])) + ids[i] for i in chosen])
-            mask = torch.tensor([[0] * (width - len(ids[i])) + [1] * len(ids[i]) for i in chosen])
-            with torch.inference_mode():
-                found = self.network.generate(
-                    input_ids=batch.to(self.network.device),
-                    attention_mask=mask.to(self.network.device),
-                    max_new_tokens=max_tokens,
-                    pad_token_id=pad,
-                    **settings,
-                )
-            for index, row in zip(chosen, found[:, width:], strict=True):
-                out[index] = _cut(tokenizer.decode(row, skip_special_tokens=True), stop)
-        return [out[i] for i in range(len(prompts))]
-
-    def _room_for(self, prompt: int, new: int) -> None:
-        limit = self.card.max_length
-        if limit is not None and prompt + new > limit:
-            raise EnsueError(
-                f"A prompt of {prompt} tokens and {new} new ones do not fit the {limit} tokens {self.card.name} "
-                f"takes; shorten it or ask for fewer."
-            )
-
-
-def _cut(text: str, stop: Sequence[str]) -> str:
-    """The text up to the first stop string."""
-    ends = [place for word in stop if (place := text.find(word)) >= 0]
-    return text[: min(ends)] if ends else text
+        return generate(
+            self.network,
+            self.tokenizer,
+            [[*before, *ids.tolist()] for ids in tokenise(self.tokenizer, prompts)],
+            max_tokens=max_tokens,
+            stop=stop,
+            limit=self.card.max_length,
+            model=self.card.name,
+            options=options,
+        )

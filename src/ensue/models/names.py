@@ -15,7 +15,7 @@ from ensue.models.protocols import Model
 
 BASELINES = ("random", "unigram")
 # What learns from a task's own training set, or needs none.
-UNTRAINED = ("most-frequent", "cbow", "bilstm", "bilstm-attention")
+UNTRAINED = ("most-frequent", "hypothesis-only", "cbow", "bilstm", "bilstm-attention")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -34,8 +34,8 @@ def load_model(
     """The model of that name, ready to use.
 
     `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
-    `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `cbow`, `bilstm`,
-    `bilstm-attention` (which learn from a task's training set), or a hub id such as `gpt2-medium`.
+    `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `hypothesis-only`,
+    `cbow`, `bilstm`, `bilstm-attention` (which learn from a task's training set), or a hub id such as `gpt2-medium`.
     `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ensue.benchmarks.shuffle.published import citation
 from ensue.errors import EnsueError
 from ensue.report.chapterbreak_page import chapterbreak_facts
+from ensue.report.nlu_page import nlu_facts
 from ensue.report.probing_page import probing_facts
 from ensue.report.profiles import Document, most_surprising
 from ensue.report.provenance import command_of, environment_rows
@@ -184,6 +185,8 @@ _PAGES = {
     ),
     "discoeval": _Page("probing.html.j2", probing_facts, takes_runs=True),
     "senteval": _Page("probing.html.j2", probing_facts, takes_runs=True),
+    "glue": _Page("nlu.html.j2", nlu_facts, takes_runs=True),
+    "superglue": _Page("nlu.html.j2", nlu_facts, takes_runs=True),
 }
 
 

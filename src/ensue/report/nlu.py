@@ -57,7 +57,7 @@ class Spread(NamedTuple):
     sd: float
     best: float
     best_way: str
-    count: int
+    of: int
 
 
 class Line(NamedTuple):
@@ -158,7 +158,7 @@ def spread_of(values: Sequence[float], ways: Sequence[str]) -> Spread:
     """The spread of at least one value; the first of equals is the best.
 
     >>> spread_of([0.5, 0.7], ["a", "b"])._replace(sd=0)
-    Spread(mean=0.6, sd=0, best=0.7, best_way='b', count=2)
+    Spread(mean=0.6, sd=0, best=0.7, best_way='b', of=2)
     """
     best = max(range(len(values)), key=values.__getitem__)
     sd = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -232,7 +232,9 @@ def _task_lines(spec: TaskSpec, rows: Iterable[Mapping[str, Any]]) -> list[Line]
     own = [row for row in rows if row["task"] == spec.name and "category" not in row["settings"]]
     kind = "task" if spec.in_score else "diagnostic"
     return [
-        Line(spec.name, kind, split, _answers(spec, [r for r in own if _base(r["settings"]["split"]) == split]))
+        Line(
+            spec.name, kind, split, _answers(spec, [r for r in own if _base(r["settings"]["split"]) == split])
+        )
         for split in _splits(own)
     ]
 
@@ -246,7 +248,9 @@ def _answers(spec: TaskSpec, rows: Sequence[Mapping[str, Any]]) -> list[Answer]:
     for group in groups.values():
         measures = {_measure(spec, row): _figure(row) for row in group if row["metric"] != SCORE}
         order = [*spec.metrics, *(measure.metric for measure in measures)]
-        measures = dict(sorted(measures.items(), key=lambda one: (order.index(one[0].metric), one[0].section)))
+        measures = dict(
+            sorted(measures.items(), key=lambda one: (order.index(one[0].metric), one[0].section))
+        )
         score = next((_figure(row) for row in group if row["metric"] == SCORE), None)
         if measures or score:
             found.append(Answer(_way_words(group[0]["settings"], differing), measures, score))

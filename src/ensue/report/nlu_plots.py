@@ -11,7 +11,19 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
 from ensue.report.nlu import Diagnosis, Line, Phenomenon
-from ensue.report.svg import BLUE, COLOURS, INK, MARKERS, ORANGE, STYLE, as_svg, is_narrow, legend_entries, short
+from ensue.report.svg import (
+    BLUE,
+    COLOURS,
+    FAINT,
+    INK,
+    MARKERS,
+    ORANGE,
+    STYLE,
+    as_svg,
+    is_narrow,
+    legend_entries,
+    short,
+)
 
 _ROW = 0.235
 # More columns than these are drawn in several panels, so that numbers in cells stay readable.
@@ -29,7 +41,12 @@ class HeatColumn(NamedTuple):
 
 
 def diagnostic_map(
-    columns: Sequence[HeatColumn], rows: Sequence[Phenomenon], sizes: Sequence[int], *, name: str, width: float
+    columns: Sequence[HeatColumn],
+    rows: Sequence[Phenomenon],
+    sizes: Sequence[str],
+    *,
+    name: str,
+    width: float,
 ) -> str:
     """Correlations by phenomenon, blue above zero and orange below, the stronger the further from it."""
     narrow = is_narrow(width)
@@ -58,7 +75,9 @@ def _panels(columns: Sequence[HeatColumn], most: int) -> list[list[HeatColumn]]:
     return [list(columns[begin : begin + size]) for begin in range(0, len(columns), size)]
 
 
-def _draw_cells(axes: Any, columns: Sequence[HeatColumn], rows: Sequence[Phenomenon], sizes: Sequence[int]) -> None:
+def _draw_cells(
+    axes: Any, columns: Sequence[HeatColumn], rows: Sequence[Phenomenon], sizes: Sequence[str]
+) -> None:
     for y, place in enumerate(rows):
         weight = "normal" if place.tag else "bold"
         for x, column in enumerate(columns):
@@ -69,8 +88,12 @@ def _draw_cells(axes: Any, columns: Sequence[HeatColumn], rows: Sequence[Phenome
             strength = _STRONGEST * min(1.0, abs(found.value))
             corner = (x - 0.47, y - 0.45)
             axes.add_patch(Rectangle(corner, 0.94, 0.9, color=colour, alpha=strength, linewidth=0))
-            axes.text(x, y, _hundredths(found.value), ha="center", va="center", fontsize=8.6, fontweight=weight)
-        axes.text(len(columns) - 0.4, y, f"{sizes[y]:,}", ha="left", va="center", fontsize=7.6, alpha=0.75)
+            # A zero has no colour; its frame tells it from a row without examples.
+            axes.add_patch(Rectangle(corner, 0.94, 0.9, fill=False, edgecolor=FAINT, linewidth=0.7))
+            axes.text(
+                x, y, _hundredths(found.value), ha="center", va="center", fontsize=8.6, fontweight=weight
+            )
+        axes.text(len(columns) - 0.4, y, sizes[y], ha="left", va="center", fontsize=7.6, alpha=0.75)
     axes.text(len(columns) - 0.4, -0.75, "n", ha="left", va="bottom", fontsize=8.2, alpha=0.75)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), labels=[_row_label(place) for place in rows], fontsize=9.2)
@@ -100,7 +123,7 @@ class SpreadPoints(NamedTuple):
     lines: list[Line]
 
 
-def spread_plot(runs: Sequence[SpreadPoints], *, name: str, width: float) -> str:
+def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: float) -> str:
     """Every answer's score by task, a stroke at the mean; runs beside one another."""
     narrow = is_narrow(width)
     tasks = list(dict.fromkeys(line.name for run in runs for line in run.lines))
@@ -117,7 +140,7 @@ def spread_plot(runs: Sequence[SpreadPoints], *, name: str, width: float) -> str
         axes.grid(axis="both", linewidth=0.7)
         axes.set_axisbelow(True)
         axes.spines["left"].set_visible(False)
-        axes.set_xlabel("score (diagnostics: first measure)")
+        axes.set_xlabel(f"score, {split}")
         found = legend_entries(figure)
         figure.legend(
             list(found.values()),

@@ -6,9 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ensue.benchmarks.nlu.diagnostics import TAXONOMY
-from ensue.benchmarks.nlu.examples import DEV, TEST
+from ensue.benchmarks.nlu.examples import DEV, TEST, TaskSpec
 from ensue.benchmarks.nlu.published import HUMAN, PublishedRow, published
-from ensue.report.nlu import SCORE, Line, Measure, Phenomenon, Sheet, Spread, specs_of, title_of
+from ensue.report.nlu import (
+    SCORE,
+    Figure,
+    Line,
+    Measure,
+    Phenomenon,
+    Sheet,
+    Spread,
+    specs_of,
+    spread_of,
+    title_of,
+)
 
 _MISMATCHED = "-mismatched"
 
@@ -22,6 +33,7 @@ class Cell(NamedTuple):
     n: int = 0
     spread: Spread | None = None
     covers: str = ""
+    digits: int = 3
 
 
 class SystemRow(NamedTuple):
@@ -82,9 +94,11 @@ def _split_table(split: str, sheets: Sequence[Sheet], rows: Sequence[PublishedRo
             own = [measure for line in judged if line.name == spec.name for measure in line.measures]
             columns.append(Column(spec.name, _ordered([*own, *printed], spec.metrics)))
     if columns and (not judged or title_of(suite) in names):
-        columns.append(Column(title_of(suite), []))
+        columns.insert(0, Column(title_of(suite), []))
     measured = [
-        SystemRow(name, {line.name: _cell(line) for line in [*block.lines, *([block.total] if block.total else [])]})
+        SystemRow(
+            name, {line.name: _cell(line) for line in [*block.lines, *([block.total] if block.total else [])]}
+        )
         for name, block in blocks
     ]
     return SystemsTable(split, columns, measured, _published_groups(on_split, columns))
@@ -148,11 +162,11 @@ def diagnostics_table(sheets: Sequence[Sheet]) -> SystemsTable | None:
     if not tasks:
         return None
     rows = [row for row in published(suite) if row.task in tasks]
-    columns = []
-    for spec in specs_of(suite):
-        own = [measure for s in sheets for line in s.diagnostics if line.name == spec.name for measure in line.measures]
-        for metric in dict.fromkeys([*spec.metrics, *(measure.metric for measure in own)]) if own else ():
-            columns.append(Column(f"{spec.name} {metric}", [Measure(metric)]))
+    columns = [
+        Column(f"{spec.name} {metric}", [Measure(metric)])
+        for spec in specs_of(suite)
+        for metric in _diagnostic_metrics(sheets, spec)
+    ]
     phenomena = dict.fromkeys(Phenomenon(row.category, row.tag) for row in rows if row.category)
     order = [Phenomenon(category) for category in TAXONOMY]
     columns += [
@@ -162,8 +176,17 @@ def diagnostics_table(sheets: Sequence[Sheet]) -> SystemsTable | None:
     measured = [SystemRow(sheet.name, _diagnostic_cells(sheet, columns)) for sheet in sheets]
     splits = dict.fromkeys(line.split for sheet in sheets for line in sheet.diagnostics)
     return SystemsTable(
-        " and ".join(splits), columns, [row for row in measured if row.cells], _diagnostic_groups(rows, columns)
+        " and ".join(splits),
+        columns,
+        [row for row in measured if row.cells],
+        _diagnostic_groups(rows, columns),
     )
+
+
+def _diagnostic_metrics(sheets: Sequence[Sheet], spec: TaskSpec) -> list[str]:
+    lines = [line for sheet in sheets for line in sheet.diagnostics if line.name == spec.name]
+    measured = [measure.metric for line in lines for measure in line.measures]
+    return list(dict.fromkeys([*spec.metrics, *measured])) if lines else []
 
 
 def _diagnostic_cells(sheet: Sheet, columns: Sequence[Column]) -> dict[str, Cell]:
@@ -171,26 +194,40 @@ def _diagnostic_cells(sheet: Sheet, columns: Sequence[Column]) -> dict[str, Cell
     for line in sheet.diagnostics:
         for measure in line.measures:
             figures = [answer.measures[measure] for answer in line.answers if measure in answer.measures]
-            low, high = (figures[0].low, figures[0].high) if len(figures) == 1 else (None, None)
-            cells[f"{line.name} {measure.metric}"] = Cell((line.mean(measure),), low, high, figures[0].n)
+            cells[f"{line.name} {measure.metric}"] = _figures_cell(figures)
     for column in columns:
-        figures = [one.figures[column.phenomenon] for one in sheet.diagnoses if column.phenomenon in one.figures]
+        figures = [
+            one.figures[column.phenomenon] for one in sheet.diagnoses if column.phenomenon in one.figures
+        ]
         if figures:
-            low, high = (figures[0].low, figures[0].high) if len(figures) == 1 else (None, None)
-            mean = sum(figure.value for figure in figures) / len(figures)
-            cells[column.name] = Cell((mean,), low, high, figures[0].n)
+            cells[column.name] = _figures_cell(figures)
     return cells
 
 
-def _diagnostic_groups(rows: Iterable[PublishedRow], columns: Sequence[Column]) -> list[Group]:
+def _figures_cell(figures: Sequence[Figure]) -> Cell:
+    """One figure with its interval, or the mean of several with their spread."""
+    first = figures[0]
+    if len(figures) == 1:
+        return Cell((first.value,), first.low, first.high, first.n)
+    spread = spread_of([figure.value for figure in figures], [""] * len(figures))
+    return Cell((spread.mean,), n=first.n, spread=spread)
+
+
+def _diagnostic_groups(rows: Sequence[PublishedRow], columns: Sequence[Column]) -> list[Group]:
     known = {column.name for column in columns}
     found: dict[tuple[str, str], dict[str, dict[str, Cell]]] = {}
     for row in rows:
         name = f"{row.category} {row.tag}" if row.category else f"{row.task} {row.metric}"
         if name in known:
             systems = found.setdefault((row.table, row.group), {})
-            systems.setdefault(row.system, {})[name] = Cell((row.value,))
+            systems.setdefault(row.system, {})[name] = Cell((row.value,), digits=_digits(row, rows))
     return [
         Group(group, [SystemRow(name, cells, group == HUMAN) for name, cells in systems.items()], table)
         for (table, group), systems in found.items()
     ]
+
+
+def _digits(row: PublishedRow, rows: Iterable[PublishedRow]) -> int:
+    """As many as are printed: some tables have whole hundredths only."""
+    printed = [one.value for one in rows if (one.table, one.metric) == (row.table, row.metric)]
+    return 2 if all(round(value, 2) == value for value in printed) else 3

@@ -27,9 +27,7 @@ _METRICS = {
 _MOST_WAYS = 12
 
 
-def fill_nlu(
-    table: Table, sheet: Sheet, trained: Mapping[tuple[str, str], Spread] | None = None
-) -> None:
+def fill_nlu(table: Table, sheet: Sheet, trained: Mapping[tuple[str, str], Spread] | None = None) -> None:
     """Fill an empty table; `trained` has the spread of dev over several trainings, by task and way."""
     from rich.markup import escape
 
@@ -61,8 +59,8 @@ def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread]) ->
         escape(line.name),
         line.split,
         measure_words(line.measures) or "mean",
-        "/".join(_value(line.mean(measure)) for measure in line.measures) or line.covers,
-        _value(line.value) if scored else "",
+        "/".join(value_words(line.mean(measure)) for measure in line.measures) or line.covers,
+        value_words(line.value) if scored else "",
         _deviation(spread) if spread else _interval(line.only),
         f"{line.answers[0].main.n:,}",
         style="bold" if line.kind == "total" else None,
@@ -75,9 +73,9 @@ def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread]) ->
         table.add_row(f"  {len(several) - _MOST_WAYS} more", line.split, style="dim")
     for answer in line.answers if line.split == DEV else []:
         if found := trained.get((line.name, answer.way)):
-            words = f"  {found.count} trainings" + (f", {answer.way}" if answer.way else "")
-            cells = ("", _value(found.mean), _deviation(found), "")
-            table.add_row(escape(words), line.split, f"best {_value(found.best)}", *cells, style="dim")
+            words = f"  {found.of} trainings" + (f", {answer.way}" if answer.way else "")
+            cells = ("", value_words(found.mean), _deviation(found), "")
+            table.add_row(escape(words), line.split, f"best {value_words(found.best)}", *cells, style="dim")
 
 
 def _add_answer(table: Table, split: str, answer: Answer, mark: str) -> None:
@@ -87,8 +85,8 @@ def _add_answer(table: Table, split: str, answer: Answer, mark: str) -> None:
         f"  {escape(answer.way)}",
         split,
         mark,
-        "/".join(_value(figure.value) for figure in answer.measures.values()),
-        "" if answer.score is None else _value(answer.score.value),
+        "/".join(value_words(figure.value) for figure in answer.measures.values()),
+        "" if answer.score is None else value_words(answer.score.value),
         _interval(answer.main),
         f"{answer.main.n:,}",
         style="dim",
@@ -109,9 +107,14 @@ def measure_words(measures: Sequence[Measure], names: Mapping[str, str] = _METRI
     return "/".join(names.get(measure.metric, measure.metric) for measure in measures)
 
 
-def _value(value: float) -> str:
-    # A true minus, and no minus before a zero.
-    return f"{value:.3f}".replace("-", "−") if round(value, 3) else "0.000"
+def value_words(value: float, digits: int = 3) -> str:
+    """A fraction with a true minus, and none before a zero.
+
+    >>> value_words(-0.25), value_words(-0.0001)
+    ('−0.250', '0.000')
+    """
+    shown = f"{value:.{digits}f}"
+    return shown.replace("-", "−" if float(shown) else "")
 
 
 def _deviation(spread: Spread) -> str:
@@ -121,15 +124,16 @@ def _deviation(spread: Spread) -> str:
 def _interval(figure: Figure | None) -> str:
     if figure is None or figure.low is None or figure.high is None:
         return "–"
-    return f"{_value(figure.low)}–{_value(figure.high)}"
+    return f"{value_words(figure.low)}–{value_words(figure.high)}"
 
 
 def _caption(sheet: Sheet, trained: Mapping[tuple[str, str], Spread]) -> Iterable[str]:
     splits = [block.split for block in sheet.blocks]
     if splits:
         yield f"Scored on {' and on '.join(splits)}; a score is the mean of a task’s measures."
-    for total in [block.total for block in sheet.blocks if block.total]:
-        yield f"The {sheet.title} score is the mean over {total.covers}."
+    covered = [f"{block.total.covers} on {block.split}" for block in sheet.blocks if block.total]
+    if covered:
+        yield f"The {sheet.title} score covers {' and '.join(covered)}."
     yield from without_words(sheet)
     if sheet.limit:
         yield f"Only the first {sheet.limit:,} examples of each split."

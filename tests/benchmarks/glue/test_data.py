@@ -129,10 +129,25 @@ def test_the_fingerprint_is_of_whole_files(folder: Path) -> None:
         ("CoLA", "train.tsv", "a\t1\tText.\n", "line 1: there are 3 columns where 4 were expected"),
         ("SST-2", "dev.tsv", "sentence\tlabel\n \t1\n", "line 2: 'sentence' is empty"),
         ("SST-2", "train.tsv", "index\tsentence\n0\tfine\n", "line 2: there is no label"),
-        ("RTE", "dev.tsv", "index\tsentence1\tlabel\n0\tx\t1\n", "line 2: there is no 'sentence2', only index"),
-        ("RTE", "test.tsv", "index\tsentence1\tsentence2\n0\ta\tb\n0\ta\tb\n", "line 3: the id '0' was there before"),
+        (
+            "RTE",
+            "dev.tsv",
+            "index\tsentence1\tlabel\n0\tx\t1\n",
+            "line 2: there is no 'sentence2', only index",
+        ),
+        (
+            "RTE",
+            "test.tsv",
+            "index\tsentence1\tsentence2\n0\ta\tb\n0\ta\tb\n",
+            "line 3: the id '0' was there before",
+        ),
         ("RTE", "test.tsv", "index\tsentence1\tsentence2\nx\ta\tb\n", "line 2: 'index' is a text"),
-        ("STS-B", "dev.tsv", "index\tsentence1\tsentence2\tscore\n0\ta\tb\t5.5\n", "line 2: the score '5.5' is not between 0 and 5"),
+        (
+            "STS-B",
+            "dev.tsv",
+            "index\tsentence1\tsentence2\tscore\n0\ta\tb\t5.5\n",
+            "line 2: the score '5.5' is not between 0 and 5",
+        ),
     ],
 )
 def test_faults_name_file_and_line(folder: Path, task: str, file: str, content: str, words: str) -> None:

@@ -14,7 +14,9 @@ from ensue.errors import EnsueError
 NAME = "owner/glue"
 
 
-def _gather(task: str, splits: Mapping[str, list[Mapping[str, object]]], limit: int | None = None) -> TaskData:
+def _gather(
+    task: str, splits: Mapping[str, list[Mapping[str, object]]], limit: int | None = None
+) -> TaskData:
     found = gather_hub_rows(NAME, select(task)[0], splits, limit)
     assert found is not None
     return found
@@ -47,7 +49,9 @@ def test_scores_and_single_sentences() -> None:
 
 @pytest.mark.parametrize("label", [2, -2, "1", True, None])
 def test_another_label_is_refused(label: object) -> None:
-    with pytest.raises(EnsueError, match=r"owner/glue/cola:train, row 1: the label .* is no number from 0 to 1"):
+    with pytest.raises(
+        EnsueError, match=r"owner/glue/cola:train, row 1: the label .* is no number from 0 to 1"
+    ):
         _gather("CoLA", {"train": [{"sentence": "So it is.", "label": label, "idx": 0}]})
 
 

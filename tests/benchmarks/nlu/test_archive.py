@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import subprocess
 import sys
@@ -38,11 +39,13 @@ def words_of(problems: Problems) -> list[str]:
 @given(st.lists(st.binary(max_size=300).map(lambda raw: raw.replace(b"\n", b"")), max_size=50), st.booleans())
 def test_lines_are_those_of_the_file(lines, last):
     raw = b"\n".join(lines) + b"\n" * last
-    buffer = BytesIO(raw)
-    expected = [line.rstrip(b"\n") for line in buffer]
-    archive = Archive.__new__(Archive)
-    archive.__init__(None, {}, Limits())  # type: ignore[misc, arg-type]
-    assert list(archive._cut(BytesIO(raw))) == expected
+    expected = [line.rstrip(b"\n") for line in BytesIO(raw)]
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as zipped:
+        zipped.writestr("A.tsv", raw)
+    with zipfile.ZipFile(buffer) as zipped:
+        archive = Archive(zipped, {"A.tsv": zipped.getinfo("A.tsv")}, Limits())
+        assert [line for _, line in archive.lines("A.tsv", Problems())] == expected
 
 
 def test_a_long_file_comes_in_whole_lines(tmp_path):
@@ -119,12 +122,12 @@ def test_a_file_twice_is_refused(tmp_path):
 
 def directory(names: list[str], offset: int, size: int, crc: int, unpacked: int) -> bytes:
     """A central directory whose entries all lie at the same place."""
-    entries = b"".join(
-        struct.pack("<4s4B4HL2L5H2L", b"PK\x01\x02", 20, 3, 20, 0, 0, 8, 0, 33, crc, size, unpacked, len(name), 0, 0, 0,
-                    0, 0, offset) + name.encode()
+    numbers = (20, 3, 20, 0, 0, 8, 0, 33, crc, size, unpacked)
+    return b"".join(
+        struct.pack("<4s4B4HL2L5H2L", b"PK\x01\x02", *numbers, len(name), 0, 0, 0, 0, 0, offset)
+        + name.encode()
         for name in names
-    )  # fmt: skip
-    return entries
+    )
 
 
 def test_entries_that_share_their_bytes_are_refused(tmp_path):
@@ -180,13 +183,14 @@ def test_no_damage_is_an_exception(tmp_path_factory, data):
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(raw[: data.draw(st.integers(0, len(raw)))] if data.draw(st.booleans()) else raw)
-    try:
-        archive, problems = opened(path)
-    except Refused as refused:
-        assert refused.problems
+    said = Problems()
+    with contextlib.suppress(Refused):
+        archive = open_archive(path, EXPECTED, said)
+        for name in archive.files:
+            list(archive.lines(name, said))
+        assert set(archive.files) <= set(EXPECTED)
         return
-    for name in archive.files:
-        list(archive.lines(name, problems))
+    assert said.count() > 0
 
 
 def test_limits_end_the_reading_and_are_named(tmp_path):
@@ -227,27 +231,13 @@ from ensue.benchmarks.nlu.problems import Problems
 
 before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
 problems = Problems()
-archive = open_archive(Path(sys.argv[1]), ("A.tsv", "B.tsv"), problems)
+archive = open_archive(Path(sys.argv[1]), ("CoLA.tsv",), problems)
 lines = sum(1 for name in archive.files for _ in archive.lines(name, problems))
 print(lines, *problems.listed(), sep="\\n")
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 assert grown < 40_000, f"{grown} kB"
 assert time.process_time() - started < 20
 """
-
-
-@pytest.fixture(scope="module")
-def zeros(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("bomb") / "zeros.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        entry = zipfile.ZipInfo("A.tsv")
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        entry._compresslevel = 1  # type: ignore[attr-defined]
-        with archive.open(entry, "w") as file:
-            block = bytes(1 << 20)
-            for _ in range((2 << 30) // len(block) - 1):
-                file.write(block)
-    return path
 
 
 def survived(path: Path) -> list[str]:
@@ -260,7 +250,7 @@ def test_two_gigabytes_of_zeros_are_refused_unread(zeros):
     assert zeros.stat().st_size < 20 << 20
     lines, problem = survived(zeros)
     assert lines == "0"
-    assert problem == "A.tsv: the file has 2,146,435,072 bytes, more than 67,108,864; it was not read."
+    assert problem == "CoLA.tsv: the file has 2,146,435,072 bytes, more than 67,108,864; it was not read."
 
 
 def test_two_gigabytes_of_zeros_that_claim_to_be_few(zeros, tmp_path):
@@ -268,4 +258,4 @@ def test_two_gigabytes_of_zeros_that_claim_to_be_few(zeros, tmp_path):
     path.write_bytes(zeros.read_bytes())
     lines, problem = survived(lying(path, 60 << 20))
     assert lines == "0"
-    assert problem.startswith("A.tsv, line 1: the line is longer than 1,048,576 bytes")
+    assert problem.startswith("CoLA.tsv, line 1: the line is longer than 1,048,576 bytes")

@@ -37,7 +37,7 @@ def test_rows_are_those_of_the_csv_module_without_quoting(
 
 
 def test_byte_order_marks_and_carriage_returns_are_dropped(tmp_path: Path) -> None:
-    found = _file(tmp_path, "\ufeffname\tsaid\r\nAnn\t\"so it\x85is\r\n")
+    found = _file(tmp_path, '\ufeffname\tsaid\r\nAnn\t"so it\x85is\r\n')
     (row,) = tsv_rows(found)
     assert row.fields == {"name": "Ann", "said": '"so it\x85is'}
     assert row.where == f"{found.path}, line 2"
@@ -83,7 +83,9 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path, line: str, words: str
         list(jsonl_rows(_file(tmp_path, f'{{"idx": 0}}\n{line}\n')))
 
 
-_ROW = Row("x.jsonl, line 7", {"n": 3, "t": "word", "blank": " ", "b": True, "none": None, "l": [1], "o": {"n": 1}})
+_ROW = Row(
+    "x.jsonl, line 7", {"n": 3, "t": "word", "blank": " ", "b": True, "none": None, "l": [1], "o": {"n": 1}}
+)
 
 
 def test_fields_of_the_right_kind_are_given() -> None:
@@ -101,13 +103,19 @@ def test_fields_of_the_right_kind_are_given() -> None:
         (lambda row: row.text("n"), r"'n' is a number \(3\) where a text was expected"),
         (lambda row: row.text("none"), "'none' is null where a text was expected"),
         (lambda row: row.text("blank"), "'blank' is empty"),
-        (lambda row: row.whole("b"), r"'b' is true or false \(True\) where a whole number from 0 was expected"),
+        (
+            lambda row: row.whole("b"),
+            r"'b' is true or false \(True\) where a whole number from 0 was expected",
+        ),
         (lambda row: row.label("t", ("0", "1")), "the label 'word' is none of 0, 1"),
         (lambda row: row.label("b", ("0", "1")), "the label True is none of 0, 1"),
         (lambda row: row.label("l", ("0", "1")), r"the label \[1\] is none of 0, 1"),
         (lambda row: row.score("t", 0, 5), "'word' is not a score"),
         (lambda row: row.score("b", 0, 5), "True is not a score"),
-        (lambda row: Row(row.where, {"s": "5.01"}).score("s", 0, 5), "the score '5.01' is not between 0 and 5"),
+        (
+            lambda row: Row(row.where, {"s": "5.01"}).score("s", 0, 5),
+            "the score '5.01' is not between 0 and 5",
+        ),
         (lambda row: Row(row.where, {"s": "nan"}).score("s", 0, 5), "the score 'nan' is not between 0 and 5"),
         (lambda row: row.inner("t"), r"'t' is a text \('word'\) where an object was expected"),
         (lambda row: row.rows("l"), r"'l' is a list \(\[1\]\) where a list of objects was expected"),

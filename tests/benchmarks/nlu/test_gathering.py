@@ -65,7 +65,10 @@ def test_the_fingerprint_is_of_the_content() -> None:
     ],
 )
 def test_labels_are_there_or_not(golds: tuple[str | None, str | None], split: str, words: str) -> None:
-    rows = [Example(str(n), ("x",), gold, where=w) for n, (gold, w) in enumerate(zip(golds, ("here", "there"), strict=True))]
+    rows = [
+        Example(str(n), ("x",), gold, where=w)
+        for n, (gold, w) in enumerate(zip(golds, ("here", "there"), strict=True))
+    ]
     with pytest.raises(EnsueError, match=f"^{words}"):
         _gather(rows, split=split)
 

@@ -29,7 +29,12 @@ def _cell(suite: str, table: str, system: str, task: str, metric: str, group: st
 
 @pytest.mark.parametrize(
     ("suite", "table", "cells"),
-    [("glue", "2.3", 17 * 14), ("glue", "2.4", 17 * 11), ("superglue", "3.3", 5 * 15 + 7), ("superglue", "A.2", 4 * 12)],
+    [
+        ("glue", "2.3", 17 * 14),
+        ("glue", "2.4", 17 * 11),
+        ("superglue", "3.3", 5 * 15 + 7),
+        ("superglue", "A.2", 4 * 12),
+    ],
 )
 def test_tables_are_whole(suite: str, table: str, cells: int) -> None:
     rows = [row for row in published(suite) if row.table == table]
@@ -90,7 +95,9 @@ def test_printed_averages_are_means_over_tasks_but_for_two() -> None:
             if printed:
                 assert set(tasks) == in_score
                 mean = fmean(map(fmean, tasks.values()))
-                if abs(mean - printed[0]) > 5.5e-4:  # half a printed digit, and some for the digits of the cells
+                if (
+                    abs(mean - printed[0]) > 5.5e-4
+                ):  # half a printed digit, and some for the digits of the cells
                     wrong[key] = (printed[0], round(mean, 4))
     assert wrong == {
         ("2.3", "multi-task", "BiLSTM +ELMo"): (0.648, 0.6487),

@@ -30,19 +30,28 @@ def multirc(idx: int, labels: list[int] | None) -> dict[str, Any]:
     for answer, label in zip(answers, labels or [], strict=False):
         answer["label"] = label
     questions = [{"question": "Who was in the yard?", "idx": 3, "answers": answers}]
-    return {"idx": idx, "version": 1.1, "passage": {"text": "Two hens were in the yard.", "questions": questions}}
+    return {
+        "idx": idx,
+        "version": 1.1,
+        "passage": {"text": "Two hens were in the yard.", "questions": questions},
+    }
 
 
 def wsc(idx: int, phrase: str, index: int, pronoun: str, at: int, **more: Any) -> dict[str, Any]:
     target = {"span1_text": phrase, "span1_index": index, "span2_text": pronoun, "span2_index": at}
-    return {"idx": idx, "text": "The cup fell off \"the shelf,\" and it broke.", "target": target, **more}
+    return {"idx": idx, "text": 'The cup fell off "the shelf," and it broke.', "target": target, **more}
 
 
 _BOOLQ = {"passage": "Basalt -- Basalt is a rock. ", "question": "is basalt a rock"}
 _CB = {"premise": "She thinks that it rained. ", "hypothesis": "it rained"}
 _COPA = {"premise": "The glass fell.", "choice1": "It broke.", "choice2": "It sang.", "question": "effect"}
 _RTE = {"premise": "Ivo owns a mill.", "hypothesis": "Ivo owns something."}
-_WIC = {"word": "bank", "sentence1": "The river bank is steep.", "sentence2": "Banks lend money.", "version": 1.1}
+_WIC = {
+    "word": "bank",
+    "sentence1": "The river bank is steep.",
+    "sentence2": "Banks lend money.",
+    "version": 1.1,
+}
 _WIC_SPANS = {"start1": 10, "end1": 14, "start2": 0, "end2": 5}
 _AXG = "The nurse told the pilot that {} could rest."
 
@@ -72,8 +81,20 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "WSC/val": [wsc(0, "The cup", 0, "it", 7, label=True)],
     "WSC/test": [wsc(0, "the cup", 0, "it", 7)],
     "AX-b/AX-b": [
-        {"idx": "0", "sentence1": "a dog", "sentence2": "no dog", "label": "not_entailment", "logic": "Negation;Existential"},
-        {"idx": "1", "sentence1": "a dog", "sentence2": "a pet", "label": "entailment", "lexical-semantics": "Redundancy"},
+        {
+            "idx": "0",
+            "sentence1": "a dog",
+            "sentence2": "no dog",
+            "label": "not_entailment",
+            "logic": "Negation;Existential",
+        },
+        {
+            "idx": "1",
+            "sentence1": "a dog",
+            "sentence2": "a pet",
+            "label": "entailment",
+            "lexical-semantics": "Redundancy",
+        },
     ],
     "AX-g/AX-g": [
         {"idx": n, "pair_id": 90 + n, "premise": _AXG.format(word), "hypothesis": who, "label": label}

@@ -50,7 +50,11 @@ def test_pairs_and_choices(folder: Path) -> None:
     assert boolq.texts == ("Basalt -- Basalt is a rock. ", "is basalt a rock")  # as it stands, space and all
     assert _first(folder, "CB", DEV).gold == "contradiction"
     copa = _first(folder, "COPA")
-    assert (copa.texts, copa.choices, copa.gold) == (("The glass fell.", "effect"), ("It broke.", "It sang."), "0")
+    assert (copa.texts, copa.choices, copa.gold) == (
+        ("The glass fell.", "effect"),
+        ("It broke.", "It sang."),
+        "0",
+    )
     assert _first(folder, "RTE", DEV).gold == "not_entailment"
 
 

@@ -9,7 +9,10 @@ from ensue.errors import EnsueError
 
 
 def test_eight_tasks_make_the_score_and_two_sets_are_answered_by_rte() -> None:
-    assert {spec.name: spec.answered_by for spec in SPECS if not spec.in_score} == {"AX-b": "RTE", "AX-g": "RTE"}
+    assert {spec.name: spec.answered_by for spec in SPECS if not spec.in_score} == {
+        "AX-b": "RTE",
+        "AX-g": "RTE",
+    }
     assert sum(spec.in_score for spec in SPECS) == 8
     assert {spec.submission for spec in SPECS} == {f"{spec.name}.jsonl" for spec in SPECS}
 

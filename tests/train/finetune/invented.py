@@ -32,7 +32,7 @@ def example(form: Form, number: int, draw: random.Random) -> Example:
     """One example of a form; its gold answer hangs on one word, or on which words are marked."""
     yes = draw.random() < 0.5
     first, second = draw.sample(FILLERS, 2)
-    word = "train" if yes else "rain"
+    word = "train" if yes else "votes"
     told = f"He saw {first} and the {word}."
     gold = YES_NO[yes]
     if form == "single":
@@ -40,11 +40,11 @@ def example(form: Form, number: int, draw: random.Random) -> Example:
     if form == "pair":
         return Example(str(number), (f"Where is {second}?", told), gold)
     if form == "score":
-        trains = draw.randrange(4)
+        trains = draw.randrange(5)
         return Example(str(number), (f"Here is {second}.", " ".join(["train"] * trains + ["cat"])), float(trains))
     if form == "choice":
         right = draw.randrange(2)
-        choices = tuple(f"The {'train' if i == right else 'rain'} stopped." for i in (0, 1))
+        choices = tuple(f"The {'train' if i == right else 'votes'} stopped." for i in (0, 1))
         return Example(str(number), (f"They saw {first}.", "cause"), str(right), choices)
     if form == "answers":
         texts = (f"There was {second}.", "What came early?", f"the {word}")

@@ -55,7 +55,7 @@ def test_bags_of_words_learn_every_form(form: Any, vectors: str) -> None:
 )
 def test_bilstms_learn(model: str, form: Any, vectors: str) -> None:
     data = task(form)
-    (found,) = answer(model, [data], vectors=vectors)
+    (found,) = answer(model, [data], vectors=vectors, max_steps=100)
     assert score(data, found) > 0.8
 
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskSpec
+from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskSpec, either_way
 from ensue.benchmarks.nlu.files import Found, Row, tsv_rows
 
-# The unlabelled training of CoLA: source, label, the author's own mark, sentence.
+# What the columns of CoLA's files without a heading are; `mark` is the source's own judgment.
 _COLA_COLUMNS = ("source", "label", "mark", "sentence")
 _NAMED_AT_MOST = 20
 LOWEST, HIGHEST = 0.0, 5.0
@@ -61,10 +61,12 @@ def examples(spec: TaskSpec, rows: Iterable[Row], columns: Columns, notes: Count
     """An example of every row."""
     for number, row in enumerate(rows):
         named = _DIAGNOSTIC_FULL if "Premise" in row.fields else columns
+        texts = tuple(_text(spec, row, name, notes) for name in named.texts)
         yield Example(
             id=str(row.whole(named.id)) if named.id in row.fields else str(number),
-            texts=tuple(_text(spec, row, name, notes) for name in named.texts),
+            texts=texts,
             gold=_gold(spec, row, named.gold),
+            cluster=either_way(texts) if spec.name == "diagnostic" else "",
             tags=_tags(row) if named is _DIAGNOSTIC_FULL else {},
             where=row.where,
         )

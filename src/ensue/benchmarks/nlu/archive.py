@@ -57,6 +57,11 @@ class Archive:
         """The files that can be read."""
         return list(self._files)
 
+    @property
+    def names(self) -> list[str]:
+        """What the zip calls its entries, those that are not read among them."""
+        return [entry.orig_filename for entry in self._zipped.infolist()]
+
     def lines(self, name: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
         """The lines of a file with their numbers, up to the first that cannot be had."""
         number = 0
@@ -67,7 +72,14 @@ class Archive:
                     yield number, line
         except _Stop as stop:
             problems.add(name, number + 1, str(stop))
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
             problems.add(name, 0, f"the zip is damaged here ({error}).")
 
     def _cut(self, file: IO[bytes]) -> Iterator[bytes]:
@@ -79,11 +91,15 @@ class Archive:
             if size > limits.file_bytes:
                 raise _Stop(f"the file is longer than {limits.file_bytes:,} bytes; it was not read further.")
             if self._left < 0:
-                raise _Stop(f"the files together are longer than {limits.total_bytes:,} bytes; reading ended.")
+                raise _Stop(
+                    f"the files together are longer than {limits.total_bytes:,} bytes; reading ended."
+                )
             *whole, rest = (rest + chunk).split(b"\n")
             yield from whole
             if len(rest) > limits.line_bytes:
-                raise _Stop(f"the line is longer than {limits.line_bytes:,} bytes; the file was not read further.")
+                raise _Stop(
+                    f"the line is longer than {limits.line_bytes:,} bytes; the file was not read further."
+                )
         if rest:
             yield rest
 
@@ -177,7 +193,9 @@ def _check_overlaps(entries: list[zipfile.ZipInfo], problems: Problems) -> None:
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < end:
-            problems.add(_printable(entry.orig_filename), 0, "lies in the same bytes of the zip as another file.")
+            problems.add(
+                _printable(entry.orig_filename), 0, "lies in the same bytes of the zip as another file."
+            )
         end = max(end, entry.header_offset + _LOCAL_SIZE + len(entry.orig_filename) + entry.compress_size)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,6 +62,11 @@ class Example:
     @property
     def resampled_with(self) -> str:
         return self.cluster or self.judged_with
+
+
+def either_way(texts: tuple[str, ...]) -> str:
+    """A cluster for a pair and its reverse, which a diagnostic set holds both of."""
+    return "pair-" + hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

@@ -81,9 +81,7 @@ def render(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[st
             yield json.dumps({"idx": _json_id(id), "label": _json_label(spec, prediction)}) + "\n"
 
 
-def parse(
-    spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems
-) -> Iterator[Row]:
+def parse(spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems) -> Iterator[Row]:
     """The rows of a file; what is wrong with a line is noted, and the next one is read."""
     read = _parse_nested if spec.form == "answers" else _parse_tsv if spec.suite == "glue" else _parse_object
     lines = iter(lines)
@@ -245,5 +243,5 @@ def _json_label(spec: TaskSpec, prediction: Prediction) -> Prediction:
 def _shown(value: Any) -> str:
     if isinstance(value, bytes):
         value = value[: 2 * _SHOWN].decode("utf-8", "replace").rstrip("\r\n")
-    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else repr(value)
+    text = json.dumps(value) if not isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

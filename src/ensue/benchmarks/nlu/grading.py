@@ -9,14 +9,16 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.nlu.archive import Archive, Limits, open_archive
-from ensue.benchmarks.nlu.examples import TEST, Example, Prediction, TaskData, TaskSpec
+from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.formats import SUITES, files_of, parse, specs_of
 from ensue.benchmarks.nlu.problems import Problem, Problems, Refused
 from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from ensue.benchmarks.base import MetricRow
 
 __all__ = ["Graded", "Problem", "Refused", "grade", "guess_suite", "read_labels"]
 
@@ -38,7 +40,12 @@ class Graded:
     notes: Sequence[str]
 
     def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "archive": str(self.archive), "not_scored": dict(self.not_scored), "notes": list(self.notes)}
+        return {
+            **vars(self),
+            "archive": str(self.archive),
+            "not_scored": dict(self.not_scored),
+            "notes": list(self.notes),
+        }
 
 
 def grade(
@@ -56,15 +63,13 @@ def grade(
     there must be in the zip, with each of their ids once and in their order. A file without labels is checked if its
     examples are there, and not scored. With `tasks`, only their files are wanted.
     """
-    suite = suite or guess_suite(archive)
+    if split not in (DEV, TEST):
+        raise EnsueError(f"A submission answers {DEV} or {TEST}, not {split!r}; choose another --split.")
+    suite = suite or guess_suite(archive, limits)
     specs = _wanted(suite, tasks)
     known = [file for spec in specs_of(suite) for file in files_of(spec, split)]
     data = read_labels(labels, suite, tasks) if isinstance(labels, Path) else labels
-    if not any(data[spec.name].labelled(part) for spec, _, part in _files(specs, split) if spec.name in data):
-        raise EnsueError(
-            f"{labels if isinstance(labels, Path) else 'The data'} has no labels for {split} of {suite}; give a folder "
-            f"that has them, or choose another --split."
-        )
+    _check_labels(labels, specs, split, data)
     problems = Problems()
     opened = open_archive(archive, known, problems, limits)
     try:
@@ -76,17 +81,35 @@ def grade(
     return _judge(archive, suite, split, data, answers, not_scored)
 
 
-def guess_suite(archive: Path) -> str:
+def _check_labels(
+    labels: Path | Mapping[str, TaskData], specs: Sequence[TaskSpec], split: str, data: Mapping[str, TaskData]
+) -> None:
+    """Raise where no task that counts has labels, which a diagnostic set with some does not make good."""
+    counting = [spec for spec in specs if spec.in_score] or specs
+    parts = [(data[spec.name], part) for spec, _, part in _files(counting, split) if spec.name in data]
+    if any(task.labelled(part) for task, part in parts):
+        return
+    unlabelled = [task.splits[part][0].where for task, part in parts if task.splits.get(part)]
+    where = f"{labels} has" if isinstance(labels, Path) else "The data have"
+    seen = f" ({unlabelled[0]}, for one, is a row without)" if unlabelled and unlabelled[0] else ""
+    raise EnsueError(
+        f"{where} no labels for {split}{seen}; give a folder with labels, or choose another --split."
+    )
+
+
+def guess_suite(archive: Path, limits: Limits | None = None) -> str:
     """The suite whose files a zip has; the names of the two have different endings."""
     problems = Problems()
     expected = [file for suite in SUITES for spec in specs_of(suite) for file in files_of(spec, TEST)]
-    opened = open_archive(archive, expected, problems)
+    opened = open_archive(archive, expected, problems, limits)
     opened.close()
     for suite in SUITES:
         names = {file for spec in specs_of(suite) for file in files_of(spec, TEST)}
-        if names & set(opened.files):
+        if names & set(opened.names):
             return suite
-    problems.add("", 0, f"no file of {' or '.join(SUITES)} is in it; the first would be called {expected[0]}.")
+    problems.add(
+        "", 0, f"no file of {' or '.join(SUITES)} is in it; the first would be called {expected[0]}."
+    )
     raise Refused(archive, problems.listed(), problems.count())
 
 
@@ -97,7 +120,9 @@ def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
     by_name = {spec.name.lower(): spec for spec in specs}
     unknown = [task for task in tasks if task.lower() not in by_name]
     if unknown:
-        raise EnsueError(f"{suite} has no task {unknown[0]!r}; there is {', '.join(spec.name for spec in specs)}.")
+        raise EnsueError(
+            f"{suite} has no task {unknown[0]!r}; there is {', '.join(spec.name for spec in specs)}."
+        )
     return [by_name[task.lower()] for task in tasks]
 
 
@@ -180,7 +205,9 @@ def _bounded(
     """The lines, up to where there are far more than examples."""
     for number, line in lines:
         if number > examples + _SLACK:
-            problems.add(file, number, f"far more lines than the {examples:,} examples; it was not read further.")
+            problems.add(
+                file, number, f"far more lines than the {examples:,} examples; it was not read further."
+            )
             return
         yield number, line
 

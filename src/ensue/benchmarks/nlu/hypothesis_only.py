@@ -66,15 +66,22 @@ def audit(train: Sequence[Example], evaluated: Sequence[Example], *, l2: Sequenc
     Where one side has two classes and the other three, neutral and contradiction become not_entailment on both.
     """
     gold_train, gold, labels = _aligned(_labels(train, "training"), _labels(evaluated, "evaluated"))
-    texts = [example.texts[1] for example in train]
-    held = np.arange(len(train)) % _HELD_OUT == _HELD_OUT - 1
-    best = l2[0] if len(l2) == 1 else _best_strength(texts, gold_train, held, len(labels), l2)
-    given = fit(texts, gold_train, len(labels), best)([example.texts[1] for example in evaluated])
+    predict, best = classifier([example.texts[1] for example in train], gold_train, len(labels), l2)
+    given = predict([example.texts[1] for example in evaluated])
     cells = confusion_cells(gold, given, len(labels))
     clusters = [example.resampled_with for example in evaluated]
     draws = accuracy(confusion_draws(cells, len(labels), clusters, rounds=ROUNDS))
     right = Figure(float(np.mean(given == gold)), draws, len(gold), len(set(clusters)))
     return Audit(right, float(np.bincount(gold).max() / len(gold)), 1.0 / len(labels), labels, best)
+
+
+def classifier(
+    texts: Sequence[str], gold: Ints, classes: int, l2: Sequence[float] = L2
+) -> tuple[Callable[[Sequence[str]], Ints], float]:
+    """A classifier of texts trained on these, and the L2 strength that was best on those held out."""
+    held = np.arange(len(texts)) % _HELD_OUT == _HELD_OUT - 1
+    best = l2[0] if len(l2) == 1 else _best_strength(texts, gold, held, classes, l2)
+    return fit(texts, gold, classes, best), best
 
 
 def grams_of(text: str) -> Iterator[str]:

@@ -47,7 +47,9 @@ class Problems:
         for file in sorted(self._kept, key=bool):
             found += self._kept[file]
             if more := self._counts[file] - len(self._kept[file]):
-                found.append(Problem(file, 0, f"and {more:,} more such lines." if file else f"and {more:,} more."))
+                found.append(
+                    Problem(file, 0, f"and {more:,} more such lines." if file else f"and {more:,} more.")
+                )
         return found
 
 

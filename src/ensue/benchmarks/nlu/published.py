@@ -74,6 +74,8 @@ def citation(suite: str) -> str:
 @cache
 def _data(suite: str) -> dict[str, Any]:
     if suite not in SUITES:
-        raise EnsueError(f"There are no published figures of {suite!r}; there are those of {', '.join(SUITES)}.")
+        raise EnsueError(
+            f"There are no published figures of {suite!r}; there are those of {', '.join(SUITES)}."
+        )
     text = files(f"ensue.benchmarks.{suite}").joinpath("published.toml").read_text("utf-8")
     return tomllib.loads(text)

@@ -66,7 +66,9 @@ def collect(
             continue
         where = f"{source}, line {line}"
         id, prediction = _prediction(specs[task], part, item, where)
-        way = json.dumps({key: settings[key] for key in sorted(settings) if key != "split"}, ensure_ascii=False)
+        way = json.dumps(
+            {key: settings[key] for key in sorted(settings) if key != "split"}, ensure_ascii=False
+        )
         found = ways.setdefault((task, part), {}).setdefault(way, {})
         if id in found:
             raise EnsueError(f"{where}: {item['id']} comes twice; run the benchmark again.")

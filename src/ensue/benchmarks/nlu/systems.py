@@ -15,6 +15,7 @@ from ensue.models.protocols import Encoder, Generator, Model, Scorer
 # What another room implements is named here and imported when it is asked for.
 _MODES = {
     "majority": "ensue.benchmarks.nlu.majority:system",
+    "hypothesis-only": "ensue.benchmarks.nlu.second_text:system",
     "prompt": "ensue.benchmarks.nlu.prompting:system",
     "generate": "ensue.benchmarks.nlu.generating:system",
     "frozen": "ensue.benchmarks.nlu.frozen:system",
@@ -67,8 +68,8 @@ def mode_of(model: Model, asked: str | None) -> str:
     """The way a model answers when none was asked for."""
     if asked is not None:
         return asked
-    if model.card.kind == "majority":
-        return "majority"
+    if model.card.kind in ("majority", "hypothesis-only"):
+        return model.card.kind
     if model.card.kind == "untrained":
         return "train"
     if isinstance(model, Scorer):

@@ -6,7 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ensue.benchmarks.nlu.examples import Example, Span, TaskSpec
+from ensue.benchmarks.glue.readers import split_tags
+from ensue.benchmarks.nlu.examples import Example, Span, TaskSpec, either_way
 from ensue.benchmarks.nlu.files import Row
 from ensue.benchmarks.superglue.spans import Place, find_word, given_word, mention
 
@@ -41,7 +42,8 @@ def _pairs(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]
     first, second = _TEXTS[spec.name]
     for row in rows:
         texts = (row.text(first), row.text(second))
-        yield Example(_id(row), texts, _gold(spec, row), tags=_tags(row), where=row.where)
+        cluster = either_way(texts) if spec.name == "AX-b" else ""
+        yield Example(_id(row), texts, _gold(spec, row), tags=_tags(row), cluster=cluster, where=row.where)
 
 
 def _gendered(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
@@ -139,9 +141,7 @@ def answer_text(row: Row, name: str, notes: Counter[str]) -> str:
 def _words(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
     for row in rows:
         texts = (row.text("sentence1"), row.text("sentence2"))
-        spans = tuple(
-            _noted(number, _word(row, text, number), notes) for number, text in enumerate(texts)
-        )
+        spans = tuple(_noted(number, _word(row, text, number), notes) for number, text in enumerate(texts))
         yield Example(_id(row), texts, _gold(spec, row), spans=spans, where=row.where)
 
 
@@ -157,9 +157,7 @@ def _mentions(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Examp
     for row in rows:
         text, target = row.text("text"), row.inner("target")
         spans = tuple(
-            _noted(
-                0, mention(row, text, target.text(f"{name}_text"), target.whole(f"{name}_index")), notes
-            )
+            _noted(0, mention(row, text, target.text(f"{name}_text"), target.whole(f"{name}_index")), notes)
             for name in ("span1", "span2")
         )
         yield Example(_id(row), (text,), _gold(spec, row), spans=spans, where=row.where)
@@ -180,12 +178,8 @@ def _gold(spec: TaskSpec, row: Row) -> str | None:
 
 
 def _tags(row: Row) -> Mapping[str, tuple[str, ...]]:
-    """The fine tags of each coarse category; several are divided by semicolons."""
-    return {
-        coarse: tuple(tag.strip() for tag in row.text(name).split(";") if tag.strip())
-        for name, coarse in COARSE.items()
-        if name in row.fields
-    }
+    """The fine tags of each coarse category that the row has any of."""
+    return {coarse: split_tags(row.text(name)) for name, coarse in COARSE.items() if name in row.fields}
 
 
 def _entity(text: str, entity: Row) -> str:

@@ -24,7 +24,7 @@ class Place(NamedTuple):
 def mention(row: Row, text: str, phrase: str, index: int) -> Place:
     """The characters of a phrase whose first word is number `index` of the text, words being divided by spaces.
 
-    Capitals, line ends and a full stop after the phrase may differ. Where the phrase is not at its index, it is
+    Capitals, line ends and punctuation after the phrase may differ. Where the phrase is not at its index, it is
     taken from where it stands nearest, within `NEAR` words, or from its only place; where the text has it nowhere
     (a mention put together of several, such as names joined by "and"), the words at the index stand for it. Both
     are remarked upon.

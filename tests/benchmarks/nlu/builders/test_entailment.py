@@ -54,7 +54,9 @@ def test_a_folder_keeps_its_splits_and_every_spelling_is_known(tmp_path):
     lines = ["\t".join(("gold_label", "sentence1", "sentence2"))]
     lines += [f'{label}\tA "gate opened.\tIt opened.' for label in spelled]
     (source / "train.tsv").write_text("\n".join(lines) + "\n", "utf-8")
-    write_lines(source / "val.jsonl", [{"t": "It rained.", "h": "It was dry.", "entailment": "CONTRADICTION"}])
+    write_lines(
+        source / "val.jsonl", [{"t": "It rained.", "h": "It was dry.", "entailment": "CONTRADICTION"}]
+    )
     done = build_rte(str(source), tmp_path / "out")
     assert done.skipped == {"pairs without a label": 1}
     assert done.statistics["examples"]["train"]["labels"] == {"entailment": 3, "not_entailment": 4}
@@ -85,7 +87,7 @@ def test_other_sources_are_refused(tmp_path):
         build_rte(str(tmp_path / "none.tsv"), tmp_path / "out")
     with pytest.raises(EnsueError, match="has no train, dev or test file"):
         build_rte(str(tmp_path), tmp_path / "out")
-    with pytest.raises(EnsueError, match="not a .jsonl or .tsv file"):
+    with pytest.raises(EnsueError, match=r"not a \.jsonl or \.tsv file"):
         build_rte(str(tmp_path / "nli.xml"), tmp_path / "out")
 
 

@@ -32,7 +32,10 @@ def test_the_sentence_of_the_pronoun_is_the_hypothesis(tmp_path):
 
 
 def test_a_quote_is_a_hypothesis_of_its_own(tmp_path):
-    assert rows(tmp_path, quote="it smoked", answer=0) == [("The kettle smoked.", "1"), ("The lamp smoked.", "0")]
+    assert rows(tmp_path, quote="it smoked", answer=0) == [
+        ("The kettle smoked.", "1"),
+        ("The lamp smoked.", "0"),
+    ]
 
 
 CASES = {
@@ -68,18 +71,27 @@ def test_pronouns_are_replaced(tmp_path, case):
 
 
 def test_a_possessive_that_the_row_names(tmp_path):
-    found = rows(tmp_path, text="Ida saw her laughing.", pronoun="her", candidates=["Ruth", "Eva"], answer=0, possessive=False)
+    found = rows(
+        tmp_path,
+        text="Ida saw her laughing.",
+        pronoun="her",
+        candidates=["Ruth", "Eva"],
+        answer=0,
+        possessive=False,
+    )
     assert found[0] == ("Ida saw Ruth laughing.", "1")
 
 
 def test_the_pronoun_is_named_by_its_place_where_there_are_two(tmp_path):
     text = "It rained on the barn, and it leaked."
-    found = rows(tmp_path, text=text, pronoun="it", pronoun_index=6, candidates=["the barn", "the sky"], answer=0)
+    found = rows(
+        tmp_path, text=text, pronoun="it", pronoun_index=6, candidates=["the barn", "the sky"], answer=0
+    )
     assert found[0] == ("It rained on the barn, and the barn leaked.", "1")
 
 
 def test_candidates_are_found_as_the_text_has_them():
-    words = "Old Mr. Fenn's dog barked at the tall postman.".split()
+    words = ["Old", "Mr.", "Fenn's", "dog", "barked", "at", "the", "tall", "postman."]
     assert find_candidate(words, "Mr. Fenn") == ("Mr. Fenn", 1)
     assert find_candidate(words, "The tall postman") == ("the tall postman", 6)
     assert find_candidate(words, "the dog") == ("dog", 3)
@@ -135,7 +147,10 @@ def test_wnli_from_wsc_and_back_share_no_text_between_splits(tmp_path):
     assert lines[0] == "index\tsentence1\tsentence2\tlabel"
     index, text, hypothesis, label = lines[1].split("\t")
     assert index == "0"
-    assert hypothesis in (text.replace("for she", f"for {text.split()[0]}"), text.replace("for she", "for the clerk"))
+    assert hypothesis in (
+        text.replace("for she", f"for {text.split()[0]}"),
+        text.replace("for she", "for the clerk"),
+    )
     assert label == str(int(hypothesis.endswith("the clerk was kind.")))
 
 

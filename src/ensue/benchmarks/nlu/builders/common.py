@@ -33,16 +33,20 @@ class Made:
 
 
 def divide(groups: Iterable[str], dev: float, test: float, seed: int) -> dict[str, str]:
-    """The split of each group: so large a share of the groups, drawn by the seed, at least one where a share is asked.
+    """The split of each group, drawn by the seed: such a share of all groups, at least one where a share is asked.
 
     What is in one group (an article, a text) is thus never in two splits.
     """
     found = sorted(set(groups))
     if min(dev, test) < 0 or dev + test >= 1:
-        raise EnsueError(f"--dev {dev:g} and --test {test:g} leave nothing to train on; give shares that add to less than 1.")
+        raise EnsueError(
+            f"--dev {dev:g} and --test {test:g} leave nothing to train on; give shares that add to less than 1."
+        )
     sizes = {DEV: _share(dev, len(found)), TEST: _share(test, len(found))}
     if len(found) <= sum(sizes.values()):
-        raise EnsueError(f"There are {len(found)} sources to divide, too few for three splits; give more, or --dev 0.")
+        raise EnsueError(
+            f"There are {len(found)} sources to divide, too few for three splits; give more, or --dev 0."
+        )
     random.Random(seed).shuffle(found)
     splits = [split for split, size in sizes.items() for _ in range(size)]
     return {group: splits[place] if place < len(splits) else TRAIN for place, group in enumerate(found)}
@@ -65,7 +69,9 @@ def write_task(
     """Write a task's own folder below `output`: TSV with those columns after the index, or JSON lines without any."""
     if not any(made.rows.values()):
         why = "; ".join(f"{reason}: {count:,}" for reason, count in made.skipped.items())
-        raise EnsueError(f"{source} gave no example of {task}{f' ({why})' if why else ''}; nothing was written.")
+        raise EnsueError(
+            f"{source} gave no example of {task}{f' ({why})' if why else ''}; nothing was written."
+        )
     home = output.expanduser().absolute() / task
     check_output(home, source, overwrite=overwrite)
     with new_build(home) as folder:
@@ -96,7 +102,10 @@ def one_line(text: str) -> str:
 
 def _tsv(rows: Sequence[Row], columns: Sequence[str]) -> str:
     lines = ["\t".join(("index", *columns))]
-    lines += ["\t".join((str(index), *(one_line(str(row[name])) for name in columns))) for index, row in enumerate(rows)]
+    lines += [
+        "\t".join((str(index), *(one_line(str(row[name])) for name in columns)))
+        for index, row in enumerate(rows)
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -79,7 +79,9 @@ def read_pairs(path: Path, made: Made) -> Iterator[tuple[str, str, str]]:
 def two_class(row: Row) -> str | None:
     """Whether a row says that the hypothesis is entailed; None where its annotators did not agree."""
     value = row.value(_column(row, _LABEL))
-    spelled = str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    spelled = (
+        str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    )
     if spelled in _UNLABELLED:
         return None
     if spelled not in _LABELS:
@@ -96,13 +98,14 @@ def _column(row: Row, names: tuple[str, ...]) -> str:
 
 
 def _split_files(folder: Path) -> Mapping[str, Path]:
-    found = {}
+    found: dict[str, Path] = {}
     for split in SPLITS:
         places = [folder / f"{name}{ending}" for name in _FILES[split] for ending in _ENDINGS]
         there = [place for place in places if place.is_file()]
         if len(there) > 1:
             raise EnsueError(f"{folder} has {there[0].name} and {there[1].name}; leave one of them.")
-        found |= {split: place for place in there}
+        if there:
+            found[split] = there[0]
     if not found:
         raise EnsueError(f"{folder} has no train, dev or test file ending in {' or '.join(_ENDINGS)}.")
     return found

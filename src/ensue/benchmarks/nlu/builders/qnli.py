@@ -61,7 +61,9 @@ def build_qnli(
     """Build QNLI from a SQuAD file; articles are never in two splits. Without an encoder, words are counted."""
     made = Made()
     similarity = cosine_similarity(encoder) if encoder else overlap
-    candidates = [one for question in read_squad(Path(source), made) if (one := judged(question, similarity, made))]
+    candidates = [
+        one for question in read_squad(Path(source), made) if (one := judged(question, similarity, made))
+    ]
     splits = divide((one.question.article for one in candidates), dev, test, seed) if candidates else {}
     for split in SPLITS:
         for one in select([each for each in candidates if splits[each.question.article] == split], made):
@@ -131,7 +133,9 @@ def cosine_similarity(encoder: Encoder) -> Similarity:
         lengths = np.linalg.norm(vectors, axis=1)
         products = vectors[1:] @ vectors[0]
         scale = lengths[1:] * lengths[0]
-        return [float(value) for value in np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)]
+        return [
+            float(value) for value in np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+        ]
 
     return similarity
 
@@ -153,7 +157,9 @@ def read_squad(path: Path, made: Made) -> Iterator[Question]:
                     made.skipped["questions marked as without answer"] += 1
                     continue
                 spans = _spans(asked, context, where, made)
-                yield Question(title, one_line(asked["question"]), sentences, holding(context, sentences, spans))
+                yield Question(
+                    title, one_line(asked["question"]), sentences, holding(context, sentences, spans)
+                )
 
 
 def holding(context: str, sentences: Sequence[str], spans: Sequence[tuple[int, int]]) -> frozenset[int]:
@@ -175,7 +181,9 @@ def holding(context: str, sentences: Sequence[str], spans: Sequence[tuple[int, i
 def _spans(asked: dict[str, Any], context: str, where: str, made: Made) -> list[tuple[int, int]]:
     found = []
     for answer in _list(asked, "answers", where):
-        text, start = (answer.get("text"), answer.get("answer_start")) if isinstance(answer, dict) else (None, None)
+        text, start = (
+            (answer.get("text"), answer.get("answer_start")) if isinstance(answer, dict) else (None, None)
+        )
         if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
             raise EnsueError(f"{where}: an answer has no text or no answer_start.")
         if text.strip() and start >= 0 and context[start : start + len(text)] == text:

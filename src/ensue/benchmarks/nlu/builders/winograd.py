@@ -1,9 +1,10 @@
 """Winograd schemas to WNLI (the text, and its sentence with the pronoun replaced) and to WSC (two marked mentions).
 
-A collection is a JSON Lines file. A row is a schema: `text`, `pronoun`, `candidates`, `answer` (one of the candidates or
-its place from 0), and where the pronoun stands if the text has it twice: `pronoun_index` (its place among the words,
-from 0) or `quote` (a part of the text with that pronoun alone; WNLI then replaces in the quote, not the sentence).
-`possessive` says whether "her" means "the girl's", where the words around it mislead; `group` keeps twins in one split.
+A collection is a JSON Lines file. A row is a schema: `text`, `pronoun`, `candidates`, `answer` (one of the candidates
+or its place from 0), and where the pronoun stands if the text has it twice: `pronoun_index` (its place among the
+words, from 0) or `quote` (a part of the text with that pronoun alone; WNLI then replaces in the quote and not in the
+whole sentence).
+`possessive` says whether "her" means "the girl's", where the words around it mislead; `group` keeps twins together.
 Or a row is one of SuperGLUE's WSC files, with `target` and `label`.
 """
 
@@ -24,8 +25,12 @@ _ALWAYS_POSSESSIVE = frozenset({"my", "your", "our", "their", "whose"})
 _OFTEN_POSSESSIVE = frozenset({"his", "her", "its"})
 # After "her" these show that it is no possessive: "saw her in town", "gave her the book".
 _NO_NOUN = frozenset(
-    "a about after again all and as at away back because before but by down for from home if in into it off on or out "
-    "over so than that the then there this to too up very was were what when where while who with yesterday".split()
+    re.findall(
+        r"\w+",
+        "a about after again all and as at away back because before but by down for from home if in into it off on "
+        "or out over so than that the then there this to too up very was were what when where "
+        "while who with yesterday",
+    )
 )
 _ARTICLES = ("the", "a", "an")
 _EDGES = "\"'“”‘’.,;:!?()[]"
@@ -36,13 +41,13 @@ class Schema(NamedTuple):
 
     text: str
     pronoun: str
-    index: int
+    place: int
     candidates: tuple[tuple[str, bool], ...]
     group: str
     quote: str = ""
     possessive: bool | None = None
     # Where each candidate stands, if the collection says so.
-    places: tuple[int, ...] = ()
+    candidate_places: tuple[int, ...] = ()
 
 
 def build_winograd(
@@ -66,7 +71,9 @@ def build_winograd(
         made.rows[splits[schema.group]].extend(rows)
     columns = ("sentence1", "sentence2", "label") if task == "WNLI" else None
     settings = {"dev": dev, "test": test, "seed": seed}
-    return write_task(task, output, made, source=source, columns=columns, settings=settings, overwrite=overwrite)
+    return write_task(
+        task, output, made, source=source, columns=columns, settings=settings, overwrite=overwrite
+    )
 
 
 def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:
@@ -79,7 +86,7 @@ def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:
 
 def wsc_rows(schema: Schema, made: Made) -> Iterator[dict[str, Any]]:
     """The text with the candidate and the pronoun marked by the place of their first word."""
-    text, places = one_line(schema.text), schema.places
+    text, places = one_line(schema.text), schema.candidate_places
     for number, (candidate, right) in enumerate(schema.candidates):
         found = (candidate, places[number]) if places else find_candidate(text.split(), candidate)
         if found is None:
@@ -89,7 +96,7 @@ def wsc_rows(schema: Schema, made: Made) -> Iterator[dict[str, Any]]:
             "span1_text": found[0],
             "span1_index": found[1],
             "span2_text": schema.pronoun,
-            "span2_index": schema.index,
+            "span2_index": schema.place,
         }
         yield {"text": text, "target": target, "label": right}
 
@@ -103,10 +110,10 @@ def around(schema: Schema) -> tuple[str, str]:
     words, seen = [], 0
     for sentence in split_sentences(schema.text):
         words = sentence.split()
-        if seen + len(words) > schema.index:
+        if seen + len(words) > schema.place:
             break
         seen += len(words)
-    return _parted(words, schema.index - seen)
+    return _parted(words, schema.place - seen)
 
 
 def substituted(before: str, after: str, candidate: str, possessive: bool) -> str:
@@ -131,7 +138,9 @@ def is_possessive(schema: Schema, after: str) -> bool:
     if pronoun in _ALWAYS_POSSESSIVE:
         return True
     following = re.match(r"\s+(\w+)", after)
-    return pronoun in _OFTEN_POSSESSIVE and following is not None and following.group(1).lower() not in _NO_NOUN
+    return (
+        pronoun in _OFTEN_POSSESSIVE and following is not None and following.group(1).lower() not in _NO_NOUN
+    )
 
 
 def find_candidate(words: list[str], candidate: str) -> tuple[str, int] | None:
@@ -149,7 +158,9 @@ def find_candidate(words: list[str], candidate: str) -> tuple[str, int] | None:
 def read_schemas(path: Path) -> Iterator[Schema]:
     """The schemas of a collection, or one for every row of a WSC file."""
     if path.suffix != ".jsonl" or not path.is_file():
-        raise EnsueError(f"{path} is not a .jsonl file; give a collection of schemas, one JSON object a line.")
+        raise EnsueError(
+            f"{path} is not a .jsonl file; give a collection of schemas, one JSON object a line."
+        )
     for row in jsonl_rows(Found(path)):
         yield _marked(row) if "target" in row.fields else _schema(row)
 
@@ -220,7 +231,9 @@ def _marked(row: Row) -> Schema:
         index = min(near, key=lambda place: abs(place - index))
     candidate = target.text("span1_text").strip()
     place = target.whole("span1_index")
-    return Schema(text, pronoun.strip(_EDGES), index, ((candidate, label),), one_line(text), places=(place,))
+    return Schema(
+        text, pronoun.strip(_EDGES), index, ((candidate, label),), one_line(text), candidate_places=(place,)
+    )
 
 
 def _parted(words: list[str], place: int) -> tuple[str, str]:

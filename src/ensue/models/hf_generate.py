@@ -1,0 +1,77 @@
+"""Greedy continuations of a Hugging Face causal model: like-long prompts together, padded on the left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ensue.errors import EnsueError
+
+# Rows of one batch, and the tokens (prompts and what is to come) that they may have together on a CPU.
+_ROWS = 64
+_TOKENS = 8192
+
+
+def generate(
+    network: Any,
+    tokenizer: Any,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_tokens: int,
+    stop: Sequence[str],
+    limit: int | None,
+    model: str,
+    options: dict[str, Any],
+) -> list[str]:
+    """What follows each prompt (token ids), up to the first stop string; greedy unless `options` say otherwise."""
+    import torch
+
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
+    settings = {"do_sample": False, **options}
+    if stop:
+        settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
+    _check_room(prompts, max_tokens, limit, model)
+    out: dict[int, str] = {}
+    for chosen in _batches([len(ids) for ids in prompts], max_tokens):
+        width = max(max(len(prompts[i]) for i in chosen), 1)
+        batch = torch.tensor([[pad] * (width - len(prompts[i])) + list(prompts[i]) for i in chosen])
+        mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in chosen])
+        with torch.inference_mode():
+            found = network.generate(
+                input_ids=batch.to(network.device),
+                attention_mask=mask.to(network.device),
+                max_new_tokens=max_tokens,
+                pad_token_id=pad,
+                **settings,
+            )
+        for index, row in zip(chosen, found[:, width:], strict=True):
+            out[index] = _cut(tokenizer.decode(row, skip_special_tokens=True), stop)
+    return [out[i] for i in range(len(prompts))]
+
+
+def _batches(lengths: Sequence[int], new: int) -> Iterator[list[int]]:
+    """Prompts of like length together, the longest first: what does not fit memory shows at once."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if batch and (len(batch) == _ROWS or (len(batch) + 1) * (lengths[batch[0]] + new) > _TOKENS):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def _check_room(prompts: Sequence[Sequence[int]], new: int, limit: int | None, model: str) -> None:
+    """Raise before any work where a prompt leaves too little room for what is to come."""
+    longest = max(map(len, prompts), default=0)
+    if limit is not None and prompts and longest + new > limit:
+        raise EnsueError(
+            f"A prompt of {longest} tokens and {new} new ones do not fit the {limit} tokens {model} takes; shorten it "
+            f"or ask for fewer."
+        )
+
+
+def _cut(text: str, stop: Sequence[str]) -> str:
+    """The text up to the first stop string."""
+    ends = [place for word in stop if (place := text.find(word)) >= 0]
+    return text[: min(ends)] if ends else text

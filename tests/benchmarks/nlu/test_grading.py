@@ -1,0 +1,331 @@
+"""Grading: the numbers are scikit-learn's and SciPy's, and everything that is wrong is listed."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+from ensue.benchmarks.nlu.grading import Graded, Refused, grade, guess_suite, read_labels
+from ensue.benchmarks.nlu.submission import write_submission
+from ensue.errors import EnsueError
+from tests.benchmarks.nlu import folders
+from tests.benchmarks.nlu.folders import SIZE, Predicted
+from tests.support.command import here, refused
+
+GLUE_FILES = ("CoLA.tsv", "STS-B.tsv", "RTE.tsv")
+
+
+@pytest.fixture(scope="module")
+def glue(tmp_path_factory) -> Path:
+    return folders.glue(tmp_path_factory.mktemp("data") / "glue")
+
+
+@pytest.fixture(scope="module")
+def superglue(tmp_path_factory) -> Path:
+    return folders.superglue(tmp_path_factory.mktemp("data") / "superglue")
+
+
+def submitted(path: Path, suite: str = "glue", predictions: Predicted | None = None) -> Path:
+    write_submission(suite, predictions or folders.glue_predictions(), path, "dev")
+    return path
+
+
+def changed(path: Path, **files: str | bytes | None) -> Path:
+    """A good submission in which those files (by the names of their tasks) have another content or are not there."""
+    submitted(path)
+    with zipfile.ZipFile(path) as archive:
+        content: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    for task, text in files.items():
+        name = f"{task.replace('_', '-')}.tsv"
+        content = {key: value for key, value in content.items() if key != name} | (
+            {name: text} if text is not None else {}
+        )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
+    return path
+
+
+def values(graded: Graded) -> dict[tuple[str, str], float]:
+    return {(row["task"], row["metric"]): row["value"] for row in graded.metrics}
+
+
+def gold(folder: Path, suite: str, task: str, split: str) -> list[object]:
+    return [example.gold for example in read_labels(folder, suite)[task].splits[split]]
+
+
+def test_glue_is_scored_as_scikit_learn_and_scipy_score_it(tmp_path, glue):
+    predictions = folders.glue_predictions()
+    graded = grade(submitted(tmp_path / "s.zip"), glue, split="dev")
+    found = values(graded)
+    cola = matthews_corrcoef(gold(glue, "glue", "CoLA", "dev"), list(predictions["CoLA"]["dev"].values()))
+    scores = gold(glue, "glue", "STS-B", "dev"), list(predictions["STS-B"]["dev"].values())
+    rte = accuracy_score(gold(glue, "glue", "RTE", "dev"), list(predictions["RTE"]["dev"].values()))
+    assert found["CoLA", "mcc"] == pytest.approx(cola)
+    assert found["STS-B", "pearson"] == pytest.approx(pearsonr(*scores).statistic)
+    assert found["STS-B", "spearman"] == pytest.approx(spearmanr(*scores).statistic)
+    assert found["RTE", "accuracy"] == pytest.approx(rte)
+    similar = (pearsonr(*scores).statistic + spearmanr(*scores).statistic) / 2
+    assert graded.score == pytest.approx((cola + similar + rte) / 3)
+    assert (graded.suite, graded.split) == ("glue", "dev")
+    assert all(row["settings"]["split"] == "dev" for row in graded.metrics)
+    assert graded.not_scored["QQP.tsv"] == "neither in the zip nor labelled"
+
+
+def test_superglue_is_scored_with_its_diagnostics(tmp_path, superglue):
+    predictions = folders.superglue_predictions()
+    graded = grade(submitted(tmp_path / "s.zip", "superglue", predictions), superglue, split="dev")
+    found = values(graded)
+    for task, split in (("BoolQ", "dev"), ("COPA", "dev")):
+        wanted = accuracy_score(
+            gold(superglue, "superglue", task, split), list(predictions[task][split].values())
+        )
+        assert found[task, "accuracy"] == pytest.approx(wanted)
+    truth, given = folders.multirc_gold(), predictions["MultiRC"]["dev"]
+    assert found["MultiRC", "f1a"] == pytest.approx(
+        f1_score(list(truth.values()), [int(given[id]) for id in truth])
+    )
+    questions = {id.rpartition("-")[0] for id in truth}
+    exact = [
+        all(int(given[id]) == truth[id] for id in truth if id.startswith(f"{one}-")) for one in questions
+    ]
+    assert found["MultiRC", "em"] == pytest.approx(sum(exact) / len(exact))
+    ax = gold(superglue, "superglue", "AX-b", "test"), list(predictions["AX-b"]["test"].values())
+    assert found["AX-b", "mcc"] == pytest.approx(matthews_corrcoef(*ax))
+    tasks = (
+        found["BoolQ", "accuracy"],
+        found["COPA", "accuracy"],
+        (found["MultiRC", "f1a"] + found["MultiRC", "em"]) / 2,
+    )
+    assert graded.score == pytest.approx(sum(tasks) / 3)
+
+
+def test_the_suite_is_known_by_the_files(tmp_path):
+    assert guess_suite(submitted(tmp_path / "g.zip")) == "glue"
+    assert (
+        guess_suite(submitted(tmp_path / "s.zip", "superglue", folders.superglue_predictions()))
+        == "superglue"
+    )
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("readme.txt", "?")
+    with pytest.raises(Refused, match="no file of glue or superglue is in it"):
+        guess_suite(tmp_path / "x.zip")
+
+
+def lines(*rows: str) -> str:
+    return "".join(f"{row}\n" for row in ("index\tprediction", *rows))
+
+
+ALL = [f"{n}\t0" for n in range(SIZE)]
+BAD = {
+    "a missing file": ({"CoLA": None}, ["CoLA.tsv: is missing from the zip."]),
+    "an empty file": ({"CoLA": ""}, ["CoLA.tsv, line 1: the header is '', not index<TAB>prediction."]),
+    "an index twice": (
+        {"CoLA": lines(*ALL, "3\t1")},
+        ["CoLA.tsv, line 14: the index 3 was there before, in line 5."],
+    ),
+    "an unknown index": (
+        {"CoLA": lines(*ALL, "99\t1")},
+        ["CoLA.tsv, line 14: there is no example with the index '99'."],
+    ),
+    "an unknown label": (
+        {"CoLA": lines("0\tyes", *ALL[1:])},
+        ["CoLA.tsv, line 2: the label 'yes' is none of 0, 1."],
+    ),
+    "a NaN": (
+        {"STS_B": lines("0\tnan", *ALL[1:])},
+        ["STS-B.tsv, line 2: the score 'nan' is not a finite number."],
+    ),
+    "indexes left out": (
+        {"CoLA": lines(*ALL[:5])},
+        ["CoLA.tsv: 7 of 12 examples have no prediction: 5, 6, 7, 8, 9, …."],
+    ),
+    "the wrong order": (
+        {"CoLA": lines(*ALL[:3], ALL[4], ALL[3], *ALL[5:])},
+        ["CoLA.tsv, line 5: the index 4 stands where 3 was expected; keep the order of the examples."],
+    ),
+    "no header": (
+        {"CoLA": "\n".join(ALL)},
+        ["CoLA.tsv, line 1: the header is '0\\\\t0', not index<TAB>prediction."],
+    ),
+    "not UTF-8": ({"CoLA": lines(*ALL[1:]).encode() + b"0\t\xff\n"}, ["CoLA.tsv, line 13: not UTF-8 text."]),
+    "a file in a folder": (
+        {"sub/CoLA": "x"},
+        ["sub/CoLA.tsv: in a folder; put the files themselves at the top of the zip."],
+    ),
+    "a way out": (
+        {"../CoLA": "x"},
+        ["../CoLA.tsv: a path that leads out of the zip; put the files themselves at its top."],
+    ),
+    "one in each of two files": (
+        {"CoLA": None, "RTE": lines("0\tmaybe", *(f"{n}\tentailment" for n in range(1, SIZE)))},
+        [
+            "CoLA.tsv: is missing from the zip.",
+            "RTE.tsv, line 2: the label 'maybe' is none of entailment, not_entailment.",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_is_listed(tmp_path, glue, case):
+    files, expected = BAD[case]
+    with pytest.raises(Refused) as caught:
+        grade(changed(tmp_path / "s.zip", **files), glue, "glue", split="dev")
+    assert [str(problem).replace("\\t", "\\\\t") for problem in caught.value.problems] == expected
+    assert caught.value.count == len(expected)
+
+
+def test_the_same_mistake_in_every_line_is_counted(tmp_path, glue):
+    path = changed(tmp_path / "s.zip", CoLA=lines(*(f"{n}\tyes" for n in range(500))), RTE=None)
+    with pytest.raises(Refused) as caught:
+        grade(path, glue, split="dev")
+    problems = caught.value.problems
+    assert len(problems) == 20 + 1 + 1
+    assert str(problems[20]) == "CoLA.tsv: and 480 more such lines."
+    assert caught.value.count == 501
+    assert f"{path} is refused for 501 problems" in str(caught.value)
+
+
+def test_a_file_of_endless_lines_is_not_read_to_its_end(tmp_path, glue):
+    with pytest.raises(Refused) as caught:
+        grade(changed(tmp_path / "s.zip", CoLA=b"\n" * (20 << 20)), glue, split="dev")
+    assert caught.value.count < 2_000
+
+
+def test_chosen_tasks_need_only_their_files(tmp_path, glue):
+    path = changed(tmp_path / "s.zip", CoLA=None)
+    graded = grade(path, glue, split="dev", tasks=["rte"])
+    assert {row["task"] for row in graded.metrics} == {"RTE", "GLUE"}
+    with pytest.raises(EnsueError, match="glue has no task 'RET'; there is CoLA"):
+        grade(path, glue, split="dev", tasks=["RET"])
+
+
+def test_labels_that_are_not_there_are_named_with_file_and_line(tmp_path, glue, superglue):
+    with pytest.raises(
+        EnsueError, match=r"has no labels for test \(.*MRPC/test\.tsv, line 2, for one, is a row without"
+    ):
+        grade(submitted(tmp_path / "s.zip"), glue, split="test")
+    path = submitted(tmp_path / "s.zip", "superglue", folders.superglue_predictions())
+    with pytest.raises(EnsueError, match="has no labels for test; give a folder with labels"):
+        grade(path, superglue, split="test")
+    assert grade(path, superglue, split="test", tasks=["AX-b"]).score is None
+
+
+def test_only_what_is_judged_is_graded(tmp_path, glue):
+    refused(
+        here("grade", submitted(tmp_path / "s.zip"), "--labels", glue, "--split", "train"),
+        "'train'",
+        "dev or test",
+    )
+
+
+def test_unlabelled_examples_are_checked_but_not_scored(tmp_path, glue):
+    data = read_labels(glue, "glue")
+    data["CoLA"] = type(data["CoLA"])(data["CoLA"].spec, {"test": data["CoLA"].splits["dev"]}, "")
+    path = tmp_path / "s.zip"
+    good = {
+        "CoLA": {"test": folders.glue_predictions()["CoLA"]["dev"]},
+        "MRPC": {"test": {str(n): "1" for n in range(SIZE)}},
+    }
+    write_submission("glue", good, path)
+    graded = grade(path, data, "glue")
+    assert graded.not_scored["MRPC.tsv"] == "no labels of test"
+    assert {row["task"] for row in graded.metrics} == {"CoLA", "GLUE"}
+    write_submission("glue", {**good, "MRPC": {"test": {"0": "1"}}}, path)
+    with pytest.raises(Refused, match=r"MRPC\.tsv: 11 of 12 examples have no prediction"):
+        grade(path, data, "glue")
+
+
+def test_the_command_prints_a_table_or_json(tmp_path, glue):
+    path = submitted(tmp_path / "s.zip")
+    done = here("grade", path, "--labels", glue, "--split", "dev")
+    assert (done.code, done.err) == (0, "")
+    assert "CoLA" in done.out
+    assert "not scored: QQP.tsv" in done.out
+    said = json.loads(here("grade", path, "--labels", glue, "--split", "dev", "--json").out)
+    assert said["suite"] == "glue"
+    assert said["score"] == pytest.approx(grade(path, glue, split="dev").score)
+    assert {row["task"] for row in said["metrics"]} == {"CoLA", "STS-B", "RTE", "GLUE"}
+
+
+def test_the_command_refuses_with_every_problem(tmp_path, glue):
+    path = changed(tmp_path / "s.zip", CoLA=None, RTE=lines("0\tmaybe"))
+    done = here("grade", path, "--labels", glue, "--split", "dev")
+    assert (done.code, done.out) == (2, "")
+    assert "CoLA.tsv: is missing from the zip." in done.err
+    assert "RTE.tsv, line 2: the label 'maybe'" in done.err
+    done = here("grade", path, "--labels", glue, "--split", "dev", "--json")
+    assert done.code == 2
+    assert [problem["file"] for problem in json.loads(done.out)["problems"]] == ["CoLA.tsv", "RTE.tsv"]
+    refused(here("grade", submitted(path), "--labels", tmp_path / "none"), "none", "not a folder")
+
+
+WATCHED = """
+import resource, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"torch", "transformers", "sklearn", "scipy"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+import ensue.benchmarks.nlu.grading, ensue.benchmarks.nlu.submission
+assert "numpy" not in sys.modules
+sys.argv = ["ensue", *sys.argv[1:]]
+from ensue.cli.main import main
+main()
+"""
+
+
+def watched(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WATCHED, *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_grading_needs_no_torch(tmp_path, glue):
+    done = watched("grade", submitted(tmp_path / "s.zip"), "--labels", glue, "--split", "dev", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["score"] is not None
+
+
+def test_two_gigabytes_of_zeros_are_refused_in_bounded_memory(zeros, glue):
+    done = watched("grade", zeros, "--labels", glue, "--split", "dev")
+    assert done.returncode == 2
+    assert "CoLA.tsv: the file has 2,146,435,072 bytes, more than 67,108,864; it was not read." in done.stderr
+    assert "RTE.tsv: is missing from the zip." in done.stderr
+    # In kB, over all children so far, so also over those above.
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 300_000
+
+
+@pytest.mark.data
+@pytest.mark.skipif(
+    not os.environ.get("ENSUE_DATA"), reason="ENSUE_DATA does not name the folder of the real data"
+)
+@pytest.mark.parametrize("suite", ["glue", "superglue"])
+def test_gold_answers_of_the_real_data_get_every_point(tmp_path, suite):
+    folder = Path(os.environ["ENSUE_DATA"]) / suite
+    data = read_labels(folder, suite)
+    gold: Predicted = {}
+    for name, task in data.items():
+        for split in task.judged_splits:
+            if task.labelled(split):
+                answers = {
+                    one.id: one.gold[0] if isinstance(one.gold, tuple) else one.gold
+                    for one in task.splits[split]
+                }
+                gold.setdefault(name, {})[split] = answers  # type: ignore[assignment]
+    write_submission(suite, gold, tmp_path / "s.zip", "dev")
+    graded = grade(tmp_path / "s.zip", data, split="dev")
+    assert graded.score == pytest.approx(1.0)
+    assert all(row["value"] == pytest.approx(1.0) for row in graded.metrics)

@@ -1,0 +1,235 @@
+"""Fine-tuning as a system: tasks, seeds, diagnostics, going on after a kill, saved weights, intermediate training."""
+
+import statistics
+from dataclasses import replace
+
+import pytest
+
+from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.nlu.examples import Example, TaskData
+from ensue.benchmarks.nlu.systems import find
+from ensue.errors import EnsueError
+from ensue.models.baselines import RandomModel
+from ensue.models.names import load_model
+from ensue.train.finetune.finished import Outcome, best_of
+from ensue.train.finetune.system import system
+from tests.support import tiny
+from tests.support.command import write_lines
+from tests.train.finetune import invented
+
+SHORT = {"epochs": 1, "batch": 16}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return invented.encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def answers(model, tasks, folder=None, seed=0, progress=None, **settings):
+    place = Workplace(folder=folder, progress=progress)
+    return list(system.answer(model, tasks, invented.settings(**settings), seed, place))
+
+
+def nli(name, labels, train=0, dev=12, seed=0, **others):
+    """Pairs whose label hangs on the second text; a set of its own labels, for training or for answering."""
+    words = dict(zip(labels, ("the sun", "a cat", "the dog"), strict=False))
+    splits = {
+        split: [
+            Example(f"{split}{i}", (f"The boat, number {i + seed}.", words[label]), label)
+            for i, label in enumerate((labels * n)[:n])
+        ]
+        for split, n in (("train", train), ("dev", dev))
+        if n
+    }
+    return TaskData(invented.spec(name, "pair", labels, **others), splits, f"{name}{seed}")
+
+
+def test_it_is_the_system_of_its_mode():
+    assert find("finetune") is system
+
+
+def test_every_judged_split_is_answered_and_dev_is_not_trained_on(model):
+    data = invented.task("single", train=32, dev=10, test=5)
+    hidden = [replace(one, gold=None) for one in data.splits["test"]]
+    data = replace(data, splits={**data.splits, "test": hidden})
+    (found,) = answers(model, [data], **SHORT)
+    assert found.task == data.spec.name
+    assert {split: list(one) for split, one in found.predictions.items()} == {
+        split: [example.id for example in data.splits[split]] for split in ("dev", "test")
+    }
+    assert set(found.predictions["test"].values()) <= set(invented.YES_NO)
+    for example, chances in found.chances["dev"].items():
+        assert sum(chances) == pytest.approx(1.0)
+        assert invented.YES_NO[chances.index(max(chances))] == found.predictions["dev"][example]
+    fit = found.fits[0]
+    assert (fit["seed"], fit["train_examples"], fit["cut"], fit["start"]) == (0, 32, 0, "pretrained")
+
+
+def test_a_task_without_a_training_set_is_left_out(model):
+    data = invented.task("single", train=0)
+    assert answers(model, [data]) == []
+
+
+def test_a_task_without_dev_chooses_on_a_part_of_its_training_set(model):
+    data = invented.task("single", train=40, dev=0, test=4)
+    (found,) = answers(model, [data], **SHORT)
+    assert list(found.predictions) == ["test"]
+    assert found.fits[0]["chosen_on"] == "a part of train"
+    assert found.fits[0]["train_examples"] == 38
+
+
+def test_the_best_run_answers_and_all_are_told_of(model):
+    data = invented.task("pair", train=32, dev=24)
+    (found,) = answers(model, [data], runs=3, seed=4, **SHORT)
+    singles = [answers(model, [data], seed=seed, **SHORT)[0] for seed in (4, 5, 6)]
+    scores = [one.fits[0]["dev_score"] for one in singles]
+    *fits, summary = found.fits
+    assert [one["dev_score"] for one in fits] == scores
+    assert [one["seed"] for one in fits] == [4, 5, 6]
+    best = scores.index(max(scores))
+    assert found.predictions == singles[best].predictions
+    assert summary["best_seed"] == best + 4
+    assert summary["dev_mean"] == pytest.approx(statistics.mean(scores))
+    assert summary["dev_sd"] == pytest.approx(statistics.stdev(scores))
+
+
+def test_the_first_of_equals_is_the_best():
+    made = [Outcome(seed, score, {}, {}, {}) for seed, score in ((3, 0.5), (4, 0.7), (5, 0.7), (6, None))]
+    assert best_of(made).seed == 4
+    assert best_of(made[3:]).seed == 6
+
+
+def test_diagnostics_are_answered_by_the_classifier_they_name(model):
+    rte = nli("RTE", invented.RTE, train=48)
+    broad = nli("AX-b", invented.RTE, seed=50, answered_by="RTE", in_score=False)
+    other = nli("diagnostic", invented.NLI, answered_by="MNLI", in_score=False)
+    found = answers(model, [broad, rte, other])
+    assert [one.task for one in found] == ["RTE", "AX-b"]
+    right = [found[1].predictions["dev"][one.id] == one.gold for one in broad.splits["dev"]]
+    assert statistics.mean(right) > 0.9
+    assert found[1].fits == ()
+
+
+def test_three_classes_are_collapsed_to_two_where_mnli_answers(model):
+    mnli = nli("MNLI", invented.NLI, train=60)
+    diagnostic = nli("diagnostic", invented.NLI, seed=9, answered_by="MNLI", in_score=False)
+    broad = replace(nli("AX-b", invented.RTE, answered_by="RTE", in_score=False))
+    whole, three, two = answers(model, [mnli, diagnostic, broad])
+    assert (whole.task, three.task, two.task) == ("MNLI", "diagnostic", "AX-b")
+    assert set(three.predictions["dev"].values()) == set(invented.NLI)
+    assert set(two.predictions["dev"].values()) <= set(invented.RTE)
+    assert all(len(chances) == 2 for chances in two.chances["dev"].values())
+
+
+def test_a_killed_run_goes_on_with_the_next(model, tmp_path):
+    tasks = [invented.task(form, train=24, dev=8, test=3) for form in ("single", "score", "entity")]
+    straight = answers(model, tasks, runs=2, **SHORT)
+    told = []
+
+    def kill(done, total, unit):
+        told.append(done)
+        if done > 6:  # the second seed of the second task
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        answers(model, tasks, folder=tmp_path, progress=kill, runs=2, **SHORT)
+    kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert sorted(kept) == [f".finished-invented-{name}.json" for name in ("score-000", "single-000", "single-001")]
+    seen = {}
+
+    def look(done, total, unit):
+        seen.update({path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()})
+
+    resumed = answers(model, tasks, folder=tmp_path, progress=look, runs=2, **SHORT)
+    assert {name: seen[name] for name in kept} == kept
+    assert list(tmp_path.iterdir()) == []
+    for one, other in zip(resumed, straight, strict=True):
+        assert one.predictions == other.predictions
+        assert one.chances == other.chances
+
+
+def test_what_was_finished_for_another_question_is_not_taken(model, tmp_path):
+    data = invented.task("single", train=24, dev=8)
+    ask = list(system.answer(model, [data], invented.settings(**SHORT), 0, Workplace()))
+    stream = system.answer(model, [data, data], invented.settings(**SHORT), 0, Workplace(folder=tmp_path))
+    assert next(stream).predictions == ask[0].predictions
+    (path,) = tmp_path.iterdir()
+    before = path.read_text("utf-8")
+    changed = system.answer(
+        model, [data], invented.settings(**SHORT, dropout=0.3), 0, Workplace(folder=tmp_path)
+    )
+    next(changed)
+    assert path.read_text("utf-8") != before
+    path.write_text(before[: len(before) // 2], "utf-8")
+    again = next(system.answer(model, [data], invented.settings(**SHORT), 0, Workplace(folder=tmp_path)))
+    assert again.predictions == ask[0].predictions
+
+
+def test_saved_weights_load_as_a_model_and_answer_the_same(model, tmp_path):
+    data = invented.task("single", train=24, dev=8)
+    answers(model, [data], folder=tmp_path, save="yes", **SHORT)
+    folder = tmp_path / "finetuned" / "invented-single-0"
+    loaded = load_model(str(folder), device="cpu")
+    assert "fine-tuned on invented-single" in loaded.card.training
+    assert not (loaded.encode(["The sun rose."]) == model.encode(["The sun rose."])).all()
+    assert (folder / "head.json").is_file()
+    with pytest.raises(EnsueError, match="save=yes .* name an output"):
+        answers(model, [data], save="yes", **SHORT)
+
+
+def test_intermediate_training_comes_first_and_is_taken_up_again(model, tmp_path):
+    labels = list(invented.NLI) * 8
+    lines = [
+        {"premise": f"Boat {i}.", "hypothesis": f"It is {word}.", "label": word} for i, word in enumerate(labels)
+    ]
+    file = write_lines(tmp_path / "first.jsonl", lines)
+    tasks = [nli("CB", invented.RTE, train=24), invented.task("single", name="CoLA", train=24, dev=8)]
+    plain = answers(model, tasks, **SHORT)
+    choices = {"intermediate": "mnli", "intermediate_data": str(file), **SHORT}
+    cb, cola = answers(model, tasks, **choices)
+    assert (cb.fits[0]["start"], cola.fits[0]["start"]) == ("mnli", "pretrained")
+    assert cb.fits[0]["losses"] != plain[0].fits[0]["losses"]
+    assert cola.predictions == plain[1].predictions
+    every = answers(model, tasks, **{**choices, "intermediate_for": ["all"]})
+    assert [one.fits[0]["start"] for one in every] == ["mnli", "mnli"]
+    by_path = answers(model, tasks, intermediate=str(file), **SHORT)
+    assert [one.fits[0]["start"] for one in by_path] == ["first", "first"]
+    stream = system.answer(model, tasks, invented.settings(**choices), 0, Workplace(folder=tmp_path / "run"))
+    (tmp_path / "run").mkdir()
+    next(stream)
+    kept = tmp_path / "run" / ".finished-intermediate-000.safetensors"
+    written = kept.stat().st_mtime_ns
+    (tmp_path / "run" / ".finished-CB-000.json").unlink()
+    again = next(system.answer(model, tasks, invented.settings(**choices), 0, Workplace(folder=tmp_path / "run")))
+    assert kept.stat().st_mtime_ns == written
+    assert again.predictions == cb.predictions
+
+
+def test_the_runs_own_mnli_may_come_first_or_it_is_asked_for(model):
+    mnli, rte = nli("MNLI", invented.NLI, train=24), nli("RTE", invented.RTE, train=24)
+    found = answers(model, [mnli, rte], intermediate="mnli", **SHORT)
+    assert [one.fits[0]["start"] for one in found] == ["pretrained", "MNLI"]
+    with pytest.raises(EnsueError, match="intermediate=mnli needs its training set.*intermediate_data"):
+        answers(model, [rte], intermediate="mnli", **SHORT)
+
+
+@pytest.mark.parametrize("save", [tiny.save_bert, tiny.save_roberta, tiny.save_gpt2, tiny.save_llama])
+def test_other_models_are_fine_tuned_too(save, tmp_path):
+    other = load_model(str(save(tmp_path / "model")), device="cpu")
+    tasks = [invented.task(form, train=16, dev=4) for form in ("pair", "word")]
+    found = answers(other, tasks, **SHORT)
+    pool = "last" if save in (tiny.save_gpt2, tiny.save_llama) else "cls"
+    assert [one.fits[0]["pool"] for one in found] == [pool, pool]
+    assert f"pool:{pool}" in system.signature(other, invented.settings())
+
+
+def test_a_model_without_weights_to_tune_is_refused():
+    with pytest.raises(EnsueError, match="Fine-tuning needs a Hugging Face model"):
+        answers(RandomModel(), [invented.task("single")])
+
+
+def test_the_signature_names_what_was_chosen(model):
+    words = system.signature(model, invented.settings(runs=3, pairs="both", intermediate="swag"))
+    for word in ("runs:3", "pool:mean", "pairs:both", "intermediate:swag", "epochs:10", "intermediate_for:paper"):
+        assert word in words
+    assert "dropout" not in words
