@@ -1,6 +1,6 @@
 """Zero-shot COPA, CB and BoolQ beside lm-evaluation-harness: the same prompts, the same tokens, the same scores.
 
-python bench/prompting.py --peers .venv-peers/bin/python --data FOLDER [--limit 20] [--rounds 3] [--tasks COPA,CB,BoolQ]
+python bench/prompting.py --peers .venv-peers/bin/python --data FOLDER [--limit 20] [--rounds 3] [--tasks COPA,CB]
 
 FOLDER holds SuperGLUE. Each contender runs in a process of its own and loads its model outside the clock. The harness
 is given tokens, so that its clock leaves tokenising out and ensue's has it in; of its batch sizes the best counts.
@@ -74,8 +74,8 @@ def compare(args: argparse.Namespace, model: Any, folder: str, name: str) -> dic
     lengths = sorted(request["start"] for request in requests)
     wanted = f" (wanted: {TARGETS[name]} times)" if name in TARGETS else ""
     return {
-        "case": f"{name} dev, template {args.template!r}: {len(sheet.asked)} examples, {len(requests)} continuations of "
-        f"{min(counts)} to {max(counts)} tokens after {lengths[0]} to {lengths[-1]} (half below "
+        "case": f"{name} dev, template {args.template!r}: {len(sheet.asked)} examples, {len(requests)} continuations "
+        f"of {min(counts)} to {max(counts)} tokens after {lengths[0]} to {lengths[-1]} (half below "
         f"{lengths[len(lengths) // 2]}), {args.dtype}",
         "table": table,
         "largest difference, nats a token": gap,

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from ensue.benchmarks.nlu.published import published
 from ensue.benchmarks.nlu.spread import spread
 from ensue.errors import EnsueError
-from ensue.report.nlu import Measure, Phenomenon, sheet_of
+from ensue.report.nlu import Measure, Phenomenon, spread_of
 from ensue.report.nlu_fits import dev_spreads, trainings
 from ensue.report.nlu_page import phenomena
 from ensue.report.nlu_published import diagnostics_table, split_tables
+from ensue.report.nlu_sheets import sheet_of
 from ensue.report.table import metrics_table
 from ensue.runs.reading import read_fits
+from ensue.runs.run import run
 from tests.report.synthetic_nlu import make_fits, make_nlu_results, write_nlu
 
+DATA = os.environ.get("ENSUE_DATA")
 TEMPLATES = [{"template": name, "shots": 0} for name in ("question", "statement", "instruction")]
 
 
@@ -76,6 +83,14 @@ def test_the_score_printed_is_the_mean_of_the_lines():
     assert total == pytest.approx(np.mean(list(scores.values())), abs=1e-3)
 
 
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=8))
+def test_a_spread_is_that_of_numpy(values):
+    found = spread_of(values, [str(place) for place in range(len(values))])
+    assert found.mean == pytest.approx(np.mean(values), abs=1e-12)
+    assert found.sd == pytest.approx(np.std(values, ddof=1) if len(values) > 1 else 0.0, abs=1e-9)
+    assert (found.best, found.best_way) == (max(values), str(int(np.argmax(values))))
+
+
 def test_dev_and_test_never_share_a_block():
     results = make_nlu_results(splits=("dev", "test"))
     splits = [line[1] for line in cells(results) if len(line) > 2 and line[1] in ("dev", "test")]
@@ -101,7 +116,7 @@ def test_several_templates_have_mean_deviation_best_and_a_line_each():
     sheet = sheet_of(results)
     # Computed here by the benchmark's own account of templates.
     expected = {one.task: one for one in spread(results["metrics"]) if one.metric == "score"}
-    for line in [*sheet.blocks[0].lines]:
+    for line in sheet.blocks[0].lines:
         found = line.spread
         assert found.of == 3
         assert found.best_way == expected[line.name].best_template
@@ -234,10 +249,26 @@ def test_published_figures_are_beside_runs_of_the_same_split_only():
 def test_columns_are_those_of_the_runs():
     results = make_nlu_results(without=("CoLA", "QQP", "MNLI", "diagnostic"))
     [dev, test] = split_tables([sheet_of(results)])
-    assert [column.name for column in dev.columns] == ["GLUE", "SST-2", "MRPC", "STS-B", "QNLI", "RTE", "WNLI"]
+    assert [column.name for column in dev.columns] == [
+        "GLUE",
+        "SST-2",
+        "MRPC",
+        "STS-B",
+        "QNLI",
+        "RTE",
+        "WNLI",
+    ]
     assert dev.published == []
     assert [column.name for column in test.columns] == [column.name for column in dev.columns]
     assert diagnostics_table([sheet_of(results)]) is None
+
+
+def test_a_section_of_mnli_that_was_not_judged_is_a_gap():
+    results = make_nlu_results(splits=("test",))
+    [table] = split_tables([sheet_of(results)])
+    assert table.measured[0].cells["MNLI"].values == (value(results, "MNLI", "accuracy"), None)
+    [single] = [row for group in table.published[:1] for row in group.rows if row.name == "BiLSTM"]
+    assert single.cells["MNLI"].values == (0.703, 0.708)
 
 
 def test_the_diagnostic_table_has_the_columns_of_table_2_4():
@@ -259,3 +290,20 @@ def test_rows_of_another_form_are_told_plainly():
     assert sheet_of(results) is None
     assert "clusters" in " ".join(printed(results, width=120))
     assert sheet_of({**results, "benchmark": "discoeval"}) is None
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DATA, reason="ENSUE_DATA does not name the folder of the real data")
+def test_the_most_frequent_row_of_table_a_2_is_printed_as_published(tmp_path):
+    folder = Path(DATA) / "superglue"
+    done = run("superglue", model="most-frequent", data=str(folder), output=tmp_path / "run")
+    found = {line[0]: line[3] for line in cells(done.results, done.folder) if line[1:2] == ["dev"]}
+    paper = {
+        (row.task, row.metric): row.value
+        for row in published("superglue")
+        if (row.table, row.system) == ("A.2", "most-frequent")
+    }
+    # ReCoRD's dev file here is a sample of 32, and the average is over it too.
+    for task in ("BoolQ", "CB", "COPA", "MultiRC", "RTE", "WiC", "WSC"):
+        metrics = [metric for of, metric in paper if of == task]
+        assert found[task] == "/".join(f"{paper[task, metric]:.3f}" for metric in metrics), task

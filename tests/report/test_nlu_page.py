@@ -8,7 +8,7 @@ import pytest
 
 from ensue.errors import EnsueError
 from ensue.report.html import write_report
-from ensue.report.nlu import sheet_of
+from ensue.report.nlu_sheets import sheet_of
 from tests.report.synthetic import make_items, make_results, write_run
 from tests.report.synthetic_nlu import make_fits, make_nlu_results, write_nlu
 from tests.report.test_html import EVIL, Page
@@ -126,7 +126,7 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
     other = write_nlu(tmp_path / "superglue", make_nlu_results("superglue"))
     shuffle = write_run(tmp_path / "shuffle", make_items(), make_results(make_items()))
     for run in (other, shuffle):
-        with pytest.raises(EnsueError, match="is a run of .*, not of glue"):
+        with pytest.raises(EnsueError, match=r"is a run of .*, not of glue"):
             write_report(glue, beside=[run])
     empty = write_nlu(tmp_path / "empty", {**make_nlu_results(), "metrics": []})
     with pytest.raises(EnsueError, match="has no dev or test figures"):

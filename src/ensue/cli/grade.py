@@ -1,4 +1,4 @@
-"""`ensue grade`: a submission checked and scored against labels."""
+"""`ensue grade`: a submission, or the labels people gave, checked and scored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from ensue.cli import common
 
 
 def grade(
-    archive: Annotated[Path, typer.Argument(metavar="ZIP", help="A submission.")],
+    archive: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A submission (.zip), or several people's labels of a task (.jsonl)."
+        ),
+    ],
     labels: Annotated[Path, typer.Option(help="Folder in the official layout, with labels.")],
     suite: Annotated[str | None, typer.Option(help="glue or superglue (default: by the files).")] = None,
     split: Annotated[str, typer.Option(help="The split that is answered: dev or test.")] = "test",
@@ -23,6 +28,9 @@ def grade(
     from ensue.benchmarks.nlu.grading import grade as graded
 
     chosen = [task.strip() for task in tasks.split(",") if task.strip()]
+    if archive.suffix == ".jsonl":
+        _people(archive, labels, suite, split, chosen, json)
+        return
     try:
         done = graded(archive, labels, suite, split=split, tasks=chosen)
     except Refused as refused:
@@ -43,3 +51,26 @@ def grade(
         print(note)
     for file, why in done.not_scored.items():
         print(f"not scored: {file} ({why})")
+
+
+def _people(path: Path, labels: Path, suite: str | None, split: str, tasks: list[str], json: bool) -> None:
+    """The majority vote of an annotation file, judged as a system's answers are, and how far people agree."""
+    from ensue.benchmarks.nlu.grading import read_labels
+    from ensue.benchmarks.nlu.human import judge_people
+    from ensue.benchmarks.nlu.scores import rows
+    from ensue.errors import EnsueError
+
+    if suite is None or len(tasks) != 1:
+        raise EnsueError(f"{path} holds labels of one task; say which, as in --suite superglue --tasks CB.")
+    ((_, data),) = read_labels(labels, suite, tasks).items()
+    people = judge_people(path, data, split)
+    agreement = people.agreement_row()
+    judged = [row for row in rows([people.judged]) if row["metric"] != "score"] if people.judged else []
+    metrics = [*judged, *([agreement] if agreement else [])]
+    if json:
+        common.print_json({"suite": suite, "task": data.spec.name, "metrics": metrics})
+        return
+    for row in metrics:
+        low, high = row["ci95"]
+        interval = "" if low is None or high is None else f"  [{low:.3f}, {high:.3f}]"
+        print(f"{row['task']}  {row['metric']:<9} {row['value']:.3f}{interval}  n {row['n']:,}  {split}")

@@ -1,4 +1,4 @@
-"""Baselines that need no weights: `random` (chance), `unigram` (which words, not their order), and what learns from a task."""
+"""Baselines that need no weights: `random` (chance), `unigram` (words, not their order), and what learns from a task."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class UnigramModel(_WordScorer):
 
 
 class Untrained:
-    """A system that is nothing yet but a name: it learns from a task's training set, or guesses its commonest label."""
+    """A system that is only a name yet: it learns from a task's training set, or guesses its commonest label."""
 
     def __init__(self, name: str) -> None:
         kind = {"most-frequent": "majority", "hypothesis-only": name}.get(name, "untrained")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ensue.errors import EnsueError
 
-# Rows of one batch, and the tokens (prompts and what is to come) that they may have together on a CPU.
+# Rows of one batch, and the tokens (prompts and what is to come) that they may have together.
 _ROWS = 64
 _TOKENS = 8192
 
@@ -66,8 +66,8 @@ def _check_room(prompts: Sequence[Sequence[int]], new: int, limit: int | None, m
     longest = max(map(len, prompts), default=0)
     if limit is not None and prompts and longest + new > limit:
         raise EnsueError(
-            f"A prompt of {longest} tokens and {new} new ones do not fit the {limit} tokens {model} takes; shorten it "
-            f"or ask for fewer."
+            f"A prompt of {longest} tokens and {new} new ones do not fit the {limit} tokens {model} takes; shorten "
+            f"it or ask for fewer."
         )
 
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.nlu.diagnostics import TAXONOMY
 from ensue.benchmarks.nlu.published import citation
 from ensue.errors import EnsueError
-from ensue.report.nlu import Line, Phenomenon, Sheet, Spread, sheet_of, specs_of
+from ensue.report.nlu import Line, Phenomenon, Sheet, Spread, specs_of
 from ensue.report.nlu_fits import Training, dev_spreads, trainings
 from ensue.report.nlu_published import diagnostics_table, split_tables
+from ensue.report.nlu_sheets import sheet_of
 from ensue.report.probing import run_names
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.tables_nlu import all_lines, constant_words, measure_words, value_words, without_words

@@ -9,19 +9,20 @@ from ensue.benchmarks.nlu.diagnostics import TAXONOMY
 from ensue.benchmarks.nlu.examples import DEV, TEST, TaskSpec
 from ensue.benchmarks.nlu.published import HUMAN, PublishedRow, published
 from ensue.report.nlu import (
+    MISMATCHED,
     SCORE,
+    Block,
     Figure,
     Line,
     Measure,
     Phenomenon,
     Sheet,
     Spread,
+    base_split,
     specs_of,
     spread_of,
     title_of,
 )
-
-_MISMATCHED = "-mismatched"
 
 
 class Cell(NamedTuple):
@@ -73,7 +74,7 @@ def split_tables(sheets: Sequence[Sheet]) -> list[SystemsTable]:
     """A table a split: those of the runs first, then those that only published systems were judged on."""
     rows = published(sheets[0].suite)
     own = dict.fromkeys(block.split for sheet in sheets for block in sheet.blocks)
-    known = {_base(row.split) for row in rows if row.metric == SCORE}
+    known = {base_split(row.split) for row in rows if row.metric == SCORE}
     splits = [*own, *(split for split in (DEV, TEST) if split in known and split not in own)]
     found = [_split_table(split, sheets, rows) for split in splits]
     return [table for table in found if table.measured or table.published]
@@ -82,11 +83,11 @@ def split_tables(sheets: Sequence[Sheet]) -> list[SystemsTable]:
 def _split_table(split: str, sheets: Sequence[Sheet], rows: Sequence[PublishedRow]) -> SystemsTable:
     suite = sheets[0].suite
     blocks = [(sheet.name, block) for sheet in sheets if (block := sheet.block(split))]
-    judged = [line for _, block in blocks for line in [*block.lines, *([block.total] if block.total else [])]]
+    judged = [line for _, block in blocks for line in _lines(block)]
     # Where no run was judged on this split, the tasks they were judged on elsewhere are of interest.
     lines = judged or [line for sheet in sheets for block in sheet.blocks for line in block.lines]
     names = {line.name for line in lines}
-    on_split = [row for row in rows if _base(row.split) == split and not row.category]
+    on_split = [row for row in rows if base_split(row.split) == split and not row.category]
     columns = []
     for spec in specs_of(suite):
         if spec.in_score and spec.name in names:
@@ -95,32 +96,35 @@ def _split_table(split: str, sheets: Sequence[Sheet], rows: Sequence[PublishedRo
             columns.append(Column(spec.name, _ordered([*own, *printed], spec.metrics)))
     if columns and (not judged or title_of(suite) in names):
         columns.insert(0, Column(title_of(suite), []))
-    measured = [
-        SystemRow(
-            name, {line.name: _cell(line) for line in [*block.lines, *([block.total] if block.total else [])]}
-        )
-        for name, block in blocks
-    ]
+    measured = [SystemRow(name, _cells(block, columns)) for name, block in blocks]
     return SystemsTable(split, columns, measured, _published_groups(on_split, columns))
-
-
-def _base(split: str) -> str:
-    return split.removesuffix(_MISMATCHED)
 
 
 def _measure(row: PublishedRow) -> Measure:
     if row.task != "MNLI":
         return Measure(row.metric)
-    return Measure(row.metric, "mm" if row.split.endswith(_MISMATCHED) else "m")
+    return Measure(row.metric, "mm" if row.split.endswith(MISMATCHED) else "m")
 
 
-def _ordered(measures: Iterable[Measure], metrics: Sequence[str]) -> list[Measure]:
-    return sorted(set(measures), key=lambda one: (metrics.index(one.metric), one.section))
+def _ordered(measures: Sequence[Measure], metrics: Sequence[str]) -> list[Measure]:
+    """In the order of the task's metrics; others after them, by name."""
+    known = [*metrics, *sorted({one.metric for one in measures} - {*metrics})]
+    return sorted(set(measures), key=lambda one: (known.index(one.metric), one.section))
 
 
-def _cell(line: Line) -> Cell:
-    only = line.only
-    values = tuple(line.mean(measure) for measure in line.measures) or (line.value,)
+def _cells(block: Block, columns: Sequence[Column]) -> dict[str, Cell]:
+    by_name = {line.name: line for line in _lines(block)}
+    return {column.name: _cell(by_name[column.name], column) for column in columns if column.name in by_name}
+
+
+def _lines(block: Block) -> list[Line]:
+    return [*block.lines, *([block.total] if block.total else [])]
+
+
+def _cell(line: Line, column: Column) -> Cell:
+    only, there = line.only, line.measures
+    # A section of MNLI that was not judged is a gap, so that the other is not taken for both.
+    values = tuple(line.mean(one) if one in there else None for one in column.measures) or (line.value,)
     low, high = (only.low, only.high) if only else (None, None)
     return Cell(values, low, high, line.answers[0].main.n, line.spread, line.covers)
 

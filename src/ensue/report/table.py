@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.chapterbreak.published import published_models
-from ensue.report.nlu import sheet_of
 from ensue.report.nlu_fits import dev_spreads, trainings
+from ensue.report.nlu_sheets import sheet_of
 from ensue.report.probing import sheets
 from ensue.report.profiles import Sentence, Version, shape
 from ensue.report.shuffle import block_rows, settings_label

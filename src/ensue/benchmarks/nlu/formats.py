@@ -2,8 +2,8 @@
 
 GLUE: TSV with the header `index`, `prediction`; labels as words or class numbers, STS-B a number. SuperGLUE: one JSON
 object a line, `{"idx": 0, "label": "true"}`; COPA's and MultiRC's labels are the numbers 0 and 1, MultiRC's nested
-below passage and question, ReCoRD's the entity's own words. What the official toolkit wrote and the site took agrees
-on all of this but one: it spells WSC's labels True and False. So any spelling of those two words is read.
+below passage and question, ReCoRD's the entity's own words. WSC's labels are written True and False, as the official
+toolkit wrote them and the site took them; any spelling of those two words is read.
 """
 
 from __future__ import annotations
@@ -237,6 +237,8 @@ def _json_id(id: str) -> str | int:
 
 def _json_label(spec: TaskSpec, prediction: Prediction) -> Prediction:
     """A class number as a JSON number, a word as text; an entity is text even where it is a number."""
+    if spec.name == "WSC":
+        return str(prediction).capitalize()
     return int(prediction) if all(map(str.isdigit, spec.labels)) and spec.labels else prediction
 
 

@@ -233,9 +233,9 @@ class _Store:
         good = np.isfinite(vectors).reshape(len(sentences), -1).all(axis=1)
         if not good.all():
             bad = sentences[int(np.argmin(good))]
-            place = f"{where(bad)}: " if where else ""
+            stands = f"{where(bad)}: " if where else ""
             raise EnsueError(
-                f"{place}{self.name} gave a vector that is not all finite numbers for {_short(bad)}."
+                f"{stands}{self.name} gave a vector that is not all finite numbers for {_short(bad)}."
             )
         by_layer = vectors[:, None] if self.layers is None else vectors
         with self._disk():
