@@ -153,7 +153,9 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
         write_report(run, beside=[other])
     with pytest.raises(EnsueError, match="annotations go with runs of chapterbreak only"):
         write_report(run, annotations=tmp_path / "a.csv")
-    with pytest.raises(EnsueError, match="other runs with those of discoeval and senteval too"):
+    with pytest.raises(
+        EnsueError, match="other runs with those of discoeval, senteval, glue and superglue too"
+    ):
         write_report(shuffle, beside=[run])
     bare = write_probing(tmp_path / "bare", {**make_discoeval_results(), "metrics": []})
     with pytest.raises(EnsueError, match="has no dev or test figures"):

@@ -81,7 +81,7 @@ def run(
     from ensue.report.table import metrics_table
 
     console = Console(soft_wrap=False)
-    console.print(metrics_table(results))
+    console.print(metrics_table(results, done.folder))
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
         print(f"{reason}: {count}")
     print(results["signature"])

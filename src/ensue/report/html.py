@@ -132,14 +132,14 @@ def _check_company(
     """What else is given must be of the same benchmark, and of one that can show it."""
     benchmark = _suite(results)
     if beside and not (kind and kind.takes_runs):
-        both = " and ".join(name for name, page in _PAGES.items() if page.takes_annotations)
-        runs = " and ".join(n for n, page in _PAGES.items() if page.takes_runs and not page.takes_annotations)
+        both = _listed([name for name, page in _PAGES.items() if page.takes_annotations])
+        runs = _listed([n for n, page in _PAGES.items() if page.takes_runs and not page.takes_annotations])
         raise EnsueError(
             f"{folder} is a run of {benchmark}; other runs and annotations go with runs of {both}, "
             f"other runs with those of {runs} too."
         )
     if annotations is not None and not (kind and kind.takes_annotations):
-        able = " and ".join(name for name, page in _PAGES.items() if page.takes_annotations)
+        able = _listed([name for name, page in _PAGES.items() if page.takes_annotations])
         raise EnsueError(f"{folder} is a run of {benchmark}; annotations go with runs of {able} only.")
     seen = {folder.resolve()}
     for other in beside:
@@ -155,6 +155,10 @@ def _check_company(
         if other.resolve() in seen:
             raise EnsueError(f"{other} is given twice.")
         seen.add(other.resolve())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def _suite(results: Mapping[str, Any]) -> str:

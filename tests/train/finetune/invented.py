@@ -40,8 +40,9 @@ def example(form: Form, number: int, draw: random.Random) -> Example:
     if form == "pair":
         return Example(str(number), (f"Where is {second}?", told), gold)
     if form == "score":
-        trains = draw.randrange(5)
-        return Example(str(number), (f"Here is {second}.", " ".join(["train"] * trains + ["cat"])), float(trains))
+        grade = draw.randrange(3)
+        graded = ("votes", "garden", "train")[grade]
+        return Example(str(number), (f"Here is {second}.", f"the {graded}, the {graded}"), float(grade))
     if form == "choice":
         right = draw.randrange(2)
         choices = tuple(f"The {'train' if i == right else 'votes'} stopped." for i in (0, 1))
@@ -69,7 +70,9 @@ def _span(texts: tuple[str, ...], text: int, words: str) -> Span:
     return Span(text, start, start + len(words))
 
 
-def task(form: Form, *, name: str = "", train: int = 96, dev: int = 32, seed: int = 0, test: int = 0) -> TaskData:
+def task(
+    form: Form, *, name: str = "", train: int = 96, dev: int = 32, seed: int = 0, test: int = 0
+) -> TaskData:
     draw = random.Random(seed)
     splits = {
         split: [example(form, number, draw) for number in range(count)]

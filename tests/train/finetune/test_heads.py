@@ -21,7 +21,9 @@ def model(tmp_path_factory):
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=3), min_size=1, max_size=40), st.integers(1, 7))
+@given(
+    st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=3), min_size=1, max_size=40), st.integers(1, 7)
+)
 def test_batches_hold_every_row_once_and_pad_it_on_the_right(lengths, size):
     numbers = iter(range(1, 10_000))
     rows = [[Row([next(numbers) for _ in range(n)], [1] * n) for n in group] for group in lengths]

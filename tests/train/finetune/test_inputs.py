@@ -21,7 +21,11 @@ def tokenizers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizers")
     found = {
         name: AutoTokenizer.from_pretrained(save(folder / name))
-        for name, save in (("bert", tiny.save_encoder), ("roberta", tiny.save_roberta), ("gpt2", tiny.save_gpt2))
+        for name, save in (
+            ("bert", tiny.save_encoder),
+            ("roberta", tiny.save_roberta),
+            ("gpt2", tiny.save_gpt2),
+        )
     }
     typed = Tokenizer.from_str(found["bert"].backend_tokenizer.to_str())
     specials = [(name, typed.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
@@ -85,7 +89,9 @@ def test_what_is_read_of_each_form(tokenizers):
     answers = Example("0", ("The rain stopped.", "What stopped?", "the rain"))
     assert read("answers", answers) == [naive("The rain stopped.", "What stopped? the rain")]
     record = Example("0", ("The rain stopped.", "They like the @placeholder."), choices=("rain", "cat"))
-    assert read("entity", record) == [naive(record.texts[0], f"They like the {one}.") for one in ("rain", "cat")]
+    assert read("entity", record) == [
+        naive(record.texts[0], f"They like the {one}.") for one in ("rain", "cat")
+    ]
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
@@ -109,7 +115,9 @@ def test_both_spans_of_one_text_stay_or_it_is_said(tokenizers):
     example = Example("0", (text,), spans=spans, where="val.jsonl, line 7")
     (row,) = rows(tokenizer, "coreference", example, length=24).joint
     assert [text_of(tokenizer, row.ids[a:b]) for a, b in row.spans] == ["judge", "spoke"]
-    with pytest.raises(EnsueError, match=r"val.jsonl, line 7: .* further apart than the 6 tokens .* max_length"):
+    with pytest.raises(
+        EnsueError, match=r"val.jsonl, line 7: .* further apart than the 6 tokens .* max_length"
+    ):
         rows(tokenizer, "coreference", example, length=8)
 
 
@@ -119,7 +127,9 @@ def test_a_span_of_nothing_is_said(tokenizers):
         rows(tokenizers["bert"], "coreference", example)
 
 
-@pytest.mark.parametrize(("form", "kept"), [("answers", "What stopped? the rain"), ("entity", "They like the rain.")])
+@pytest.mark.parametrize(
+    ("form", "kept"), [("answers", "What stopped? the rain"), ("entity", "They like the rain.")]
+)
 def test_cutting_eats_the_passage_and_never_what_is_asked(tokenizers, form, kept):
     tokenizer = tokenizers["bert"]
     passage = " ".join([FIRST, SECOND] * 5)

@@ -27,7 +27,7 @@ def test_nli_tables_are_read_without_quoting(tmp_path):
     assert (data.spec.form, data.spec.labels) == ("pair", NLI_LABELS)
     found = examples_of(data)
     assert [one.gold for one in found] == list(NLI_LABELS * 4)
-    assert found[4].texts == ('A "boat 4.', 'It\'s "neutral.')
+    assert found[4].texts == ('A "boat 4.', "It's \"neutral.")
     assert found[4].where.endswith("nli.tsv, line 6")
     assert data.notes == {"rows without a label that annotators agreed on": 1}
     assert len(data.splits["dev"]) == 1
@@ -43,7 +43,9 @@ def test_nli_lines_and_folders_are_read(tmp_path):
 
 
 def test_multiple_choices_are_read_from_lines_and_from_tables(tmp_path):
-    lines = [{"context": "It rained.", "choices": ["They ran.", "It sang.", "No."], "label": i} for i in (2, 0)]
+    lines = [
+        {"context": "It rained.", "choices": ["They ran.", "It sang.", "No."], "label": i} for i in (2, 0)
+    ]
     data = read_intermediate("swag", write_lines(tmp_path / "swag.jsonl", lines), 0)
     assert (data.spec.form, data.spec.labels) == ("choice", ("0", "1", "2"))
     assert [one.gold for one in examples_of(data)] == ["2", "0"]
@@ -64,14 +66,26 @@ def test_multiple_choices_are_read_from_lines_and_from_tables(tmp_path):
     ("name", "text", "words"),
     [
         ("a.tsv", f"{HEADER}\n0\tA.\tB.\n", "a.tsv, line 2 has 3 columns where the header has 4"),
-        ("a.tsv", f"{HEADER}\n0\tA.\tB.\tmaybe\n", "line 2: the label is 'maybe'; it must be one of entailment"),
+        (
+            "a.tsv",
+            f"{HEADER}\n0\tA.\tB.\tmaybe\n",
+            "line 2: the label is 'maybe'; it must be one of entailment",
+        ),
         ("a.tsv", f"{HEADER}\n0\tA.\t\tneutral\n", "line 2 has no text under sentence2 or hypothesis"),
         ("a.tsv", HEADER, "has no rows"),
         ("a.jsonl", "{\n", "a.jsonl, line 1 is not JSON"),
         ("a.jsonl", "[]\n", "line 1 is not a JSON object"),
-        ("a.jsonl", json.dumps({"context": "A.", "choices": ["B.", "C."], "label": 2}), "2 choices and the label '2'"),
+        (
+            "a.jsonl",
+            json.dumps({"context": "A.", "choices": ["B.", "C."], "label": 2}),
+            "2 choices and the label '2'",
+        ),
         ("a.jsonl", json.dumps({"context": "A.", "choices": "B.", "label": 0}), "choices must be a list"),
-        ("a.jsonl", json.dumps({"premise": "A.", "hypothesis": "B.", "label": "neutral"}), "has 1 labelled rows"),
+        (
+            "a.jsonl",
+            json.dumps({"premise": "A.", "hypothesis": "B.", "label": "neutral"}),
+            "has 1 labelled rows",
+        ),
     ],
 )
 def test_bad_files_are_refused_with_file_and_line(tmp_path, name, text, words):

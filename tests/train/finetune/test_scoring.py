@@ -43,7 +43,9 @@ def test_scores():
     pair = [given[e.id] for e in examples], [e.gold for e in examples]
     assert found["pearson"] == pytest.approx(stats.pearsonr(*pair)[0])
     assert found["spearman"] == pytest.approx(stats.spearmanr(*pair)[0])
-    assert metrics_of(spec("score", (), ("pearson",)), examples, dict.fromkeys(given, 1.0)) == {"pearson": 0.0}
+    assert metrics_of(spec("score", (), ("pearson",)), examples, dict.fromkeys(given, 1.0)) == {
+        "pearson": 0.0
+    }
 
 
 def test_they_are_the_figures_of_judging():

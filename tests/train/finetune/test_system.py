@@ -134,7 +134,9 @@ def test_a_killed_run_goes_on_with_the_next(model, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         answers(model, tasks, folder=tmp_path, progress=kill, runs=2, **SHORT)
     kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert sorted(kept) == [f".finished-invented-{name}.json" for name in ("score-000", "single-000", "single-001")]
+    assert sorted(kept) == [
+        f".finished-invented-{name}.json" for name in ("score-000", "single-000", "single-001")
+    ]
     seen = {}
 
     def look(done, total, unit):
@@ -173,14 +175,15 @@ def test_saved_weights_load_as_a_model_and_answer_the_same(model, tmp_path):
     assert "fine-tuned on invented-single" in loaded.card.training
     assert not (loaded.encode(["The sun rose."]) == model.encode(["The sun rose."])).all()
     assert (folder / "head.json").is_file()
-    with pytest.raises(EnsueError, match="save=yes .* name an output"):
+    with pytest.raises(EnsueError, match=r"save=yes .* name an output"):
         answers(model, [data], save="yes", **SHORT)
 
 
 def test_intermediate_training_comes_first_and_is_taken_up_again(model, tmp_path):
     labels = list(invented.NLI) * 8
     lines = [
-        {"premise": f"Boat {i}.", "hypothesis": f"It is {word}.", "label": word} for i, word in enumerate(labels)
+        {"premise": f"Boat {i}.", "hypothesis": f"It is {word}.", "label": word}
+        for i, word in enumerate(labels)
     ]
     file = write_lines(tmp_path / "first.jsonl", lines)
     tasks = [nli("CB", invented.RTE, train=24), invented.task("single", name="CoLA", train=24, dev=8)]
@@ -200,7 +203,9 @@ def test_intermediate_training_comes_first_and_is_taken_up_again(model, tmp_path
     kept = tmp_path / "run" / ".finished-intermediate-000.safetensors"
     written = kept.stat().st_mtime_ns
     (tmp_path / "run" / ".finished-CB-000.json").unlink()
-    again = next(system.answer(model, tasks, invented.settings(**choices), 0, Workplace(folder=tmp_path / "run")))
+    again = next(
+        system.answer(model, tasks, invented.settings(**choices), 0, Workplace(folder=tmp_path / "run"))
+    )
     assert kept.stat().st_mtime_ns == written
     assert again.predictions == cb.predictions
 
@@ -209,7 +214,7 @@ def test_the_runs_own_mnli_may_come_first_or_it_is_asked_for(model):
     mnli, rte = nli("MNLI", invented.NLI, train=24), nli("RTE", invented.RTE, train=24)
     found = answers(model, [mnli, rte], intermediate="mnli", **SHORT)
     assert [one.fits[0]["start"] for one in found] == ["pretrained", "MNLI"]
-    with pytest.raises(EnsueError, match="intermediate=mnli needs its training set.*intermediate_data"):
+    with pytest.raises(EnsueError, match=r"intermediate=mnli needs its training set.*intermediate_data"):
         answers(model, [rte], intermediate="mnli", **SHORT)
 
 
@@ -230,6 +235,13 @@ def test_a_model_without_weights_to_tune_is_refused():
 
 def test_the_signature_names_what_was_chosen(model):
     words = system.signature(model, invented.settings(runs=3, pairs="both", intermediate="swag"))
-    for word in ("runs:3", "pool:mean", "pairs:both", "intermediate:swag", "epochs:10", "intermediate_for:paper"):
+    for word in (
+        "runs:3",
+        "pool:mean",
+        "pairs:both",
+        "intermediate:swag",
+        "epochs:10",
+        "intermediate_for:paper",
+    ):
         assert word in words
     assert "dropout" not in words

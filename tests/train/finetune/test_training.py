@@ -1,5 +1,6 @@
 """Every form is learnt, the same seed gives the same outcome, and the best weights on dev are kept."""
 
+import copy
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from ensue.benchmarks.nlu.framing import frame
 from ensue.errors import RunFailed
+from ensue.train.finetune import training
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.optimising import linear, loss_of, optimiser_for
 from ensue.train.finetune.scoring import metrics_of
@@ -90,6 +92,34 @@ def test_patience_ends_a_training_that_no_longer_gets_better(model):
     assert sum(told) == looks * math.ceil(96 / 16)
 
 
+@pytest.mark.parametrize("form", ["single", "choice", "entity"])
+def test_batches_in_parts_train_as_whole_ones_do(model, form, monkeypatch):
+    """Without dropout, what is divided to save memory ends at the same weights."""
+    data = invented.task(form, train=24, dev=4)
+    start = copy.deepcopy(model.network.base_model)
+    for module in start.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    start.config.attention_probs_dropout_prob = 0.0
+    for name, module in start.named_modules():
+        if name.endswith("attention.self"):
+            module.dropout.p = 0.0
+    ends = []
+    for budget in (100_000, 40):
+        monkeypatch.setitem(training._BUDGET, "cpu", budget)
+        recipe = invented.recipe(epochs=1, dropout=0.0, learning_rate=1e-4)
+        split, dev = laid_out(model, data, recipe)
+        parts = [len(one) for one in training._in_parts(split, [list(range(12))])]
+        assert (parts > [1]) == (budget == 40)
+        ends.append(fit(start, split, dev, recipe, 0, lambda steps: None))
+    assert ends[0].record["losses"] == pytest.approx(ends[1].record["losses"], rel=1e-3)
+    whole, parted = (one.network.state_dict() for one in ends)
+    for name, value in whole.items():
+        if form == "choice" and name == "classifier.bias":
+            continue  # it moves all choices alike, so its gradient is rounding alone, which Adam blows up
+        torch.testing.assert_close(parted[name], value, rtol=1e-3, atol=1e-4, msg=name)
+
+
 def test_without_dev_the_last_weights_stay(model):
     data = invented.task("single", train=16)
     recipe = invented.recipe(epochs=2)
@@ -107,14 +137,14 @@ def test_dev_may_be_looked_at_several_times_an_epoch(model):
 def test_a_loss_that_is_no_number_is_said(model):
     data = invented.task("score", train=16)
     data.splits["train"][3].__dict__["gold"] = float("nan")
-    with pytest.raises(RunFailed, match="invented-score .* try a lower learning_rate"):
+    with pytest.raises(RunFailed, match=r"invented-score .* try a lower learning_rate"):
         train(model, data, epochs=1)
 
 
 def test_scores_stay_within_those_of_the_training_set(model):
     data = invented.task("score")
     trained = train(model, data, epochs=2)
-    assert all(0.0 <= value <= 4.0 for value in trained.dev_answers.predictions.values())
+    assert all(0.0 <= value <= 2.0 for value in trained.dev_answers.predictions.values())
 
 
 def test_the_learning_rate_rises_and_falls():

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from ensue.benchmarks.nlu.framing import Row
+from ensue.train.sentences.architectures import ARCHITECTURES
 from ensue.train.sentences.network import (
-    ARCHITECTURES,
     SentenceNetwork,
     Shape,
     Task,

@@ -10,11 +10,14 @@ import pytest
 from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import TaskData
+from ensue.benchmarks.nlu.framing import parts_of
 from ensue.benchmarks.nlu.systems import Answered, find, mode_of
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.models import load_model
+from ensue.models.discourse_words import words_of
 from ensue.train.sentences.system import system
+from ensue.train.sentences.training import Member, words_for
 from tests.support.small_tasks import FORMS, spec, task, write_vectors
 
 
@@ -76,6 +79,24 @@ def test_tasks_learn_together_from_one_encoder(vectors: str) -> None:
         sum(score(*pair) for pair in zip(tasks, found, strict=True)) / 3
     )
     assert not found[1].fits
+
+
+def test_a_diagnostic_with_new_words_changes_nothing_in_its_task(vectors: str) -> None:
+    trained = task("pair", name="RTE")
+    diagnostic = TaskData(spec("pair", "AX", answered_by="RTE"), {"test": task("entity").splits["dev"]}, "ax")
+    (alone,) = answer("cbow", [trained], vectors=vectors, max_steps=40)
+    among, _ = answer("cbow", [trained, diagnostic], vectors=vectors, max_steps=40)
+    assert among.fits[0]["words"] > alone.fits[0]["words"]
+    assert among.chances == alone.chances
+
+
+def test_words_are_numbered_as_they_come() -> None:
+    data = task("single")
+    parts = parts_of(data, 0)
+    assert parts is not None
+    seen = [word for example in parts.train for word in words_of(example.texts[0])]
+    repeated = [word for word in dict.fromkeys(seen) if seen.count(word) > 1]
+    assert list(words_for([Member(data, parts, [data])], None).numbers) == repeated
 
 
 def test_a_task_alone_does_not_depend_on_the_others(vectors: str) -> None:

@@ -76,6 +76,8 @@ class NluRun:
             if (found := judge(by_name[one.task], one, split)) is not None
         ]
         notes = sum((found.notes for found in judged), Counter[str]())
+        for one in answers:
+            notes.update({f"{one.task}: {words}": count for words, count in one.notes.items()})
         for task in self.tasks:
             notes.update({f"{task.spec.name}: {words}": count for words, count in task.notes.items()})
         return Outcome(
@@ -96,7 +98,8 @@ class NluRun:
     def _skipped(self, answered: set[str], mode: str) -> dict[str, int]:
         silent = [name for name in self.asked if name not in answered]
         return {f"task {name} left out, for want of files": 1 for name in self.missing} | {
-            f"task {name} left out: mode {mode} has nothing to learn it from": 1 for name in sorted(silent)
+            f"task {name} left out: mode {mode} has no examples to learn it from or judge it by": 1
+            for name in sorted(silent)
         }
 
     def _signature(self, model: Model, mode: str, system: System) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -95,14 +95,22 @@ class Packs:
 
     def budgeted(self, budget: int) -> list[list[int]]:
         """All examples, the longest first, in batches of at most about `budget` tokens."""
-        chosen: list[list[int]] = []
+        return self.divided(range(self.examples), budget)
+
+    def divided(self, chosen: Iterable[int], budget: int) -> list[list[int]]:
+        """Examples in as few parts of about `budget` tokens as it takes, the longest first."""
+        parts: list[list[int]] = []
         largest = 0
-        for i in sorted(range(self.examples), key=self.tokens.__getitem__, reverse=True):
-            if not chosen or (len(chosen[-1]) + 1) * largest > budget:
-                chosen.append([])
+        for i in sorted(chosen, key=self.tokens.__getitem__, reverse=True):
+            if not parts or (len(parts[-1]) + 1) * largest > budget:
+                parts.append([])
                 largest = max(self.tokens[i], 1)
-            chosen[-1].append(i)
-        return chosen
+            parts[-1].append(i)
+        return parts
+
+    def rows_in(self, chosen: Sequence[int]) -> int:
+        """How many rows of outputs these examples have."""
+        return sum(self.counts[i] for i in chosen)
 
     def batches(self, plan: Sequence[Sequence[int]]) -> Iterator[Batch]:
         """The planned batches; all their numbers go to the device in one copy."""

@@ -20,12 +20,12 @@ from ensue.errors import RunFailed
 from ensue.train.finetune.heads import Pool, TaskNetwork
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.optimising import autocast, linear, loss_of, optimiser_for
-from ensue.train.finetune.packed import Packs
+from ensue.train.finetune.packed import Batch, Packs
 from ensue.train.finetune.recipe import Recipe
 from ensue.train.finetune.scoring import metrics_of
 
 _CLIP = 1.0
-# Tokens run at once where nothing is learnt; more only leave a CPU's caches.
+# Tokens run at once: what is more is divided, which bounds memory; a CPU's caches hold less anyway.
 _BUDGET = {"cpu": 4_096, "cuda": 65_536}
 
 # Told how many steps were done since it was last told.
@@ -80,12 +80,7 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
     began = time.monotonic()
     spec, device = train.spec, train.packs.device
     network = _network(start, spec, recipe).to(device)
-    values = frame(spec, train.examples).targets
-    assert values is not None, "a training set has gold answers"
-    low, high = (float(values.min()), float(values.max())) if spec.form == "score" else (0.0, 1.0)
-    scale = (low, max(high - low, 1e-6))
-    targets = torch.tensor((values - scale[0]) / scale[1] if spec.form == "score" else values)
-    targets = (targets.float() if spec.form in ("score", "choice", "entity") else targets.long()).to(device)
+    targets, scale = _targets(train)
     optimiser = optimiser_for(network, recipe)
     total = steps_of(recipe, len(train.examples))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, linear(total, recipe.warmup))
@@ -95,17 +90,18 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
         per_check = math.ceil(len(plan) / recipe.checks)
         loss_sum, steps = torch.zeros((), device=device), 0
         network.train()
-        for done, batch in enumerate(train.packs.batches(plan), 1):
-            with autocast(device, recipe.precision):
-                outputs = network(train.packs, batch)
-            loss = loss_of(spec.form, outputs, targets[batch.rows], batch)
-            loss.backward()
+        for done, parts in enumerate(_in_parts(train, plan), 1):
+            for batch, share in parts:
+                with autocast(device, recipe.precision):
+                    outputs = network(train.packs, batch)
+                loss = share * loss_of(spec.form, outputs, targets[batch.rows], batch)
+                loss.backward()
+                # Added up on the device: reading it every step would make the GPU wait for Python and back.
+                loss_sum += loss.detach()
             nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
             optimiser.step()
             schedule.step()
             optimiser.zero_grad(set_to_none=True)
-            # Added up on the device: reading it every step would make the GPU wait for Python and back.
-            loss_sum += loss.detach()
             steps += 1
             if done % per_check == 0 or done == len(plan):
                 told(steps)
@@ -185,7 +181,7 @@ def answer(trained: Trained, split: Split) -> Answers:
     network, packs, scale = trained.network.eval(), split.packs, trained.scale
     rows, found = [], []
     with torch.inference_mode(), autocast(packs.device, trained.precision):
-        for batch in packs.batches(packs.budgeted(_BUDGET.get(packs.device.type, 4_096))):
+        for batch in packs.batches(packs.budgeted(_budget(packs.device))):
             rows.append(batch.rows)
             found.append(network(packs, batch).float())
     order = torch.cat(rows).argsort()
@@ -193,6 +189,18 @@ def answer(trained: Trained, split: Split) -> Answers:
     if split.spec.form == "score":
         outputs = outputs.clip(0.0, 1.0) * scale[1] + scale[0]
     return answers(split.spec, ask(split.spec.form, split.examples), outputs)
+
+
+def _targets(train: Split) -> tuple[Tensor, tuple[float, float]]:
+    """What each row should give; scores as a part of the way from the lowest to the highest, which is the scale."""
+    values = frame(train.spec, train.examples).targets
+    assert values is not None, "a training set has gold answers"
+    scale = (0.0, 1.0)
+    if train.spec.form == "score":
+        scale = (float(values.min()), max(float(values.max() - values.min()), 1e-6))
+        values = (values - scale[0]) / scale[1]
+    found = torch.tensor(values).to(train.packs.device)
+    return found.float() if train.spec.form in ("score", "choice", "entity") else found.long(), scale
 
 
 def _network(start: Any, spec: TaskSpec, recipe: Recipe) -> TaskNetwork:
@@ -210,6 +218,21 @@ def _network(start: Any, spec: TaskSpec, recipe: Recipe) -> TaskNetwork:
         apart=recipe.apart,
         dropout=recipe.dropout,
     )
+
+
+def _budget(device: torch.device) -> int:
+    return _BUDGET.get(device.type, _BUDGET["cpu"])
+
+
+def _in_parts(train: Split, plan: Sequence[Sequence[int]]) -> Iterator[list[tuple[Batch, float]]]:
+    """The batches of a plan, each in parts that fit, with the share of the batch's mean loss that a part has."""
+    packs = train.packs
+    # Entities are judged each for itself, so a mean over them counts rows; other losses are means over examples.
+    size: Callable[[Sequence[int]], int] = packs.rows_in if train.spec.form == "entity" else len
+    divided = [packs.divided(chosen, _budget(packs.device)) for chosen in plan]
+    batches = packs.batches([part for parts in divided for part in parts])
+    for chosen, parts in zip(plan, divided, strict=True):
+        yield [(next(batches), size(part) / size(chosen)) for part in parts]
 
 
 def _epochs(packs: Packs, recipe: Recipe, seed: int) -> Iterator[Sequence[Sequence[int]]]:

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.heads import Classifier, features_in, row_features
+from ensue.train.sentences.architectures import ATTENTION, CBOW
 from ensue.train.sentences.rows import Batch
 from ensue.train.sentences.vocabulary import Vocabulary
 
-CBOW, BILSTM, ATTENTION = "cbow", "bilstm", "bilstm-attention"
-ARCHITECTURES = (CBOW, BILSTM, ATTENTION)
 _LAYERS = 2
 
 
@@ -55,9 +54,11 @@ class SentenceNetwork(nn.Module):  # type: ignore[misc]
     def __init__(self, vocabulary: Vocabulary, shape: Shape, tasks: Mapping[str, Task]) -> None:
         super().__init__()
         self.shape = shape
-        self.words = nn.Embedding(len(vocabulary), vocabulary.width)
-        if vocabulary.vectors is not None:
-            self.words.weight = nn.Parameter(torch.from_numpy(vocabulary.vectors), requires_grad=False)
+        if vocabulary.vectors is None:
+            self.words = nn.Embedding(len(vocabulary), vocabulary.width)
+        else:
+            # Nothing is drawn for these, so that the start of the rest does not depend on how many words there are.
+            self.words = nn.Embedding.from_pretrained(torch.from_numpy(vocabulary.vectors), freeze=True)
         states = vocabulary.width
         if shape.architecture != CBOW:
             self.encoder = BiLSTM(vocabulary.width, shape.width, _LAYERS)

@@ -13,8 +13,8 @@ from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained, answered, best_of
 from ensue.errors import EnsueError
-from ensue.models.names import UNTRAINED
 from ensue.models.protocols import Model
+from ensue.train.sentences.architectures import ARCHITECTURES
 
 if TYPE_CHECKING:
     from ensue.train.sentences.training import Member, Plan
@@ -66,12 +66,13 @@ class Sentences:
 
 
 def _architecture(model: Model) -> str:
-    if model.card.kind != "untrained":
-        known = ", ".join(name for name in UNTRAINED if name != "most-frequent")
+    architecture = model.card.identity.get("architecture")
+    if model.card.kind != "untrained" or architecture not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
         raise EnsueError(
             f"Mode train is for {known}, not for {model.card.name}; try --mode finetune or frozen."
         )
-    return model.card.identity["architecture"]
+    return architecture
 
 
 def _members(tasks: Sequence[TaskData], seed: int) -> list[Member]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ensue.benchmarks.base import Progress
-from ensue.benchmarks.nlu.examples import TRAIN, TaskData
+from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.fitting import Learner, Split, fit
 from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, Parts, answered_as, ask, frame, outputs_of
 from ensue.benchmarks.nlu.stopping import Schedule
@@ -43,8 +43,9 @@ class Plan:
 def words_for(members: Sequence[Member], vectors: WordVectorModel | None) -> Vocabulary:
     """The vocabulary of some tasks."""
 
-    def texts(form: Any, examples: Any) -> set[str]:
-        return {text for row in ask(form, examples).rows for text in row.texts}
+    def texts(form: Form, examples: list[Example]) -> Iterable[str]:
+        # Each once, in the order of the data: numbers of words must not change from process to process.
+        return dict.fromkeys(text for row in ask(form, examples).rows for text in row.texts)
 
     train = chain.from_iterable(texts(one.data.spec.form, one.parts.train) for one in members)
     other = chain.from_iterable(
