@@ -19,6 +19,7 @@ from ensue.benchmarks.nlu.judging import items, judge
 from ensue.benchmarks.nlu.scores import SUITES, rows
 from ensue.benchmarks.nlu.systems import Answered, System
 from ensue.benchmarks.nlu.task_names import choose
+from ensue.benchmarks.probing.finished import FinishedFolder
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.version import __version__
@@ -81,7 +82,7 @@ class NluRun:
         for task in self.tasks:
             notes.update({f"{task.spec.name}: {words}": count for words, count in task.notes.items()})
         return Outcome(
-            items=self._items(answers, by_name),
+            items=self._items(answers, by_name, FinishedFolder(workplace.folder, {}, "")),
             metrics=[*rows(judged), *_diagnosed(answers, by_name)],
             signature=self._signature(model, mode, system),
             skipped=self._skipped({one.task for one in answers}, mode),
@@ -90,10 +91,14 @@ class NluRun:
             notes=notes,
         )
 
-    def _items(self, answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iterator[Item]:
+    def _items(
+        self, answers: Sequence[Answered], by_name: Mapping[str, TaskData], finished: FinishedFolder
+    ) -> Iterator[Item]:
         for one in answers:
             for split in one.predictions:
                 yield from items(by_name[one.task], one, split)
+        # Not before: until the items are written, what took the time is in these files only.
+        finished.clear()
 
     def _skipped(self, answered: set[str], mode: str) -> dict[str, int]:
         silent = [name for name in self.asked if name not in answered]

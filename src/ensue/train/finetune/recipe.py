@@ -19,13 +19,13 @@ LONGEST = 512
 # Up to so many training examples: epochs, batch, and how often dev is looked at within an epoch.
 _BY_SIZE = (
     (1_000, 20, 16, 1),
-    (15_000, 6, 32, 1),
+    (15_000, 5, 32, 1),
     (10**12, 3, 32, 4),
 )
 # Up to so wide an encoder: its learning rate. The paper's 1e-5 is for BERT-large; smaller ones need larger steps.
 _BY_WIDTH = ((512, 1e-4), (768, 3e-5), (10**12, 1e-5))
-# What compares two sentences gains from seeing each alone as well, as sentence encoders were trained to.
-_PAIRS_OF_TASK = {"MRPC": "both", "QQP": "both", "STS-B": "both"}
+# How alike two texts are is told best from each alone as well, as sentence encoders were trained to.
+_PAIRS_OF_FORM = {"score": "both"}
 # One example of these is a sequence for every entity.
 _FEWER_OF_FORM = {"entity": 4}
 
@@ -90,7 +90,7 @@ SETTINGS: Mapping[str, Setting] = {
         "auto", "a sequence's vector: auto (the model's own), cls, mean, last", one_of("auto", *POOLS)
     ),
     "pairs": Setting(
-        "auto", "two texts are read: joint, apart, both, or auto by task", one_of("auto", *PAIRS)
+        "auto", "two texts are read: joint, apart, both, or auto (both for scores)", one_of("auto", *PAIRS)
     ),
     "precision": Setting("auto", "auto (bf16 on a GPU), float32, bf16", one_of(*PRECISIONS)),
     "patience": Setting(None, "stop after so many looks at dev without a better score", optional(whole())),
@@ -115,9 +115,7 @@ def recipe_for(
     """The recipe of a task with so many training examples, for an encoder `width` wide that takes `limit` tokens."""
     epochs, batch, checks = next(row[1:] for row in _BY_SIZE if examples <= row[0])
     rate = next(rate for widest, rate in _BY_WIDTH if width <= widest)
-    pairs = (
-        settings["pairs"] if settings["pairs"] != "auto" else _PAIRS_OF_TASK.get(spec.name, _pairs_of(spec))
-    )
+    pairs = settings["pairs"] if settings["pairs"] != "auto" else _PAIRS_OF_FORM.get(spec.form, "joint")
     return Recipe(
         epochs=settings["epochs"] or epochs,
         learning_rate=settings["learning_rate"] or rate,
@@ -132,7 +130,3 @@ def recipe_for(
         patience=settings["patience"],
         checks=checks,
     )
-
-
-def _pairs_of(spec: TaskSpec) -> str:
-    return "both" if spec.form == "score" else "joint"
