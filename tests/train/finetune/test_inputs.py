@@ -113,7 +113,7 @@ def test_both_spans_of_one_text_stay_or_it_is_said(tokenizers):
     text = f"{SECOND} The judge saw the dog before he spoke. {SECOND}"
     spans = tuple(Span(0, text.index(word), text.index(word) + len(word)) for word in ("judge", "spoke"))
     example = Example("0", (text,), spans=spans, where="val.jsonl, line 7")
-    (row,) = rows(tokenizer, "coreference", example, length=24).joint
+    (row,) = rows(tokenizer, "coreference", example, length=40).joint
     assert [text_of(tokenizer, row.ids[a:b]) for a, b in row.spans] == ["judge", "spoke"]
     with pytest.raises(
         EnsueError, match=r"val.jsonl, line 7: .* further apart than the 6 tokens .* max_length"

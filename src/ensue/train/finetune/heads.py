@@ -31,7 +31,8 @@ class TaskNetwork(nn.Module):  # type: ignore[misc]
         parts = {"word": 3, "coreference": 2}.get(form, 1) * joint + 4 * apart
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(parts * width, outputs)
-        nn.init.normal_(self.classifier.weight, std=_STD)
+        # A score that starts from the cosine starts from nothing else: it is a good one already.
+        nn.init.normal_(self.classifier.weight, std=0.0 if apart and form == "score" else _STD)
         nn.init.zeros_(self.classifier.bias)
         if apart:
             self.cosine = nn.Parameter(torch.full((outputs,), _COSINE if form == "score" else 0.0))
@@ -57,7 +58,7 @@ class TaskNetwork(nn.Module):  # type: ignore[misc]
             cosine = nn.functional.cosine_similarity(first, second)
         # Heads are narrow: they cost nothing in full precision and are steadier there.
         with torch.autocast(features[0].device.type, enabled=False):
-            outputs: Tensor = self.classifier(self.dropout(torch.cat(features, 1)))
+            outputs: Tensor = self.classifier(self.dropout(torch.cat(features, 1).float()))
             return outputs if cosine is None else outputs + cosine[:, None] * self.cosine
 
     def _joint(self, padded: Padded) -> list[Tensor]:
