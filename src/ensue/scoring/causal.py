@@ -12,6 +12,7 @@ import torch
 from ensue.errors import RunFailed
 from ensue.scoring.branch_cache import BranchCache, Pool, Slots
 from ensue.scoring.network import Network
+from ensue.scoring.packing import ROW, pack_leaves
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
 from ensue.scoring.request import PartScore, TokenPart
 from ensue.scoring.tree import Node, build_tree, split_long
@@ -25,12 +26,16 @@ _NO_SHARING = 2**31
 
 
 class CausalExecutor:
-    """Scores token parts with one network under a token budget; `share` says whether prefixes are branched from."""
+    """Scores token parts with one network under a token budget.
 
-    def __init__(self, network: Network, budget: Budget, *, share: bool = True) -> None:
+    `share` says whether prefixes are branched from, `pack` whether short continuations lie side by side in a row.
+    """
+
+    def __init__(self, network: Network, budget: Budget, *, share: bool = True, pack: bool = False) -> None:
         self.network = network
         self.budget = budget
         self.share = share
+        self.pack = pack and network.sees_by_mask
 
     def run(self, parts: Sequence[TokenPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Scores of the parts not in `done`, a batch at a time. Out of memory halves the budget and goes on."""
@@ -61,7 +66,12 @@ class CausalExecutor:
 
     def _attempt(self, parts: Sequence[TokenPart], done: Set[int]) -> Iterator[Finished]:
         if self.share:
-            nodes = split_long(build_tree(parts), self.budget.longest_run)
+            nodes = pack_leaves(
+                split_long(build_tree(parts), self.budget.longest_run),
+                parts,
+                branch=self.pack,
+                row=min(ROW, self.budget.batch),
+            )
         else:
             nodes = build_tree(parts, min_run=_NO_SHARING)
         steps = make_plan(nodes, self.budget)
@@ -73,7 +83,7 @@ class CausalExecutor:
                 continue
             pass_.step(step)
             batch = [
-                (part, PartScore(pass_.collect(index, parts[part].start)))
+                (part, PartScore(pass_.collect(index, part, parts[part].start)))
                 for index in step.nodes
                 for part in nodes[index].ends
                 if part not in done
@@ -96,7 +106,12 @@ class _Pass:
         """Run one batch of nodes."""
         with torch.inference_mode():
             batch = [self.nodes[i] for i in step.nodes]
-            hidden = self._forward(batch)
+            if not any(node.length for node in batch):
+                # Each asks only for one token after its parent, so nothing is run.
+                above = next(iter(self.last_hidden.values()))
+                hidden = above.new_empty((len(batch), 1, len(above)))
+            else:
+                hidden = self._forward(batch)
             width = hidden.shape[1]
             flat = hidden.flatten(0, 1)
             self._score(batch, flat, width)
@@ -110,6 +125,10 @@ class _Pass:
         ids = np.zeros((len(batch), width), dtype=np.int64)
         positions = np.zeros((len(batch), width), dtype=np.int64)
         for row, node in enumerate(batch):
+            if node.pack is not None:
+                ids[row, : node.length] = node.pack.ids
+                positions[row, : node.length] = node.pack.positions
+                continue
             ids[row, : node.length] = node.tokens
             # Padding repeats the row's last position: it is never read, but must exist in the model.
             positions[row] = np.minimum(np.arange(node.begin, node.begin + width), node.end - 1)
@@ -120,6 +139,8 @@ class _Pass:
             mask = None if bool(padding.all()) else padding.long()
             return self.network.hidden(tensor, attention_mask=mask, position_ids=where)
         past, mask = self._past(batch, width)
+        if any(node.pack is not None and node.pack.branches for node in batch):
+            mask = self._seen(batch, width, 0 if past is None else past.shape[1])
         keep, slots = self._keep(batch, width)
         cache = BranchCache(self.pool, past, keep, slots)
         return self.network.hidden(tensor, attention_mask=mask, position_ids=where, cache=cache)
@@ -147,6 +168,24 @@ class _Pass:
             mask = torch.from_numpy(seen.astype(np.int64)).to(device)
         return torch.from_numpy(slots).to(device), mask
 
+    def _seen(self, batch: Sequence[Node], width: int, longest: int) -> torch.Tensor:
+        """What every token of every row may see, as numbers to add: rows lie side by side and branch."""
+        seen = np.zeros((len(batch), 1, width, longest + width), dtype=np.bool_)
+        for row, node in enumerate(batch):
+            here = seen[row, 0, :, longest:]
+            if node.pack is None:
+                here |= np.tri(width, dtype=np.bool_)
+            else:
+                here[: node.length, : node.length] = node.pack.seen
+                # Padding must see something, or its state is no number.
+                np.fill_diagonal(here, True)
+            seen[row, 0, :, longest - node.begin : longest] = True
+        hidden = torch.from_numpy(~seen).to(self.network.device)
+        dtype = self.network.dtype
+        return torch.zeros(seen.shape, dtype=dtype, device=self.network.device).masked_fill_(
+            hidden, torch.finfo(dtype).min
+        )
+
     def _keep(self, batch: Sequence[Node], width: int) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """Which new tokens enter the pool (those that something branches from), and in which slots."""
         flat, slots = [], []
@@ -167,38 +206,48 @@ class _Pass:
 
     def _score(self, batch: Sequence[Node], flat: torch.Tensor, width: int) -> None:
         """Log-probabilities of the wanted tokens; a run's first token is read off its parent's last state."""
-        own: list[npt.NDArray[np.int64]] = []
-        own_targets: list[npt.NDArray[np.int64]] = []
+        own: list[int] = []  # places in `flat`, or -1 - (place in `above`)
         above: list[torch.Tensor] = []
-        above_targets: list[int] = []
+        targets: list[int] = []
+        counts = []
         for row, node in enumerate(batch):
-            first = max(node.scored_from, node.begin + 1)
-            own.append(
-                row * width + np.arange(first - 1 - node.begin, max(node.length - 1, first - 1 - node.begin))
-            )
-            own_targets.append(node.ids[first : node.end].astype(np.int64))
-            if node.scored_from == node.begin and node.parent is not None:
-                above.append(self.last_hidden[node.parent])
-                above_targets.append(int(node.ids[node.begin]))
-        index = np.concatenate(own)
-        rows = flat.index_select(0, torch.from_numpy(index).to(flat.device))
+            before = len(targets)
+            if node.pack is not None:
+                wanted = node.pack.wanted
+            else:
+                begin = max(node.scored_from, 1)
+                wanted = [(p - 1 - node.begin, int(node.ids[p])) for p in range(begin, node.end)]
+            for place, token in wanted:
+                if place < 0:
+                    own.append(-1 - len(above))
+                    above.append(self.last_hidden[node.parent])  # type: ignore[index]
+                else:
+                    own.append(row * width + place)
+                targets.append(token)
+            counts.append(len(targets) - before)
+        index = np.asarray(own, dtype=np.int64)
+        inside = index >= 0
+        rows = flat.index_select(0, torch.from_numpy(index[inside]).to(flat.device))
         if above:
             rows = torch.cat([rows, torch.stack(above)])
-        targets = np.concatenate([*own_targets, np.asarray(above_targets, dtype=np.int64)])
-        found = self.network.logprobs(rows, targets)
-        cursor, extra = 0, len(index)
-        for node, wanted in zip(batch, own_targets, strict=True):
-            piece = found[cursor : cursor + len(wanted)]
-            cursor += len(wanted)
-            if node.scored_from == node.begin and node.parent is not None:
-                piece = np.concatenate([found[extra : extra + 1], piece])
-                extra += 1
-            self.logprobs[node.index] = piece
+        wanted_ids = np.asarray(targets, dtype=np.int64)
+        scored = self.network.logprobs(rows, np.concatenate([wanted_ids[inside], wanted_ids[~inside]]))
+        found = np.empty(len(targets))
+        found[inside] = scored[: int(inside.sum())]
+        found[~inside] = scored[int(inside.sum()) :]
+        cursor = 0
+        for node, count in zip(batch, counts, strict=True):
+            self.logprobs[node.index] = found[cursor : cursor + count]
+            cursor += count
 
-    def collect(self, index: int, start: int) -> Array:
-        """Log-probabilities from position `start` to the end of a node, along its path."""
+    def collect(self, index: int, part: int, start: int) -> Array:
+        """Log-probabilities of a part from position `start` on, along the path of the node it ends in."""
+        node = self.nodes[index]
         pieces: list[Array] = []
         current: int | None = index
+        if node.pack is not None:
+            pieces.append(self.logprobs[index][node.pack.of[part]])
+            current = node.parent
         while current is not None:
             node = self.nodes[current]
             if node.end > start:

@@ -52,6 +52,24 @@ class Network:
         entries = _CPU_ENTRIES if self.device.type == "cpu" else _GPU_ENTRIES
         self.chunk = max(entries // self.vocabulary, 1)
 
+    @property
+    def sees_by_mask(self) -> bool:
+        """Whether a mask alone says what a token sees: not so where some layer looks back only so far."""
+        config = self.model.config.get_text_config()
+        layers = getattr(config, "layer_types", None)
+        if layers:
+            return set(layers) == {"full_attention"}
+        return not any(
+            getattr(config, name, None)
+            for name in (
+                "sliding_window",
+                "window_size",
+                "attention_window",
+                "attention_chunk_size",
+                "attention_types",
+            )
+        )
+
     def hidden(
         self,
         ids: torch.Tensor,

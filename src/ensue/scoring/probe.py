@@ -30,13 +30,22 @@ def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
     reference = [_plain(model, part) for part in parts]
     tolerance = _TOLERANCE.get(model.dtype, _LOW_PRECISION_TOLERANCE)
     worst = "no path was tried"
-    for split, share in ((True, True), (True, False), (False, True), (False, False)):
+    for split, share, pack in (
+        (True, True, True),
+        (True, True, False),
+        (True, False, False),
+        (False, True, True),
+        (False, True, False),
+        (False, False, False),
+    ):
         try:
             network = Network(model, split=split)
             if share and not network.takes_cache:
                 continue
             found = dict(
-                item for batch in CausalExecutor(network, _TINY, share=share).run(parts) for item in batch
+                item
+                for batch in CausalExecutor(network, _TINY, share=share, pack=pack).run(parts)
+                for item in batch
             )
         except (
             RuntimeError,
@@ -50,13 +59,13 @@ def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
             if out_of_memory(error):
                 raise
             worst = f"{type(error).__name__}: {str(error)[:120]}"
-            log.debug("split=%s share=%s failed: %s", split, share, worst)
+            log.debug("split=%s share=%s pack=%s failed: %s", split, share, pack, worst)
             continue
         gap = max(float(np.abs(found[i].logprobs - r).max()) for i, r in enumerate(reference))
         if gap <= tolerance:
-            return CausalExecutor(Network(model, split=split), budget, share=share)
+            return CausalExecutor(Network(model, split=split), budget, share=share, pack=pack)
         worst = f"scores moved by {gap:.3g} nats"
-        log.debug("split=%s share=%s: %s", split, share, worst)
+        log.debug("split=%s share=%s pack=%s: %s", split, share, pack, worst)
     raise EnsueError(
         f"{type(model).__name__} cannot be scored: no way of running it gives its own numbers ({worst})."
     )

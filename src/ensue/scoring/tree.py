@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ensue.scoring.request import TokenPart
+
+if TYPE_CHECKING:
+    from ensue.scoring.packing import Pack
 
 Ids = npt.NDArray[np.int32]
 
@@ -28,6 +32,8 @@ class Node:
     scored_from: int
     ends: list[int] = field(default_factory=list)
     children: list[int] = field(default_factory=list)
+    # Where several short parts lie side by side in this run.
+    pack: Pack | None = None
 
     @property
     def length(self) -> int:

@@ -70,7 +70,7 @@ def items(data: TaskData, answered: Answered, split: str) -> Iterator[Item]:
     given = predictions_of(data, answered, split)
     if labelled:
         check_gold(spec, data.splits[split], split)
-    chances = answered.chances.get(split, {})
+    chances, more = answered.chances.get(split, {}), answered.outputs.get(split, {})
     for example, one in zip(data.splits[split], given, strict=True):
         outputs: dict[str, Any] = {"predicted": one}
         if labelled:
@@ -80,6 +80,7 @@ def items(data: TaskData, answered: Answered, split: str) -> Iterator[Item]:
             outputs["chances"] = [float(chance) for chance in chances[example.id]]
         if example.group:
             outputs["group"] = example.group
+        outputs |= more.get(example.id, {})
         yield Item(
             id=f"{spec.name}/{split}/{example.id}",
             cluster=f"{spec.name}/{split}/{example.resampled_with}",
