@@ -10,6 +10,7 @@ import pytest
 from ensue.errors import EnsueError
 from ensue.models import Encoder, Generator, Scorer, abilities, load_model, require, write_card_facts
 from ensue.models.card import read_card_facts
+from ensue.models.names import BASELINES, UNTRAINED
 from tests.support import tiny
 from tests.support.command import here, refused
 
@@ -91,9 +92,9 @@ def test_pulling_an_unknown_name_says_which_there_are():
 def test_the_list_has_every_short_name_and_the_baselines():
     listed = here("models", "list", "--json")
     rows = json.loads(listed.out)
-    names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "random", "unigram"}
-    assert {row["name"] for row in rows} == names
-    assert {row["name"] for row in rows if row["here"]} == {"random", "unigram"}
+    names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "en_core_web_sm"}
+    assert {row["name"] for row in rows} == names | {*BASELINES, *UNTRAINED}
+    assert {row["name"] for row in rows if row["here"]} == {*BASELINES, *UNTRAINED}
     words = here("models", "list")
     assert (words.code, words.err) == (0, "")
     assert all(row["name"] in words.out for row in rows)

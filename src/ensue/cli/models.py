@@ -12,6 +12,16 @@ app = typer.Typer(help="List, fetch and inspect models.", no_args_is_help=True, 
 
 Name = Annotated[str, typer.Argument(help="A model's name.")]
 
+_NO_WEIGHTS = {
+    "random": "baseline: chance",
+    "unigram": "baseline: words without order",
+    "most-frequent": "glue, superglue: the commonest label",
+    "hypothesis-only": "glue, superglue: the second text alone",
+    "cbow": "glue, superglue: bags of word vectors, trained",
+    "bilstm": "glue, superglue: the paper's BiLSTM, trained",
+    "bilstm-attention": "glue, superglue: the same with attention between the texts",
+}
+
 
 @app.command("list")
 def list_models(json: common.Json = False) -> None:
@@ -24,21 +34,15 @@ def list_models(json: common.Json = False) -> None:
         for e in catalog().values()
     ]
     rows += [
-        {"name": "random", "here": True, "megabytes": 0, "licence": "-", "about": "baseline: chance"},
-        {
-            "name": "unigram",
-            "here": True,
-            "megabytes": 0,
-            "licence": "-",
-            "about": "baseline: words without order",
-        },
+        {"name": name, "here": True, "megabytes": 0, "licence": "-", "about": about}
+        for name, about in _NO_WEIGHTS.items()
     ]
     if json:
         common.print_json(rows)
         return
     for row in rows:
         here = "here" if row["here"] else f"{row['megabytes']} MB"
-        print(f"{row['name']:<14} {here:>8}  {row['about']} ({row['licence']})")
+        print(f"{row['name']:<16} {here:>8}  {row['about']} ({row['licence']})")
     print("Any hub id, model folder, .gguf file or http(s):// endpoint works too.")
 
 

@@ -27,7 +27,7 @@ class Entry:
     name: str
     about: str
     licence: str
-    format: Literal["gguf", "folder", "word-vectors"]
+    format: Literal["gguf", "folder", "word-vectors", "spacy"]
     version: str
     megabytes: int
     packages: tuple[Package, ...]

@@ -52,6 +52,16 @@ class EncoderModel:
             self._loaded, texts, layers=layers, pooling=pooling or self.pooling, normalise=normalise
         )
 
+    def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
+        from ensue.models.hf_tokens import encode_tokens
+
+        return encode_tokens(self._loaded, texts, layer)
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        from ensue.models.hf_tokens import token_ids
+
+        return token_ids(self._loaded, texts)
+
 
 def stated_pooling(folder: Path) -> tuple[str, bool]:
     """Pooling and normalising as a sentence-transformers folder states them; mean, unnormalised, otherwise."""

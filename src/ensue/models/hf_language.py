@@ -53,3 +53,13 @@ class LanguageModel:
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
     ) -> npt.NDArray[np.float32]:
         return encode_texts(self._loaded, texts, layers=layers, pooling=pooling or "mean", normalise=False)
+
+    def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
+        from ensue.models.hf_tokens import encode_tokens
+
+        return encode_tokens(self._loaded, texts, layer)
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        from ensue.models.hf_tokens import token_ids
+
+        return token_ids(self._loaded, texts)

@@ -58,6 +58,8 @@ def load_model(
 
         return from_text(Path(name.removeprefix("cbow:")).expanduser())
     if name in catalog():
+        if catalog()[name].format == "spacy":
+            raise EnsueError(f"{name} is a pipeline that finds answers for QAGS, not a model that can be run.")
         from ensue.models.store import pull
 
         return _from_folder(pull(catalog()[name]), name, options, {})

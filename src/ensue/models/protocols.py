@@ -66,6 +66,17 @@ class Layered(Encoder, Protocol):
 
 
 @runtime_checkable
+class TokenEncoder(Model, Protocol):
+    """Turns each token of a text into a vector; special tokens have none."""
+
+    def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
+        """Of each text an array tokens × width, of the last layer where none is named (0 is the embedding)."""
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens those vectors belong to, as numbers."""
+
+
+@runtime_checkable
 class Generator(Model, Protocol):
     """Continues prompts."""
 
@@ -96,6 +107,8 @@ _ABILITIES: dict[type, str] = {
     Generator: "generate text",
     SuffixScorer: "rank suffixes",
 }
+# Finer ones, asked for by name; a list of what a model can do has the coarser one already.
+_FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens"}
 
 
 def room_of(model: Model, policy: Policy) -> int | None:
@@ -114,5 +127,5 @@ def require(model: Model, capability: type[Capability], why: str) -> Capability:
         return model
     can = " and ".join(abilities(model)) or "do nothing that ensue knows of"
     raise EnsueError(
-        f"{why} needs a model that can {_ABILITIES[capability]}, but {model.card.name} can only {can}."
+        f"{why} needs a model that can {(_ABILITIES | _FINER)[capability]}, but {model.card.name} can only {can}."
     )

@@ -18,6 +18,9 @@ from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.models.catalog import Entry, Package
 
+# The file by which a folder is known to be a model, where that is not config.json.
+_WHOLE = {"spacy": "config.cfg"}
+
 
 def home() -> Path:
     """The folder for models and caches: ENSUE_HOME, or ~/.cache/ensue."""
@@ -31,7 +34,7 @@ def folder_of(entry: Entry) -> Path:
 
 def pulled(entry: Entry) -> bool:
     """Whether a model is ready: folders are renamed into place only when whole."""
-    return (folder_of(entry) / "config.json").is_file()
+    return (folder_of(entry) / _WHOLE.get(entry.format, "config.json")).is_file()
 
 
 def pull(entry: Entry) -> Path:

@@ -1,0 +1,1 @@
+"""Collecting summaries from people who review each other: rankings, payment, and what a text must be like."""

@@ -1,0 +1,1 @@
+"""QAGS: is a summary consistent with its source, by questions whose answers both should share."""

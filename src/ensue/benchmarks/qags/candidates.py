@@ -1,0 +1,129 @@
+"""Answer candidates of a summary: its named entities and noun phrases, as a spaCy pipeline finds them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ensue.errors import EnsueError
+from ensue.metrics.answers import normalised
+
+PIPELINE = "en_core_web_sm"
+# How many answers QAGS asks about in each summary.
+ANSWERS = 10
+Kind = Literal["entity", "noun phrase", "pronoun"]
+# A pronoun is a noun phrase to spaCy, but "he" is an answer that says nothing about the facts.
+KINDS: tuple[Kind, ...] = ("entity", "noun phrase")
+# Not needed for entities and noun phrases, and a third of the time.
+_UNUSED = ["lemmatizer"]
+
+
+class Candidate(NamedTuple):
+    """A span of a text, `text[start:end]`, that may be the answer to a question; `label` is an entity's type."""
+
+    text: str
+    start: int
+    end: int
+    kind: Kind
+    label: str = ""
+
+
+class CandidateFinder:
+    """A spaCy pipeline that finds candidates in texts."""
+
+    def __init__(self, pipeline: Any, kinds: Sequence[Kind] = KINDS) -> None:
+        self._pipeline, self._kinds = pipeline, tuple(kinds)
+
+    @classmethod
+    def from_folder(cls, folder: Path, kinds: Sequence[Kind] = KINDS) -> CandidateFinder:
+        """The pipeline that lies in a folder."""
+        return cls(_load(folder), kinds)
+
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
+        """The distinct candidates of each text, in the order in which they stand in it; a text may have none."""
+        for document in self._pipeline.pipe(texts, batch_size=64):
+            yield distinct(one for one in _spans(document) if one.kind in self._kinds)
+
+
+def default_finder() -> CandidateFinder:
+    """The finder with the small English pipeline, fetched on first use."""
+    return CandidateFinder(_default_pipeline())
+
+
+def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates by their place, one of each that differ only in case, articles and punctuation.
+
+    The first that stands in the text is kept, and of an entity and a noun phrase at one place the entity. What
+    is left of nothing but articles and punctuation is no answer.
+
+    >>> found = [Candidate("the Ark", 0, 7, "noun phrase"), Candidate("Ark", 4, 7, "entity", "PRODUCT")]
+    >>> [one.text for one in distinct(found)]
+    ['the Ark']
+    """
+    ordered = sorted(candidates, key=lambda one: (one.start, one.kind != "entity", one.end))
+    found: dict[str, Candidate] = {}
+    for candidate in ordered:
+        if key := normalised(candidate.text):
+            found.setdefault(key, candidate)
+    return list(found.values())
+
+
+def choose_answers(
+    candidates: Sequence[Candidate], text: str, *, n: int = ANSWERS, seed: int = 0
+) -> list[Candidate]:
+    """Exactly n answers: a random sample where there are more, some at random repeated where there are fewer (A.3.2).
+
+    They come in the order of the text, repeated ones last. Chance hangs on the seed and on the text alone, so
+    that a summary has the same answers whatever stands beside it. Of no candidates none can be made.
+    """
+    if n < 1:
+        raise ValueError(f"Answers are chosen one at least, not {n}.")
+    if not candidates:
+        return []
+    digest = hashlib.sha256(f"{seed}\n{n}\n".encode() + text.encode("utf-8", "surrogatepass")).digest()
+    generator = random.Random(int.from_bytes(digest[:8], "big"))
+    if len(candidates) >= n:
+        places = sorted(generator.sample(range(len(candidates)), n))
+        return [candidates[place] for place in places]
+    return [*candidates, *generator.choices(candidates, k=n - len(candidates))]
+
+
+def _spans(document: Any) -> Iterator[Candidate]:
+    for entity in document.ents:
+        yield Candidate(entity.text, entity.start_char, entity.end_char, "entity", entity.label_)
+    for phrase in document.noun_chunks:
+        kind: Kind = "pronoun" if all(token.pos_ == "PRON" for token in phrase) else "noun phrase"
+        yield Candidate(phrase.text, phrase.start_char, phrase.end_char, kind)
+
+
+@cache
+def _default_pipeline() -> Any:
+    from ensue.models.catalog import catalog
+    from ensue.models.store import pull
+
+    # First of all, so that nothing is fetched for someone who cannot use it.
+    _spacy()
+    return _load(pull(catalog()[PIPELINE]))
+
+
+def _load(folder: Path) -> Any:
+    try:
+        return _spacy().load(folder, exclude=_UNUSED)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise EnsueError(f"{folder} is not a spaCy pipeline that can be loaded: {reason}") from None
+
+
+def _spacy() -> Any:
+    # By name, since spaCy is an extra and its types are not there for everyone who checks this file.
+    try:
+        return importlib.import_module("spacy")
+    except ImportError:
+        raise EnsueError(
+            "Finding answer candidates needs spaCy, which is not installed; run: pip install 'ensue[qags]'."
+        ) from None

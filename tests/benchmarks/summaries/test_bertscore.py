@@ -1,0 +1,109 @@
+"""BERTScore against a loop over single texts and single tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ensue.benchmarks.summaries.bertscore import Tokens, bertscore_of, match, unit, weighted_bertscore_of
+from ensue.metrics.overlap import best, mean
+from ensue.models import load_model
+from tests.support import tiny
+
+POOL = [*tiny.SENTENCES[:5], "A dog.", "The rain stopped.", ""]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return load_model(str(tiny.save_encoder(tmp_path_factory.mktemp("models") / "encoder")))
+
+
+def naive(model, candidate: str, reference: str, layer: int, weight) -> list[float]:
+    """One pair, token by token."""
+
+    def states(text: str) -> tuple[list[int], list[torch.Tensor]]:
+        ids = model.tokenizer(text)["input_ids"]
+        with torch.inference_mode():
+            found = model.network(torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0]
+        return ids[1:-1], list(found[1:-1].double())
+
+    def share(one, other) -> float:
+        if not one[0] or not other[0]:
+            return 0.0
+        total = weighed = 0.0
+        for token, vector in zip(*one, strict=True):
+            nearest = max(float(torch.cosine_similarity(vector, v, dim=0)) for v in other[1])
+            weighed += weight(token) * nearest
+            total += weight(token)
+        return weighed / total if total else 0.0
+
+    given_, wanted = states(candidate), states(reference)
+    precision, recall = share(given_, wanted), share(wanted, given_)
+    f1 = 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
+    return [precision, recall, f1]
+
+
+@pytest.mark.parametrize("layer", [None, 1])
+def test_every_pair_by_itself(model, layer) -> None:
+    candidates, references = [*POOL[:3], ""], [POOL[1:4], POOL[:1], [POOL[2], "", POOL[6]], POOL[:1]]
+    found = bertscore_of(model, candidates, references, layer=layer)
+    for candidate, own, row in zip(candidates, references, found, strict=True):
+        expected = [
+            naive(model, candidate, one, -1 if layer is None else layer, lambda _: 1.0) for one in own
+        ]
+        np.testing.assert_allclose(row, expected, atol=1e-5)
+
+
+def test_rare_tokens_weigh_more(model) -> None:
+    candidates, references = [POOL[0], POOL[5]], [[POOL[1], POOL[2]], [POOL[6]]]
+    ids = [set(model.tokenizer(text)["input_ids"]) for text in (POOL[1], POOL[2], POOL[6])]
+
+    def weight(token: int) -> float:
+        return log((len(ids) + 1) / (sum(token in one for one in ids) + 1))
+
+    found = weighted_bertscore_of(model, candidates, references)
+    for candidate, own, row in zip(candidates, references, found, strict=True):
+        expected = [naive(model, candidate, one, -1, weight) for one in own]
+        np.testing.assert_allclose(row, expected, atol=1e-5)
+    assert found != bertscore_of(model, candidates, references)
+
+
+def test_each_text_is_encoded_once(model) -> None:
+    seen = []
+    hook = model.network.register_forward_pre_hook(
+        lambda _, args, given: seen.append(len(given["input_ids"])), with_kwargs=True
+    )
+    bertscore_of(model, POOL[:4], [POOL[:4]] * 4)
+    hook.remove()
+    assert sum(seen) == 4
+
+
+@given(st.sampled_from(POOL[:7]), st.lists(st.sampled_from(POOL[:7]), min_size=1, max_size=3))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_identity_symmetry_and_order(model, candidate: str, references: Sequence[str]) -> None:
+    (row,) = bertscore_of(model, [candidate], [list(references)])
+    back = bertscore_of(model, list(references), [[candidate]] * len(references))
+    for one, (other,) in zip(row, back, strict=True):
+        assert -1.0 <= min(one) <= max(one) <= 1.0
+        assert tuple(one) == pytest.approx((other.recall, other.precision, other.f1), abs=1e-5)
+    same = bertscore_of(model, [candidate], [[candidate]])[0][0]
+    assert tuple(same) == pytest.approx((1.0, 1.0, 1.0), abs=1e-5)
+    turned = bertscore_of(model, [candidate], [list(references)[::-1]])[0]
+    assert tuple(best(row)) == pytest.approx(tuple(best(turned)), abs=1e-5)
+    assert tuple(mean(row)) == pytest.approx(tuple(mean(turned)), abs=1e-5)
+
+
+def test_vectors_without_length_and_tokens_without_weight() -> None:
+    axes = unit(np.asarray([[2.0, 0.0], [0.0, 0.0]], np.float32))
+    np.testing.assert_array_equal(axes, [[1.0, 0.0], [0.0, 0.0]])
+    both = Tokens(axes, np.ones(2))
+    assert match(both, [both])[0] == pytest.approx((0.5, 0.5, 0.5))
+    assert match(Tokens(axes, np.zeros(2)), [both])[0].f1 == 0.0
+    opposite = Tokens(-axes[:1], np.ones(1))
+    assert match(Tokens(axes[:1], np.ones(1)), [opposite]) == [(-1.0, -1.0, 0.0)]

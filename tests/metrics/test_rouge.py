@@ -1,0 +1,159 @@
+"""ROUGE against the rouge-score package, a naive table, and the clock."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from ensue.metrics.overlap import Overlap, best, mean, summarise
+from ensue.metrics.rouge import Rouge, rouge, rouge_l, rouge_lsum, rouge_n, rouge_of
+from ensue.metrics.texts import Texts, stemmed_words, words
+
+DATA = os.environ.get("ENSUE_DATA")
+KINDS = ["rouge1", "rouge2", "rougeL"]
+PIECES = [
+    "The",
+    "mill",
+    "mills",
+    "milling",
+    "owner's",
+    "café",
+    "2nd",
+    "generously",
+    "—",
+    "river-bank",
+    "running",
+    ".",
+    "",
+]
+TEXT = st.lists(st.sampled_from(PIECES), max_size=14).map(" ".join) | st.text(max_size=20)
+STORY = (
+    "The ferryman counted his passengers twice, because the fog had made him doubtful. Nobody was missing.",
+    "A doubtful ferryman was counting passengers in the fog; he counted them twice, and nobody missed the boat.",
+    "Fog lay on the river. The passengers counted the hours.",
+)
+
+
+def peer(candidate: str, reference: str, stemming: bool) -> list[list[float]]:
+    scores = RougeScorer(KINDS, use_stemmer=stemming).score(reference, candidate)
+    return [list(scores[kind]) for kind in KINDS]
+
+
+@pytest.mark.parametrize("stemming", [False, True])
+@settings(max_examples=150, deadline=None)
+@given(TEXT, TEXT)
+def test_equal_to_rouge_score(stemming: bool, candidate: str, reference: str) -> None:
+    found = rouge_of([candidate], [[reference]], stemming=stemming)[0][0]
+    for ours, theirs in zip(found, peer(candidate, reference, stemming), strict=True):
+        assert list(ours) == pytest.approx(theirs, abs=1e-9)
+
+
+@pytest.mark.parametrize("stemming", [False, True])
+@settings(max_examples=80, deadline=None)
+@given(st.lists(TEXT, max_size=4), st.lists(TEXT, max_size=4))
+def test_sentences_as_rouge_score_has_them(
+    stemming: bool, candidate: list[str], reference: list[str]
+) -> None:
+    one, two = ["\n".join(lines) for lines in (candidate, reference)]
+    scorer = RougeScorer(["rougeLsum"], use_stemmer=stemming)
+    texts = Texts(stemmed_words if stemming else words)
+    found = rouge_lsum([texts(line) for line in one.split("\n")], [texts(line) for line in two.split("\n")])
+    assert list(found) == pytest.approx(list(scorer.score(two, one)["rougeLsum"]), abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
+def test_the_longest_common_subsequence_by_recursion(first: list[str], second: list[str]) -> None:
+    table = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    for i, one in enumerate(first):
+        for j, two in enumerate(second):
+            longer = max(table[i][j + 1], table[i + 1][j])
+            table[i + 1][j + 1] = table[i][j] + 1 if one == two else longer
+    texts = Texts()
+    found = rouge_l(texts(" ".join(first)), texts(" ".join(second)))
+    assert found.precision == pytest.approx(table[-1][-1] / len(first) if first else 0.0)
+    assert found.recall == pytest.approx(table[-1][-1] / len(second) if second else 0.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXT, TEXT)
+def test_bounds_and_what_happens_when_the_texts_change_places(first: str, second: str) -> None:
+    there, back = rouge_of([first, second], [[second], [first]], stemming=False)
+    for one, other in zip(there[0], back[0], strict=True):
+        assert 0.0 <= min(one) <= max(one) <= 1.0
+        assert one == Overlap(other.recall, other.precision, pytest.approx(other.f1))
+
+
+def test_a_text_with_itself_has_one_and_with_nothing_nought() -> None:
+    same = rouge_of([STORY[0]], [[STORY[0]]])[0][0]
+    assert same == Rouge(*[Overlap(1.0, 1.0, 1.0)] * 3)
+    assert rouge_of([""], [[STORY[0], ""]])[0] == [Rouge(*[Overlap(0.0, 0.0, 0.0)] * 3)] * 2
+    texts = Texts()
+    assert rouge_n(texts("one word"), texts("one word"), 3) == (0.0, 0.0, 0.0)
+
+
+def test_several_references_as_rouge_score_takes_them() -> None:
+    rows = rouge_of([STORY[0]], [STORY[1:]])[0]
+    theirs = RougeScorer(KINDS, use_stemmer=True).score_multi(list(STORY[1:]), STORY[0])
+    found = best(rows)
+    for kind, ours in zip(KINDS, found, strict=True):
+        assert list(ours) == pytest.approx(list(theirs[kind]))
+    assert found == best(rows[::-1])
+    assert mean(rows).rougeL.f1 == pytest.approx((rows[0].rougeL.f1 + rows[1].rougeL.f1) / 2)
+    assert summarise(rows)["rouge2.recall"] == pytest.approx(
+        (rows[0].rouge2.recall + rows[1].rouge2.recall) / 2
+    )
+
+
+def test_every_text_is_taken_apart_once() -> None:
+    seen: list[str] = []
+
+    def tokenise(text: str) -> list[str]:
+        seen.append(text)
+        return words(text)
+
+    texts = Texts(tokenise)
+    for candidate in STORY:
+        for reference in STORY:
+            rouge(texts(candidate), texts(reference))
+    assert sorted(seen) == sorted(STORY)
+
+
+def test_ten_times_as_fast_as_rouge_score() -> None:
+    generator = random.Random(4)
+    pool = [a + b + c for a in "mprst" for b in ("il", "ar", "en") for c in ("l", "ding", "tness", "ted")]
+    texts = [" ".join(generator.choices(pool, k=240)) for _ in range(24)]
+    candidates, references = texts[:6], [texts[6 + 3 * i : 9 + 3 * i] for i in range(6)]
+    rouge_of(["warm"], [["up"]])
+    began = time.perf_counter()
+    found = rouge_of(candidates, references)
+    middle = time.perf_counter()
+    expected = [[peer(c, r, True) for r in own] for c, own in zip(candidates, references, strict=True)]
+    end = time.perf_counter()
+    assert [[[list(kind) for kind in one] for one in row] for row in found] == expected
+    assert end - middle > 10 * (middle - began)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DATA, reason="ENSUE_DATA does not name the folder of the real data")
+def test_the_human_row_of_table_5_4() -> None:
+    import json
+
+    lines = (Path(str(DATA)) / "squality" / "v1" / "test.jsonl").read_text("utf-8").splitlines()
+    candidates, references = [], []
+    for question in (question for line in lines for question in json.loads(line)["questions"]):
+        responses = [response["response_text"] for response in question["responses"]]
+        for i, one in enumerate(responses):
+            candidates.append(one)
+            references.append(responses[:i] + responses[i + 1 :])
+    assert len(candidates) == 720
+    figures = summarise([best(row) for row in rouge_of(candidates, references, stemming=True)])
+    found = [100 * figures[f"{kind}.f1"] for kind in KINDS]
+    assert found == pytest.approx([46.6, 12.5, 22.7], abs=0.1)
