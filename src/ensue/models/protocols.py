@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,57 @@ class Generator(Model, Protocol):
     ) -> list[str]: ...
 
 
+class AnswerSpan(NamedTuple):
+    """Characters `start` to `end` of a text: what a question is to be asked about."""
+
+    start: int
+    end: int
+
+
+class Asked(NamedTuple):
+    """A question somebody came up with, and its log-probability (the mean a token)."""
+
+    question: str
+    score: float
+
+
+class FoundAnswer(NamedTuple):
+    """Where a text answers a question; `text` is empty where it is said not to. `score` is the log-probability of the
+    span less that of there being no answer: above 0 the text more likely answers than not."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+@runtime_checkable
+class Questioner(Model, Protocol):
+    """Asks questions that a given part of a text answers."""
+
+    def ask(
+        self,
+        contexts: Sequence[str],
+        answers: Sequence[AnswerSpan],
+        *,
+        count: int = 10,
+        beams: int = 10,
+        min_tokens: int = 8,
+        max_tokens: int = 60,
+        length_penalty: float = 1.0,
+        block_ngrams: int = 3,
+    ) -> list[list[Asked]]:
+        """For each context and the answer marked in it, at most `count` questions, the likeliest first."""
+
+
+@runtime_checkable
+class Answerer(Model, Protocol):
+    """Answers questions with a part of a text, or says that the text does not answer."""
+
+    def answer(self, questions: Sequence[str], contexts: Sequence[str]) -> list[FoundAnswer]:
+        """One answer for each question and its context; long contexts are read in overlapping windows."""
+
+
 @runtime_checkable
 class SuffixScorer(Model, Protocol):
     """Says how well whole suffixes follow a context, at several prefix lengths at once."""
@@ -106,6 +157,8 @@ _ABILITIES: dict[type, str] = {
     Encoder: "encode text",
     Generator: "generate text",
     SuffixScorer: "rank suffixes",
+    Questioner: "ask questions",
+    Answerer: "answer questions",
 }
 # Finer ones, asked for by name; a list of what a model can do has the coarser one already.
 _FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens"}
