@@ -113,7 +113,10 @@ def test_the_second_text_alone_answers_pairs_only(tmp_path: Path) -> None:
         )
     lines(
         tmp_path / "data" / "AX-b" / "AX-b.jsonl",
-        [{"sentence1": "It rains.", "sentence2": "It left.", "label": "entailment", "idx": n} for n in range(4)]
+        [
+            {"sentence1": "It rains.", "sentence2": "It left.", "label": "entailment", "idx": n}
+            for n in range(4)
+        ]
         + [{"sentence1": "A", "sentence2": "It did not leave.", "label": "not_entailment", "idx": 4}],
     )
     run = ensue.run("superglue", model="hypothesis-only", data=tmp_path / "data", output=tmp_path / "run")
@@ -165,4 +168,6 @@ def test_bad_questions_are_one_sentence(data: Path, tmp_path: Path) -> None:
         here("run", "glue/RTE", "--model", "hypothesis-only", "--data", glue, "--output", tmp_path / "x"),
         "answered none of RTE in mode hypothesis-only",
     )
-    refused(here("run", "glue", "--model", "random", "--data", glue, "--mode", "guess"), "mode=guess will not do")
+    refused(
+        here("run", "glue", "--model", "random", "--data", glue, "--mode", "guess"), "mode=guess will not do"
+    )

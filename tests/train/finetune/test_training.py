@@ -6,12 +6,12 @@ import math
 import pytest
 import torch
 
+from ensue.benchmarks.nlu.choosing import metrics_of
 from ensue.benchmarks.nlu.framing import frame
 from ensue.errors import RunFailed
 from ensue.train.finetune import training
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.optimising import linear, loss_of, optimiser_for
-from ensue.train.finetune.scoring import metrics_of
 from ensue.train.finetune.training import answer, fit, lay_out, steps_of
 from tests.train.finetune import invented
 

@@ -16,23 +16,28 @@ _POSITIVE = ("1", "true")
 
 
 def dev_score(spec: TaskSpec, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> float:
-    """The unweighted mean of the task's metrics; a correlation that is not defined counts as 0."""
+    """The unweighted mean of the task's metrics."""
+    return fmean(metrics_of(spec, examples, predictions).values())
+
+
+def metrics_of(
+    spec: TaskSpec, examples: Sequence[Example], predictions: Mapping[str, Prediction]
+) -> dict[str, float]:
+    """Every metric of the task, without an interval; a correlation that is not defined counts as 0."""
     given = [predictions[example.id] for example in examples]
     if spec.form == "score":
-        return fmean(_correlation(metric, examples, given) for metric in spec.metrics)
+        return {metric: _correlation(metric, examples, given) for metric in spec.metrics}
     if spec.form == "entity":
-        return fmean(_over_mentions(metric, examples, given) for metric in spec.metrics)
+        return {metric: _over_mentions(metric, examples, given) for metric in spec.metrics}
     number = {label: place for place, label in enumerate(spec.labels)}
     gold = [number[str(example.gold)] for example in examples]
     counts = classification.confusion(gold, [number[str(one)] for one in given], len(spec.labels))
-    values = []
-    for metric in spec.metrics:
-        if metric == "em":
-            right = [one == example.gold for one, example in zip(given, examples, strict=True)]
-            values.append(texts.exact_groups([example.judged_with for example in examples], right))
-        else:
-            values.append(_of_classes(metric, spec, counts))
-    return fmean(values)
+    right = [one == example.gold for one, example in zip(given, examples, strict=True)]
+    groups = [example.judged_with for example in examples]
+    return {
+        metric: texts.exact_groups(groups, right) if metric == "em" else _of_classes(metric, spec, counts)
+        for metric in spec.metrics
+    }
 
 
 def positive_class(spec: TaskSpec) -> int:

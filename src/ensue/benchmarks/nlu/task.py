@@ -134,7 +134,9 @@ class NluBenchmark:
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
         """Those of all modes: which one it will be is known once the model is."""
-        return COMMON | {key: one for mode in systems.MODES for key, one in systems.find(mode).settings.items()}
+        return COMMON | {
+            key: one for mode in systems.MODES for key, one in systems.find(mode).settings.items()
+        }
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
@@ -145,11 +147,15 @@ class NluBenchmark:
         helpers = {spec.answered_by for spec in asked} - {spec.name for spec in asked}
         wanted = [spec for spec in self.specs if spec in asked or spec.name in helpers]
         if data is None:
-            raise EnsueError(f"{self.name} needs --data: the folder that holds {wanted[0].name} and the rest.")
+            raise EnsueError(
+                f"{self.name} needs --data: the folder that holds {wanted[0].name} and the rest."
+            )
         folder = Path(data).expanduser()
         if folder.exists() or data.count("/") != 1:
             if not folder.is_dir():
-                raise EnsueError(f"{folder} is not a folder; {self.name} needs the one of the official download.")
+                raise EnsueError(
+                    f"{folder} is not a folder; {self.name} needs the one of the official download."
+                )
             found = {spec.name: self._read(folder, spec, limit) for spec in wanted}
         else:
             found = {spec.name: self._read_hub(data, spec, limit) for spec in wanted}
@@ -178,4 +184,6 @@ def _refuse_foreign(mode: str, settings: Mapping[str, Any]) -> None:
     for other in systems.MODES:
         for key, setting in systems.find(other).settings.items():
             if key not in own and settings[key] != setting.default:
-                raise EnsueError(f"{key} is a setting of mode {other}, and this is mode {mode}; leave it out.")
+                raise EnsueError(
+                    f"{key} is a setting of mode {other}, and this is mode {mode}; leave it out."
+                )

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
-from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of, spread
+from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of
 from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.trained import Trained as Kept
+from ensue.benchmarks.nlu.trained import answered, best_of
 from ensue.benchmarks.probing.finished import FinishedFolder
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
-from ensue.train.finetune.finished import Finished, Outcome, best_of
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.intermediate import PAPER, read_intermediate
 from ensue.train.finetune.recipe import LONGEST, Recipe, recipe_for
@@ -72,21 +73,10 @@ class Finetuning:
         self._total = len(self._seeds) * sum(self._steps(data) for data in self._trained)
         for data in self._trained:
             asked = [data, *self._asked_of(data)]
-            outcomes = self._outcomes(data, asked)
-            best = best_of(outcomes)
-            fits = [dict(one.record) for one in outcomes]
-            scores = [one.dev_score for one in outcomes if one.dev_score is not None]
-            if scores:
-                fits.append({"best_seed": best.seed, **spread(scores)})
-            for other in asked:
-                name = other.spec.name
-                yield Answered(
-                    name,
-                    best.predictions[name],
-                    chances=best.chances[name],
-                    fits=fits if other is data else (),
-                )
-        FinishedFolder(self._workplace.folder, {}, "").clear()
+            train = self._trainer(data, asked)
+            question = self._question(data, asked)
+            best, fits = best_of(data.spec.name, question, asked, self._seeds, self._workplace, train)
+            yield from answered(best, fits, {})
 
     def _asked_of(self, data: TaskData) -> list[TaskData]:
         """Sets without training data whose examples this task's classifier answers; MNLI's where nobody else does."""
@@ -98,39 +88,32 @@ class Finetuning:
             or (other.spec.answered_by and other.spec.answered_by not in names and data.spec.name == _NLI)
         ]
 
-    def _outcomes(self, data: TaskData, asked: Sequence[TaskData]) -> list[Outcome]:
-        finished = Finished(self._workplace.folder, self._question(data, asked), data.spec.name)
-        known = {seed: finished.load(seed) for seed in self._seeds}
-        layout: _Layout | None = None
-        outcomes = []
-        for seed, outcome in known.items():
-            if outcome is None:
-                layout = layout or _Layout(self._base, data, self._settings, self._seed)
-                outcome = self._outcome(layout, asked, seed)
-                finished.save(outcome)
-            else:
-                self._tell(self._steps(data))
-            outcomes.append(outcome)
-        return outcomes
+    def _trainer(self, data: TaskData, asked: Sequence[TaskData]) -> Callable[[int], Kept]:
+        """What trains the task with a seed; its sequences are laid out once, when the first is trained."""
+        layouts: list[_Layout] = []
 
-    def _outcome(self, layout: _Layout, asked: Sequence[TaskData], seed: int) -> Outcome:
+        def train(seed: int) -> Kept:
+            if not layouts:
+                layouts.append(_Layout(self._base, data, self._settings, self._seed))
+            return self._train(layouts[0], asked, seed)
+
+        return train
+
+    def _train(self, layout: _Layout, asked: Sequence[TaskData], seed: int) -> Kept:
         name, start = self._start(layout.data)
         trained = layout.fit(start, seed, self._tell)
         if self._settings["save"] == "yes" and self._workplace.folder is not None:
             save_trained(self._workplace.folder, trained, self._base.tokenizer, self._base.card, seed)
-        predictions: dict[str, Any] = {}
-        chances: dict[str, Any] = {}
+        given: dict[str, dict[str, Answers]] = {}
         cut = 0
         for other in asked:
             splits = {
                 split: layout.split(other, split) for split in other.judged_splits if other.splits[split]
             }
             cut += sum(one.cut for one in splits.values())
-            given = {split: _answered(trained, one, other) for split, one in splits.items()}
-            predictions[other.spec.name] = {split: one.predictions for split, one in given.items()}
-            chances[other.spec.name] = {split: one.chances for split, one in given.items() if one.chances}
+            given[other.spec.name] = {split: _answered(trained, one, other) for split, one in splits.items()}
         record = {**trained.record, "start": name, "cut_judged": cut}
-        return Outcome(seed, trained.record.get("dev_score"), record, predictions, chances)
+        return Kept(float(trained.record.get("dev_score") or 0.0), record, given)
 
     def _steps(self, data: TaskData) -> int:
         examples = len(_parts(data, self._seed)[0])

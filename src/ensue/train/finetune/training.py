@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ensue.benchmarks.nlu.choosing import metrics_of
 from ensue.benchmarks.nlu.examples import Example, TaskSpec
 from ensue.benchmarks.nlu.framing import Answers, answers, ask, frame, outputs_of
 from ensue.errors import RunFailed
@@ -22,7 +23,6 @@ from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.optimising import autocast, linear, loss_of, optimiser_for
 from ensue.train.finetune.packed import Batch, Packs
 from ensue.train.finetune.recipe import Recipe
-from ensue.train.finetune.scoring import metrics_of
 
 _CLIP = 1.0
 # Tokens run at once: what is more is divided, which bounds memory; a CPU's caches hold less anyway.

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 from sklearn import metrics as reference
 
+from ensue.benchmarks.nlu.choosing import metrics_of
 from ensue.benchmarks.nlu.examples import Example, TaskSpec
 from ensue.benchmarks.nlu.measuring import measure
-from ensue.train.finetune.scoring import metrics_of
 
 
 def spec(form, labels, metrics):
