@@ -20,7 +20,8 @@ def read(spec: TaskSpec, text: str | bytes) -> tuple[dict[str, object], list[str
     raw = text.encode() if isinstance(text, str) else text
     problems = Problems()
     rows = list(parse(spec, spec.submission, enumerate(raw.splitlines(keepends=True), 1), problems))
-    return {row.id: row.prediction for row in rows}, [str(problem) for problem in problems.listed()]
+    good = {row.id: row.prediction for row in rows if row.prediction is not None}
+    return good, [str(problem) for problem in problems.listed()]
 
 
 def test_what_each_task_writes():

@@ -266,7 +266,9 @@ def test_the_command_refuses_with_every_problem(tmp_path, glue):
     assert "RTE.tsv, line 2: the label 'maybe'" in done.err
     done = here("grade", path, "--labels", glue, "--split", "dev", "--json")
     assert done.code == 2
-    assert [problem["file"] for problem in json.loads(done.out)["problems"]] == ["CoLA.tsv", "RTE.tsv"]
+    files = [problem["file"] for problem in json.loads(done.out)["problems"]]
+    # The label that is none, and the examples that have no prediction.
+    assert files == ["CoLA.tsv", "RTE.tsv", "RTE.tsv"]
     refused(here("grade", submitted(path), "--labels", tmp_path / "none"), "none", "not a folder")
 
 
@@ -329,3 +331,14 @@ def test_gold_answers_of_the_real_data_get_every_point(tmp_path, suite):
     graded = grade(tmp_path / "s.zip", data, split="dev")
     assert graded.score == pytest.approx(1.0)
     assert all(row["value"] == pytest.approx(1.0) for row in graded.metrics)
+
+
+def test_an_id_counts_though_its_label_will_not_do(tmp_path, glue):
+    rows = [f"{n}\t{'no' if n == 3 else 'entailment'}" for n in range(SIZE)]
+    path = changed(tmp_path / "s.zip", RTE=lines(*rows, "3\tentailment"))
+    with pytest.raises(Refused) as caught:
+        grade(path, glue, "glue", split="dev")
+    assert [str(problem) for problem in caught.value.problems] == [
+        "RTE.tsv, line 5: the label 'no' is none of entailment, not_entailment.",
+        f"RTE.tsv, line {SIZE + 2}: the index 3 was there before, in line 5.",
+    ]

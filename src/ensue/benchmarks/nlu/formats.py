@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
@@ -25,10 +25,10 @@ _SHOWN = 40
 
 
 class Row(NamedTuple):
-    """One prediction as a file has it."""
+    """One prediction as a file has it; None where it will not do, and no id where not even that could be read."""
 
     id: str
-    prediction: Prediction
+    prediction: Prediction | None
     line: int
 
 
@@ -82,19 +82,23 @@ def render(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[st
 
 
 def parse(spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems) -> Iterator[Row]:
-    """The rows of a file; what is wrong with a line is noted, and the next one is read."""
+    """The rows of a file; what is wrong with one is noted, and the next one is read."""
     read = _parse_nested if spec.form == "answers" else _parse_tsv if spec.suite == "glue" else _parse_object
     lines = iter(lines)
     if spec.suite == "glue":
         number, first = next(lines, (1, b""))
         if first.rstrip(b"\r\n") != HEADER.encode():
             problems.add(file, number, f"the header is {_shown(first)}, not index<TAB>prediction.")
+            yield Row("", None, number)
     for number, line in lines:
         try:
-            for id, prediction in read(spec, line):
-                yield Row(id, prediction, number)
+            for id, said in read(spec, line):
+                if isinstance(said, _Wrong):
+                    problems.add(file, number, f"{said}.")
+                yield Row(id, None if isinstance(said, _Wrong) else said, number)
         except _Wrong as wrong:
             problems.add(file, number, f"{wrong}.")
+            yield Row("", None, number)
 
 
 def _render_nested(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[str]:
@@ -116,30 +120,38 @@ def _three(id: str) -> tuple[str, str, str]:
     return parts[0], parts[1], parts[2]
 
 
-def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction]]:
+def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
     columns = _text(line).split("\t")
     if len(columns) != 2:
         raise _Wrong(f"{len(columns)} columns, where index and prediction were expected")
     id, said = columns[0].strip(), columns[1].strip()
     if not id:
         raise _Wrong("there is no index")
-    yield id, _number(said) if spec.form == "score" else _label(spec, said)
+    yield id, _tried(_number, said) if spec.form == "score" else _tried(_label, spec, said)
 
 
-def _parse_object(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction]]:
+def _parse_object(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
     row = _object(_json(line), "the line")
-    label = _of(row, "label")
-    yield _index(row), _label(spec, label) if spec.labels else _entity(label)
+    id, label = _index(row), _of(row, "label")
+    yield id, _tried(_label, spec, label) if spec.labels else _tried(_entity, label)
 
 
-def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction]]:
+def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
     row = _object(_json(line), "the line")
     passage = _index(row)
     for question in _list(_object(_of(row, "passage"), "passage"), "questions"):
         about = _index(_object(question, "a question"))
         for answer in _list(question, "answers"):
             id = _index(_object(answer, "an answer"))
-            yield f"{passage}-{about}-{id}", _label(spec, _of(answer, "label"))
+            yield f"{passage}-{about}-{id}", _tried(_label, spec, _of(answer, "label"))
+
+
+def _tried(read: Callable[..., Prediction], *given: Any) -> Prediction | _Wrong:
+    """A prediction, or what is wrong with it: its id has been read and still counts."""
+    try:
+        return read(*given)
+    except _Wrong as wrong:
+        return wrong
 
 
 def _text(line: bytes) -> str:

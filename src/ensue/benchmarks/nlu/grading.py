@@ -170,23 +170,27 @@ def _read_file(
     archive: Archive, spec: TaskSpec, file: str, examples: Sequence[Example], problems: Problems
 ) -> dict[str, Prediction]:
     """The predictions of a file: every id once, none that is unknown, all in the order of the examples."""
-    before = problems.count(file)
     places = {example.id: place for place, example in enumerate(examples)}
     lines: dict[str, int] = {}
     found: dict[str, Prediction] = {}
     wrong_order: tuple[int, str, str] | None = None
+    unread = False
     numbered = _bounded(archive.lines(file, problems), len(examples), file, problems)
     for row in parse(spec, file, numbered, problems):
-        if row.id not in places:
-            problems.add(file, row.line, f"there is no example with the index {row.id[:_SHOWN]!r}.")
+        if not row.id:
+            unread = True
+        elif row.id not in places:
+            if row.prediction is not None:
+                problems.add(file, row.line, f"there is no example with the index {row.id[:_SHOWN]!r}.")
         elif row.id in found:
             problems.add(file, row.line, f"the index {row.id} was there before, in line {lines[row.id]}.")
         else:
             if wrong_order is None and places[row.id] != len(found):
                 wrong_order = (row.line, row.id, examples[len(found)].id)
-            lines[row.id], found[row.id] = row.line, row.prediction
-    # What is missing follows from lines that could not be read, and is said only where all of them could.
-    if problems.count(file) > before:
+            # A file with a prediction that will not do is refused, so what stands in for it is never judged.
+            lines[row.id], found[row.id] = row.line, "" if row.prediction is None else row.prediction
+    # What is missing may follow from lines that could not be read, and is said only where all of them could.
+    if unread:
         return found
     if absent := [id for id in places if id not in found]:
         named = ", ".join(absent[:_NAMED]) + (", …" if len(absent) > _NAMED else "")
