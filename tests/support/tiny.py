@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -130,18 +132,18 @@ def _byte_level(specials: Sequence[str], before: Sequence[str] = (), after: Sequ
 
 @cache
 def _word_piece() -> Any:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    """Letters, and the commonest words whole; a trained vocabulary would be another one in every process."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words = Counter(re.findall(r"\w+|[^\w\s]", " ".join(SENTENCES).lower()))
+    letters = sorted({letter for word in words for letter in word})
+    common = sorted((word for word in words if len(word) > 1), key=lambda word: (-words[word], word))
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    vocabulary = {piece: number for number, piece in enumerate([*pieces, *common][:200])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=200,
-        special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(SENTENCES, trainer)
     tokenizer.post_processor = _template(tokenizer, ("[CLS]",), ("[SEP]",))
     return tokenizer
 
