@@ -10,13 +10,13 @@ import pytest
 from ensue.errors import EnsueError
 from ensue.models import Encoder, Generator, Scorer, abilities, load_model, require, write_card_facts
 from ensue.models.card import read_card_facts
-from ensue.models.names import BASELINES, UNTRAINED
+from ensue.models.names import BASELINES, SUMMARISERS, UNTRAINED
 from tests.support import tiny
 from tests.support.command import here, refused
 
 FAMILIES = {
-    "llama": ("causal", ["score text", "encode text", "generate text"]),
-    "gpt2": ("causal", ["score text", "encode text", "generate text"]),
+    "llama": ("causal", ["score text", "encode text", "generate text", "ask questions"]),
+    "gpt2": ("causal", ["score text", "encode text", "generate text", "ask questions"]),
     "bert": ("masked", ["score text", "encode text"]),
     "roberta": ("masked", ["score text", "encode text"]),
     "encoder": ("encoder", ["encode text"]),
@@ -93,8 +93,8 @@ def test_the_list_has_every_short_name_and_the_baselines():
     listed = here("models", "list", "--json")
     rows = json.loads(listed.out)
     names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "en_core_web_sm"}
-    assert {row["name"] for row in rows} == names | {*BASELINES, *UNTRAINED}
-    assert {row["name"] for row in rows if row["here"]} == {*BASELINES, *UNTRAINED}
+    assert {row["name"] for row in rows} == names | {*BASELINES, *UNTRAINED, *SUMMARISERS}
+    assert {row["name"] for row in rows if row["here"]} == {*BASELINES, *UNTRAINED, *SUMMARISERS}
     words = here("models", "list")
     assert (words.code, words.err) == (0, "")
     assert all(row["name"] in words.out for row in rows)

@@ -154,7 +154,8 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
     with pytest.raises(EnsueError, match="annotations go with runs of chapterbreak only"):
         write_report(run, annotations=tmp_path / "a.csv")
     with pytest.raises(
-        EnsueError, match="other runs with those of discoeval, senteval, glue and superglue too"
+        EnsueError,
+        match="other runs with those of discoeval, senteval, qags, squality, glue and superglue too",
     ):
         write_report(shuffle, beside=[run])
     bare = write_probing(tmp_path / "bare", {**make_discoeval_results(), "metrics": []})

@@ -13,8 +13,10 @@ _OWN = {
     "chapterbreak": "ensue.benchmarks.chapterbreak.task:benchmark",
     "discoeval": "ensue.benchmarks.discoeval.task:benchmark",
     "glue": "ensue.benchmarks.glue.task:benchmark",
+    "qags": "ensue.benchmarks.qags.task:benchmark",
     "senteval": "ensue.benchmarks.senteval.task:benchmark",
     "shuffle": "ensue.benchmarks.shuffle.task:benchmark",
+    "squality": "ensue.benchmarks.squality.task:benchmark",
     "superglue": "ensue.benchmarks.superglue.task:benchmark",
 }
 _GROUP = "ensue.benchmarks"

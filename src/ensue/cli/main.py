@@ -14,6 +14,7 @@ from ensue.cli.build import app as build
 from ensue.cli.compare import compare
 from ensue.cli.grade import grade
 from ensue.cli.models import app as models
+from ensue.cli.qags import qags
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
@@ -33,6 +34,7 @@ app.command()(run)
 app.command()(score)
 app.command()(compare)
 app.command()(report)
+app.command()(qags)
 app.command()(submit)
 app.command()(grade)
 app.add_typer(build, name="build")

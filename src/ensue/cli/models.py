@@ -20,6 +20,11 @@ _NO_WEIGHTS = {
     "cbow": "glue, superglue: bags of word vectors, trained",
     "bilstm": "glue, superglue: the paper's BiLSTM, trained",
     "bilstm-attention": "glue, superglue: the same with attention between the texts",
+    "source-overlap": "qags: the metrics that need no model",
+    "human": "squality: each reference against the others",
+    "lead": "squality: a story's first sentences",
+    "oracle": "squality: the sentences that ROUGE likes best",
+    "retrieval": "squality: the sentences nearest the question",
 }
 
 

@@ -9,13 +9,18 @@ import typer
 
 from ensue.cli import common, training
 from ensue.cli.train_encoder import encoder
+from ensue.cli.train_qa import qa
+from ensue.cli.train_qg import qg
+from ensue.cli.train_summarizer import summarizer
 
-app = typer.Typer(no_args_is_help=True, help="Train models: suffixlm, encoder.", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True, help="Train models: suffixlm, encoder, qa, qg, summarizer.", rich_markup_mode=None
+)
 
 
 @app.callback()
 def group() -> None:
-    """Train models: suffixlm, encoder."""
+    """Train models: suffixlm, encoder, qa, qg, summarizer."""
 
 
 @app.command()
@@ -151,3 +156,6 @@ def suffixlm(
 
 
 app.command()(encoder)
+app.command()(qa)
+app.command()(qg)
+app.command()(summarizer)

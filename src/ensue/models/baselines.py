@@ -1,4 +1,4 @@
-"""Baselines that need no weights: `random` (chance), `unigram` (words, not their order), and what learns from a task."""
+"""Baselines that need no weights: chance, words without order, and what learns from a task or summarises by rule."""
 
 from __future__ import annotations
 
@@ -123,4 +123,13 @@ class Untrained:
         kind = {"most-frequent": "majority", "hypothesis-only": name}.get(name, "untrained")
         self.card = ModelCard(
             name=name, kind=kind, source="ensue", identity={"architecture": name}, licence="Apache-2.0"
+        )
+
+
+class SummaryBaseline:
+    """A summariser that needs no model, under its name: what it does is known to the benchmarks of summaries."""
+
+    def __init__(self, name: str) -> None:
+        self.card = ModelCard(
+            name=name, kind="summaries", source="ensue", identity={"summaries": name}, licence="Apache-2.0"
         )

@@ -9,6 +9,8 @@ from typing import Any
 from ensue.errors import EnsueError
 from ensue.models.budget import default_budget
 from ensue.models.hf_language import LanguageModel
+from ensue.models.protocols import AnswerSpan, Asked
+from ensue.models.questioner import CausalQuestioner, prompted_questioner
 from ensue.scoring.request import Policy, Prepared, Request
 from ensue.scoring.tokens import own_bos, prepare_causal, tokenise
 
@@ -91,3 +93,13 @@ class CausalModel(LanguageModel):
             model=self.card.name,
             options=options,
         )
+
+    def ask(
+        self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **settings: Any
+    ) -> list[list[Asked]]:
+        """Questions that the marked answers answer, by instruction; settings as `protocols.Questioner` has them."""
+        return self._questioner.ask(contexts, answers, **settings)
+
+    @cached_property
+    def _questioner(self) -> CausalQuestioner:
+        return prompted_questioner(self)

@@ -12,10 +12,13 @@ from ensue.errors import EnsueError
 from ensue.models.catalog import catalog
 from ensue.models.hf import Options
 from ensue.models.protocols import Model
+from ensue.models.shipped import SHIPPED, shipped_folder
 
 BASELINES = ("random", "unigram")
 # What learns from a task's own training set, or needs none.
-UNTRAINED = ("most-frequent", "hypothesis-only", "cbow", "bilstm", "bilstm-attention")
+UNTRAINED = ("most-frequent", "hypothesis-only", "cbow", "bilstm", "bilstm-attention", "source-overlap")
+# What summarises without a model: people themselves, a story's first, best or nearest sentences.
+SUMMARISERS = ("human", "lead", "oracle", "retrieval")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -35,7 +38,9 @@ def load_model(
 
     `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
     `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `hypothesis-only`,
-    `cbow`, `bilstm`, `bilstm-attention` (which learn from a task's training set), or a hub id such as `gpt2-medium`.
+    `cbow`, `bilstm`, `bilstm-attention` (which learn from a task's training set), `source-overlap` (for QAGS's
+    metrics that need no model), `minilm-qa`, `smollm2-qg` (which come with the package), `human`, `lead`, `oracle`,
+    `retrieval` (which summarise without a model), or a hub id such as `gpt2-medium`.
     `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
@@ -51,6 +56,12 @@ def load_model(
         from ensue.models.baselines import Untrained
 
         return Untrained(name)
+    if name in SHIPPED:
+        return _from_folder(shipped_folder(name), name, options, {})
+    if name in SUMMARISERS:
+        from ensue.models.baselines import SummaryBaseline
+
+        return SummaryBaseline(name)
     if name == "unigram" or name.startswith("unigram:"):
         return _unigram(name.partition(":")[2] or "bundled")
     if name.startswith("cbow:"):
@@ -59,7 +70,9 @@ def load_model(
         return from_text(Path(name.removeprefix("cbow:")).expanduser())
     if name in catalog():
         if catalog()[name].format == "spacy":
-            raise EnsueError(f"{name} is a pipeline that finds answers for QAGS, not a model that can be run.")
+            raise EnsueError(
+                f"{name} is a pipeline that finds answers for QAGS, not a model that can be run."
+            )
         from ensue.models.store import pull
 
         return _from_folder(pull(catalog()[name]), name, options, {})
@@ -104,6 +117,23 @@ def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any
         from ensue.models.word_vectors import load_word_vectors
 
         return load_word_vectors(folder, name)
+    if "ExtractiveAnswerer" in (config.get("architectures") or []):
+        from ensue.models.answer_folder import load_answerer
+
+        return load_answerer(folder, name, config, options)
+    if str((config.get("architectures") or [""])[0]).endswith("ForQuestionAnswering"):
+        from ensue.models.answer_folder import load_hf_answerer
+
+        return load_hf_answerer(folder, name, config, options, facts)
+    if "QuestionGenerator" in (config.get("architectures") or []):
+        from ensue.models.question_generator import load_question_generator
+
+        return load_question_generator(folder, name, config, options)
+    if config.get("is_encoder_decoder"):
+        from ensue.models.hf_seq2seq import is_seq2seq, load_seq2seq
+
+        if is_seq2seq(config):
+            return load_seq2seq(folder, name, config, options, facts)
     kind = hf.kind_of(folder, config)
     if kind == "causal":
         from ensue.models.hf_causal import CausalModel
@@ -134,7 +164,7 @@ def _from_hub(name: str, options: Options) -> Model:
     try:
         folder = huggingface_hub.snapshot_download(name, revision=options.revision, allow_patterns=patterns)
     except Exception as error:
-        known = [*catalog(), *BASELINES, *UNTRAINED]
+        known = [*catalog(), *SHIPPED, *BASELINES, *UNTRAINED, *SUMMARISERS]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(

@@ -16,6 +16,7 @@ from ensue.report.nlu_page import nlu_facts
 from ensue.report.probing_page import probing_facts
 from ensue.report.profiles import Document, most_surprising
 from ensue.report.provenance import command_of, environment_rows
+from ensue.report.qags_page import qags_facts
 from ensue.report.shuffle import (
     MOST_DOMAINS,
     BlockRow,
@@ -23,6 +24,7 @@ from ensue.report.shuffle import (
     published_lines,
     tally_domains,
 )
+from ensue.report.squality import squality_facts
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.training import is_training, training_facts
 from ensue.runs.reading import read_items, read_profiles, read_results, read_run
@@ -83,6 +85,11 @@ def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, si
     """Write a page of surprisal profiles, each as a line of `profiles.jsonl` has it, and say where it is."""
     facts = {"signature": signature, **_profile_facts(profiles)}
     return _write_whole(Path(output), _environment().get_template("profiles.html.j2").render(facts))
+
+
+def write_page(template: str, facts: Mapping[str, Any], output: str | Path) -> Path:
+    """Write a page that is of no run, and say where it is."""
+    return _write_whole(Path(output), _environment().get_template(template).render(dict(facts)))
 
 
 def _write_whole(path: Path, page: str) -> Path:
@@ -189,6 +196,8 @@ _PAGES = {
     ),
     "discoeval": _Page("probing.html.j2", probing_facts, takes_runs=True),
     "senteval": _Page("probing.html.j2", probing_facts, takes_runs=True),
+    "qags": _Page("qags.html.j2", qags_facts, takes_runs=True),
+    "squality": _Page("squality.html.j2", squality_facts, takes_runs=True),
     "glue": _Page("nlu.html.j2", nlu_facts, takes_runs=True),
     "superglue": _Page("nlu.html.j2", nlu_facts, takes_runs=True),
 }

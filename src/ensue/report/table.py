@@ -12,8 +12,11 @@ from ensue.report.nlu_sheets import sheet_of
 from ensue.report.probing import sheets
 from ensue.report.profiles import Sentence, Version, shape
 from ensue.report.shuffle import block_rows, settings_label
+from ensue.report.squality import is_squality
 from ensue.report.tables_nlu import fill_nlu
 from ensue.report.tables_probing import fill_probing
+from ensue.report.tables_qags import fill_qags
+from ensue.report.tables_squality import fill_squality
 from ensue.runs.reading import read_fits
 
 if TYPE_CHECKING:
@@ -37,6 +40,14 @@ def metrics_table(results: Mapping[str, Any], folder: Path | None = None) -> Tab
     if found := sheets(results):
         table = _new_table("")
         fill_probing(table, found)
+        return table
+    if str(results.get("benchmark")) == "qags":
+        table = _new_table("")
+        fill_qags(table, results)
+        return table
+    if is_squality(results):
+        table = _new_table("")
+        fill_squality(table, results)
         return table
     if sheet := sheet_of(results):
         table = _new_table("")

@@ -30,7 +30,7 @@ def json_entries(path: Path) -> list[Entry]:
 
     Entries are decoded one after the other, so that a fault anywhere is named by file and line.
     """
-    text = _text(path)
+    text = read_text(path)
     found = list(_Walk(path, text).entries())
     if not found:
         raise EnsueError(f"{path} has no entries; download it again or take it away.")
@@ -121,7 +121,8 @@ class _Walk:
         raise EnsueError(f"{self._path}, line {self._now()}: {what}; download the file again.")
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A file as UTF-8 text; what is not is named by its line."""
     try:
         raw = path.read_bytes()
     except OSError as error:

@@ -1,0 +1,54 @@
+"""The default finder of answers, loaded when it is first needed, and the step of finding with what is known kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from ensue.benchmarks.qags.candidates import PIPELINE, Candidate, default_finder
+from ensue.benchmarks.qags.steps import Steps, once
+from ensue.version import __version__
+
+# spaCy reads a summary in about ten milliseconds.
+_FOUND_AT_ONCE = 512
+
+
+class Finder(Protocol):
+    """Finds what can be asked about, and says what it is: two of one identity find the same."""
+
+    @property
+    def identity(self) -> str: ...
+
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]: ...
+
+
+class DefaultFinder:
+    """Names and noun phrases by spaCy's small English pipeline.
+
+    spaCy is loaded when a text is to be read: a machine without it can go on from what another one found.
+    """
+
+    @property
+    def identity(self) -> str:
+        from ensue.models.catalog import catalog
+
+        return f"{PIPELINE}-{catalog()[PIPELINE].version}"
+
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
+        return default_finder().candidates(texts)
+
+
+def find_candidates(
+    texts: Sequence[str], finder: Finder, steps: Steps, tell: Callable[[int, int], None] | None = None
+) -> dict[str, list[Candidate]]:
+    """The candidates of each text that is not blank."""
+    requests = [(text,) for text in texts if text.strip()]
+
+    def find(part: Sequence[tuple[str]]) -> list[list[Candidate]]:
+        return list(finder.candidates([text for (text,) in part]))
+
+    question = {"step": "candidates", "version": __version__, "finder": finder.identity}
+    outcomes = once(steps, question, requests, find, chunk=_FOUND_AT_ONCE, tell=tell)
+    return {
+        text: [Candidate(*one) for one in found] for (text,), found in zip(requests, outcomes, strict=True)
+    }

@@ -1,0 +1,31 @@
+"""The models QAGS is made of, by name; the default ones come with the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ensue.models.protocols import Answerer, Encoder, Questioner, require
+
+QUESTIONER, ANSWERER = "smollm2-qg", "minilm-qa"
+
+
+def load_questioner(name: str = QUESTIONER, **options: Any) -> Questioner:
+    """A model that asks."""
+    # Here and below, so that reading data and settings needs no model library.
+    from ensue.models.names import load_model
+
+    return require(load_model(name, **options), Questioner, "QAGS")
+
+
+def load_answerer(name: str = ANSWERER, **options: Any) -> Answerer:
+    """A model that answers."""
+    from ensue.models.names import load_model
+
+    return require(load_model(name, **options), Answerer, "QAGS")
+
+
+def load_encoder(name: str, **options: Any) -> Encoder:
+    """A model whose vectors compare answers."""
+    from ensue.models.names import load_model
+
+    return require(load_model(name, **options), Encoder, "Comparing answers by their vectors")

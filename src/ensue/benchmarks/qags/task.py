@@ -1,0 +1,294 @@
+"""QAGS and what it is held against: how well do metrics agree with people on whether summaries are consistent?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.qags import loading
+from ensue.benchmarks.qags.ablations import ABLATIONS
+from ensue.benchmarks.qags.choices import PRESET_SETTINGS, Preset, preset_of
+from ensue.benchmarks.qags.finding import DefaultFinder, Finder, find_candidates
+from ensue.benchmarks.qags.judging import correlation_rows, correlations, judge
+from ensue.benchmarks.qags.measures import (
+    GROUPS,
+    QAGS,
+    REFERENCE_VALUES,
+    Values,
+    bertscore_values,
+    overlap_values,
+)
+from ensue.benchmarks.qags.pipeline import Parts
+from ensue.benchmarks.qags.questioning import Questioned, question_all, question_rows
+from ensue.benchmarks.qags.sets import PLACES, JudgedSet, JudgedSets, read_sets
+from ensue.benchmarks.qags.similarity import SIMILARITIES
+from ensue.benchmarks.qags.steps import Steps
+from ensue.errors import EnsueError
+from ensue.models.protocols import Answerer, Model, Questioner, TokenEncoder, require
+from ensue.version import __version__
+
+# A model's name that says that none is wanted.
+WITHOUT_MODELS = "source-overlap"
+SAME = "same"
+SETTINGS = {
+    "sets": Setting(
+        None,
+        f"which of {', '.join(PLACES)} (none: those of the first five that are there)",
+        read.optional(read.many(read.one_of(*PLACES))),
+    ),
+    "metrics": Setting(
+        None,
+        f"which of {QAGS}, {', '.join(GROUPS)} (none: all that can be computed)",
+        read.optional(read.many(read.one_of(QAGS, *GROUPS))),
+    ),
+    "answerer": Setting(loading.ANSWERER, "the model that answers; same: the one that asks", read.text),
+    "encoder": Setting(
+        None,
+        "a model whose vectors compare answers and, for BERTScore, texts, such as minilm",
+        read.optional(read.text),
+    ),
+    "similarity": Setting(
+        "f1", "how answers are compared: f1, exact or embedding", read.one_of(*SIMILARITIES)
+    ),
+    **PRESET_SETTINGS,
+    "ablations": Setting(
+        ["questions", "similarity"],
+        "what is varied beside the run itself: questions, similarity, filters, or none",
+        read.optional(read.many(read.one_of(*ABLATIONS))),
+    ),
+    "human": Setting(
+        "main", "main: one human score a collection; all: every one", read.one_of("main", "all")
+    ),
+    "cache": Setting(
+        None,
+        "keep candidates, questions and answers in this file, for other runs too (source-overlap: candidates only)",
+        read.optional(read.text),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class QagsRun:
+    """The judgments read and the settings fixed; `load` and `finder` say where further parts come from."""
+
+    data: JudgedSets
+    limit: int | None
+    seed: int
+    settings: dict[str, Any]
+    load: Callable[[str], Model] | None = None
+    finder: Callable[[], Finder] = DefaultFinder
+
+    @property
+    def fingerprint(self) -> str:
+        return self.data.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.data.source
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+        """Every metric on every set, then what people say of the same summaries."""
+        skipped: Counter[str] = Counter(
+            {f"set {name} left out, for want of {PLACES[name][1]}": 1 for name in self.data.missing}
+        )
+        notes: Counter[str] = Counter()
+        with_questions = self._wants(QAGS) and not self._without_models(model)
+        # First, so that a model that cannot ask is known before anything is computed.
+        parts = self._parts(model) if with_questions else None
+        encoder = self._encoder()
+        values: dict[str, Values] = {}
+        for one in self.data.sets:
+            values[one.name] = self._values(one, encoder, skipped)
+            if workplace.progress is not None:
+                workplace.progress(len(values), len(self.data.sets), "sets by other metrics")
+        questioned = None
+        if parts is not None:
+            questioned = question_all(
+                self.data.sets,
+                parts,
+                self._preset(),
+                self.settings,
+                encoder,
+                self._cache(workplace),
+                workplace.progress,
+            )
+            for one in self.data.sets:
+                values[one.name] = {QAGS: questioned.values[one.name], **values[one.name]}
+            notes.update(questioned.notes)
+        elif self.settings["cache"] is not None:
+            self._find_ahead(workplace)
+        rows, comparisons = self._judged(values, questioned, notes)
+        extras: dict[str, list[dict[str, Any]]] = {"comparisons": comparisons}
+        if questioned is not None:
+            extras["questions"] = list(question_rows(self.data.sets, questioned))
+        return Outcome(
+            items=self._items(values, questioned, workplace),
+            metrics=rows,
+            signature=self._signature(model, parts),
+            skipped=dict(skipped),
+            tokens=0,
+            extras=extras,
+            notes=notes,
+        )
+
+    def _wants(self, group: str) -> bool:
+        return self.settings["metrics"] is None or group in self.settings["metrics"]
+
+    def _without_models(self, model: Model) -> bool:
+        if model.card.name != WITHOUT_MODELS:
+            return False
+        if self.settings["metrics"] is not None:
+            raise EnsueError(
+                f"{WITHOUT_MODELS} asks no questions; leave {QAGS} out of metrics or name a model that asks."
+            )
+        return True
+
+    def _preset(self) -> Preset:
+        return preset_of(self.settings, self.seed)
+
+    def _parts(self, model: Model) -> Parts:
+        questioner = require(model, Questioner, "QAGS")
+        named = self.settings["answerer"]
+        loaded = model if named == SAME else self.load(named) if self.load else loading.load_answerer(named)
+        return Parts(self.finder(), questioner, require(loaded, Answerer, "QAGS"))
+
+    def _encoder(self) -> Model | None:
+        name = self.settings["encoder"]
+        if name is None:
+            if self.settings["similarity"] == "embedding" or "bertscore" in (self.settings["metrics"] or ()):
+                raise EnsueError(
+                    "Comparing by vectors needs an encoder; name one, such as --set encoder=minilm."
+                )
+            return None
+        if self.load is not None:
+            return self.load(name)
+        return loading.load_encoder(name)
+
+    def _values(self, judged: JudgedSet, encoder: Model | None, skipped: Counter[str]) -> Values:
+        """What needs no questions. Where nobody asked for a metric by name, one that cannot be had is counted."""
+        values: Values = overlap_values(judged)
+        if not judged.has_references:
+            if asked := [name for name in self.settings["metrics"] or () if name not in ("overlap", QAGS)]:
+                skipped[f"{judged.name} has no references, so no {', '.join(asked)}"] += 1
+            return values
+        for name, measure in REFERENCE_VALUES.items():
+            if not self._wants(name):
+                continue
+            try:
+                values |= measure(judged)
+            except EnsueError as error:
+                if self.settings["metrics"] is not None:
+                    raise
+                skipped[f"{name} on {judged.name} left out: {error}"] += 1
+        if self._wants("bertscore"):
+            if encoder is None:
+                skipped[f"bertscore on {judged.name} left out, for want of --set encoder"] += 1
+            else:
+                values |= bertscore_values(judged, require(encoder, TokenEncoder, "BERTScore"))
+        return values
+
+    def _judged(
+        self, values: dict[str, Values], questioned: Questioned | None, notes: Counter[str]
+    ) -> tuple[list[MetricRow], list[dict[str, Any]]]:
+        rows: list[MetricRow] = []
+        comparisons: list[dict[str, Any]] = []
+        for one in self.data.sets:
+            found = judge(one, values[one.name])
+            rows += found.rows
+            comparisons += found.comparisons
+            notes.update(found.notes)
+            for variant, given in questioned.variants[one.name] if questioned else ():
+                settings = {"measure": QAGS, "ablation": variant.ablation, "setting": variant.setting}
+                if one.triplets:
+                    rows += [
+                        {**row, "settings": settings}
+                        for row in judge(one, {QAGS: given}).rows
+                        if row["metric"] == "accuracy"
+                    ]
+                else:
+                    rows += correlation_rows(one, correlations(one, given), settings, notes)
+        return rows, comparisons
+
+    def _cache(self, workplace: Workplace) -> Path | None:
+        if self.settings["cache"] is not None:
+            return Path(self.settings["cache"]).expanduser()
+        return None if workplace.folder is None else workplace.folder / ".finished-qags.jsonl"
+
+    def _find_ahead(self, workplace: Workplace) -> None:
+        """Keep the candidates for a run elsewhere, such as on a machine that has models and no spaCy."""
+        texts = [pair.summary for one in self.data.sets for pair in one.pairs]
+        with Steps(self._cache(workplace)) as steps:
+            find_candidates(texts, self.finder(), steps)
+
+    def _items(
+        self, values: dict[str, Values], questioned: Questioned | None, workplace: Workplace
+    ) -> Iterator[Item]:
+        for one in self.data.sets:
+            for place, id in enumerate(one.ids):
+                outputs: dict[str, Any] = {"human": {name: given[place] for name, given in one.human.items()}}
+                if one.systems:
+                    outputs["system"] = one.systems[place % len(one.systems)]
+                if questioned is not None:
+                    outputs["qags"] = questioned.accounts[one.name][place]
+                yield Item(
+                    id=id,
+                    cluster=one.clusters[place],
+                    task=one.name,
+                    settings={},
+                    scores={name: given[place] for name, given in values[one.name].items()},
+                    outputs=outputs,
+                )
+        # Not before: until the items are written, what took the time is in this file only.
+        kept = self._cache(workplace)
+        if kept is not None and self.settings["cache"] is None:
+            kept.unlink(missing_ok=True)
+
+    def _signature(self, model: Model, parts: Parts | None) -> str:
+        limit = "" if self.limit is None else f" limit:{self.limit}"
+        if parts is None:
+            return f"ensue:{__version__} metrics without models seed:{self.seed}{limit}"
+        preset = self._preset()
+        asking, keeping = preset.asking, preset.keeping
+        return (
+            f"ensue:{__version__} asks:{model.card.name} weights:{_weights(model)} "
+            f"answers:{parts.answerer.card.name} weights:{_weights(parts.answerer)} "
+            f"made:{asking.answers}x{asking.count} beams:{asking.beams} "
+            f"tokens:{asking.min_tokens}-{asking.max_tokens} "
+            f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} "
+            f"similarity:{self.settings['similarity']} seed:{self.seed}{limit}"
+        )
+
+
+def _weights(model: Model) -> str:
+    return model.card.identity.get("weights", "-")[:12]
+
+
+class QagsBenchmark:
+    """The registry's entry."""
+
+    name = "qags"
+    about = "consistency of summaries by questions, held against human judgments (Wang et al. 2020)"
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        if task:
+            raise EnsueError(
+                f"qags has no tasks, so there is no qags/{task}; choose sets with --set sets={task}."
+            )
+        if data is None:
+            raise EnsueError("qags needs --data: the folder that holds qags, falke2019 and summeval.")
+        preset_of(settings, seed)
+        sets: Sequence[str] | None = settings["sets"]
+        return QagsRun(
+            read_sets(data, sets, limit, every_score=settings["human"] == "all"), limit, seed, settings
+        )
+
+
+benchmark = QagsBenchmark()

@@ -1,0 +1,179 @@
+"""What a model is given to summarise: the question, the story and the question again, cut to what the model takes.
+
+A sequence-to-sequence model gets them divided by its separator (§5.5.2), a causal one as a prompt that ends where the
+summary begins. What does not fit is cut from the story's end, or, where sentences are retrieved first, the sentences
+furthest from the question are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from ensue.benchmarks.summaries.retrieval import fill
+from ensue.errors import EnsueError
+from ensue.models.protocols import Model
+
+CAUSAL = "causal"
+# Where a causal model would begin to ask itself the next question, its summary is over.
+STOPS = ("\n\nQuestion:", "\n\nStory:")
+# Where a model's tokenizer is not here (an endpoint), so many tokens are taken for a word; English has fewer.
+_TOKENS_A_WORD = 1.6
+_SEPARATOR = "[SEP]"
+_WORD = re.compile(r"\S+")
+
+# What a model that follows instructions is told first.
+_INSTRUCTION = "Read the story and answer the question with a summary of one to four paragraphs."
+STYLES = ("plain", "chat")
+
+Count = Callable[[Sequence[str]], list[int]]
+# From what is asked to a whole prompt, as a chat template makes it.
+Chat = Callable[[str], str]
+
+
+@runtime_checkable
+class Tokenising(Protocol):
+    """A model that lends its tokenizer."""
+
+    @property
+    def tokenizer(self) -> Any: ...
+
+
+class Layout(NamedTuple):
+    """How question and story are put together."""
+
+    causal: bool
+    separator: str = _SEPARATOR
+    chat: Chat | None = None
+
+    def __call__(self, question: str, story: str) -> str:
+        asked = " ".join(question.split())
+        if self.chat is not None:
+            return self.chat(f"{_INSTRUCTION}\n\nQuestion: {asked}\n\nStory:\n{story}\n\nQuestion: {asked}")
+        if self.causal:
+            return f"Question: {asked}\n\nStory:\n{story}\n\nQuestion: {asked}\n\nAnswer:"
+        return f"{asked} {self.separator} {story} {self.separator} {asked}"
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many tokens a model takes of what it reads (None: no limit), and how they are counted."""
+
+    limit: int | None
+    count: Count
+    exact: bool
+
+    def fits(self, text: str) -> bool:
+        return self.limit is None or self.count([text])[0] <= self.limit
+
+
+class Given(NamedTuple):
+    """What the model reads, and how many words or sentences of the story it had to do without."""
+
+    text: str
+    left_out: int
+
+
+def layout_of(model: Model, style: str = "plain") -> Layout:
+    """How a model is to be asked; a tokenizer's own separator or, in style `chat`, its chat template is used."""
+    tokenizer = model.tokenizer if isinstance(model, Tokenising) else None
+    if style == "chat":
+        if not getattr(tokenizer, "chat_template", None):
+            raise EnsueError(f"{model.card.name} has no chat template here; leave prompt at plain.")
+        return Layout(causal=True, chat=_chat_of(tokenizer))
+    return layout_for(model.card.kind != "seq2seq", tokenizer)
+
+
+def layout_for(causal: bool, tokenizer: Any) -> Layout:
+    """The same from the kind of model and its tokenizer, for training."""
+    own = getattr(tokenizer, "sep_token", None)
+    return Layout(causal, str(own) if own else _SEPARATOR)
+
+
+def _chat_of(tokenizer: Any) -> Chat:
+    def chat(said: str) -> str:
+        turns = [{"role": "user", "content": said}]
+        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+
+    return chat
+
+
+def room_of(model: Model, most: int | None, new: int) -> Room:
+    """The room a model has; a causal one must have room for the `new` tokens of its summary, too."""
+    exact = isinstance(model, Tokenising)
+    count = token_counter(model.tokenizer) if isinstance(model, Tokenising) else estimated
+    limit = model.card.max_length
+    if limit is not None and model.card.kind != "seq2seq":
+        # One more for a BOS that the model's card, and not its tokenizer, asks for.
+        limit -= new + int(model.card.needs_bos)
+    limits = [one for one in (limit, most) if one is not None]
+    if limits and min(limits) < 1:
+        raise EnsueError(
+            f"{model.card.name} takes {model.card.max_length} tokens, which leaves nothing for a story beside "
+            f"a summary of {new}; set max_tokens lower."
+        )
+    return Room(min(limits, default=None), count, exact)
+
+
+def token_counter(tokenizer: Any) -> Count:
+    """How many tokens texts have, special ones included."""
+
+    def count(texts: Sequence[str]) -> list[int]:
+        found = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
+        return [len(ids) for ids in found]
+
+    return count
+
+
+def estimated(texts: Sequence[str]) -> list[int]:
+    """About how many tokens texts have, by their words; rather too many than too few."""
+    return [round(_TOKENS_A_WORD * len(text.split())) for text in texts]
+
+
+def truncated(layout: Layout, question: str, story: str, room: Room) -> Given:
+    """As many of the story's first words as fit between question and question."""
+    whole = layout(question, story)
+    if room.fits(whole):
+        return Given(whole, 0)
+    assert room.limit is not None, "what has no limit fits"
+    ends = [0, *(word.end() for word in _WORD.finditer(story))]
+    # A word is at least a token, so no more words than tokens can fit.
+    low, high = 0, min(len(ends) - 1, room.limit)
+    _refuse_long(layout, question, room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if room.fits(layout(question, story[: ends[middle]])):
+            low = middle
+        else:
+            high = middle - 1
+    return Given(layout(question, story[: ends[low]]), len(ends) - 1 - low)
+
+
+def retrieved(
+    layout: Layout, question: str, sentences: Sequence[str], order: Sequence[int], room: Room
+) -> Given:
+    """The sentences that fit, the nearest to the question first, in the story's order."""
+    whole = layout(question, " ".join(sentences))
+    if room.fits(whole):
+        return Given(whole, 0)
+    assert room.limit is not None, "what has no limit fits"
+    _refuse_long(layout, question, room)
+    empty, base, *costs = room.count(["", layout(question, ""), *sentences])
+    taken = fill(order, [max(cost - empty, 1) for cost in costs], room.limit - base)
+    while taken:
+        text = layout(question, " ".join(sentences[place] for place in taken))
+        if room.fits(text):
+            return Given(text, len(sentences) - len(taken))
+        # Joined, sentences may have a few tokens more than each by itself.
+        taken.remove(max(taken, key=order.index))
+    return Given(layout(question, ""), len(sentences))
+
+
+def _refuse_long(layout: Layout, question: str, room: Room) -> None:
+    if not room.fits(layout(question, "")):
+        raise EnsueError(
+            f"The question {question[:60]!r} alone does not fit the {room.limit} tokens there is room for; set "
+            f"max_input higher or max_tokens lower."
+        )

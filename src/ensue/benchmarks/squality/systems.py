@@ -1,0 +1,189 @@
+"""What summarises: people, a story's beginning, its best sentences or the nearest ones, or a model that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.squality.data import Example, Story
+from ensue.benchmarks.squality.inputs import (
+    CAUSAL,
+    STOPS,
+    Given,
+    Layout,
+    Room,
+    layout_of,
+    retrieved,
+    room_of,
+    truncated,
+)
+from ensue.benchmarks.summaries.extractive import lead, oracle
+from ensue.benchmarks.summaries.retrieval import Retriever, nearest_text
+from ensue.benchmarks.summaries.written import WrittenTexts
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder, Generator, Model, require
+from ensue.text.sentences import split_sentences
+
+HUMAN, LEAD, ORACLE, RETRIEVAL, GENERATE = "human", "lead", "oracle", "retrieval", "generate"
+SYSTEMS = (HUMAN, LEAD, ORACLE, RETRIEVAL, GENERATE)
+# What a model is that is only one of these names.
+BASELINE_KIND = "summaries"
+DEFAULT_ENCODER = "minilm"
+# Prompts handed to a generator at once: what is finished is kept after each.
+_PORTION = 16
+
+LoadModel = Callable[[str], Model]
+
+
+class Summary(NamedTuple):
+    """A summary, and what is worth keeping of how it came about."""
+
+    text: str
+    about: dict[str, Any]
+
+
+def system_of(model: Model, asked: str | None) -> str:
+    """Which system a run is of: what was asked for, or what the model can do."""
+    if asked is not None:
+        return asked
+    if model.card.kind == BASELINE_KIND:
+        return model.card.name
+    if isinstance(model, Generator):
+        return GENERATE
+    if isinstance(model, Encoder):
+        return RETRIEVAL
+    raise EnsueError(
+        f"{model.card.name} neither writes nor encodes text, so it cannot summarise; give a model that does, or one "
+        f"of {', '.join(SYSTEMS[:-1])}."
+    )
+
+
+def summarise(
+    system: str,
+    model: Model,
+    examples: Sequence[Example],
+    settings: Mapping[str, Any],
+    *,
+    load: LoadModel,
+    kept: WrittenTexts,
+    workplace: Workplace,
+) -> list[Summary]:
+    """A summary for every example, by any system but people."""
+    if system == LEAD:
+        return [Summary(lead(sentences_of(one.story), settings["words"]), {}) for one in examples]
+    if system == ORACLE:
+        return [_oracle(one) for one in examples]
+    if system == RETRIEVAL:
+        retriever = _retriever(model, settings["retrieve"], load)
+        return [_nearest(one, retriever, settings["words"]) for one in _told(examples, workplace)]
+    generator = require(model, Generator, "Summarising")
+    return _generated(generator, examples, settings, load, kept, workplace)
+
+
+@lru_cache(maxsize=256)
+def sentences_of(story: Story) -> tuple[str, ...]:
+    """A story's sentences; divided once, though five questions are asked about it."""
+    return tuple(split_sentences(story.text))
+
+
+def prompts_of(
+    examples: Sequence[Example], layout: Layout, room: Room, retriever: Retriever | None
+) -> list[Given]:
+    """What a model reads for each example: the truncated story, or the retrieved part of it."""
+    given = []
+    for one in examples:
+        question = one.question.text
+        if retriever is None:
+            given.append(truncated(layout, question, one.story.text, room))
+        else:
+            sentences = sentences_of(one.story)
+            order = retriever.nearest(question, sentences)
+            given.append(retrieved(layout, question, sentences, order, room))
+    return given
+
+
+def generation_options(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Beam search and lengths in the words of the model's kind; a server is asked plainly."""
+    if model.card.kind == "endpoint":
+        return {}
+    if model.card.kind == CAUSAL:
+        names = {
+            "num_beams": settings["beams"],
+            "min_new_tokens": settings["min_tokens"],
+            "no_repeat_ngram_size": settings["block_ngrams"],
+        }
+    else:
+        names = {
+            "beams": settings["beams"],
+            "min_tokens": settings["min_tokens"],
+            "block_ngrams": settings["block_ngrams"],
+        }
+    return {name: value for name, value in names.items() if value}
+
+
+def _oracle(example: Example) -> Summary:
+    sentences = sentences_of(example.story)
+    chosen = oracle(sentences, example.question.references)
+    text = " ".join(sentences[place] for place in chosen.places)
+    return Summary(text, {"sentences": list(chosen.places)})
+
+
+def _nearest(example: Example, retriever: Retriever, words: int) -> Summary:
+    sentences = sentences_of(example.story)
+    order = retriever.nearest(example.question.text, sentences)
+    return Summary(nearest_text(order, sentences, words), {"nearest": order[:10]})
+
+
+def _retriever(model: Model, named: str | None, load: LoadModel) -> Retriever:
+    """The named encoder, or the model itself where it is one, or the default."""
+    if named is None and isinstance(model, Encoder):
+        return Retriever(model)
+    name = named or DEFAULT_ENCODER
+    return Retriever(require(load(name), Encoder, f"Retrieving with {name}"))
+
+
+def _generated(
+    generator: Generator,
+    examples: Sequence[Example],
+    settings: Mapping[str, Any],
+    load: LoadModel,
+    kept: WrittenTexts,
+    workplace: Workplace,
+) -> list[Summary]:
+    """What a model writes, portion by portion; what an interrupted run wrote is taken as it is."""
+    new = settings["max_tokens"]
+    room = room_of(generator, settings["max_input"], new)
+    retriever = None
+    if settings["retrieve"] is not None:
+        retriever = _retriever(generator, settings["retrieve"], load)
+    given = prompts_of(examples, layout_of(generator, settings["prompt"]), room, retriever)
+    waiting = [place for place, one in enumerate(examples) if kept.get(one.id) is None]
+    # Like-long ones together: a batch is as slow as its longest.
+    waiting.sort(key=lambda place: (-len(given[place].text), place))
+    stop = STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
+    for begin in range(0, len(waiting), _PORTION):
+        portion = waiting[begin : begin + _PORTION]
+        texts = generator.generate(
+            [given[place].text for place in portion],
+            max_tokens=new,
+            stop=stop,
+            **generation_options(generator, settings),
+        )
+        kept.add((examples[place].id, text.strip()) for place, text in zip(portion, texts, strict=True))
+        if workplace.progress is not None:
+            workplace.progress(len(kept), len(examples), "summaries")
+    missing = "sentences_left_out" if retriever else "words_cut"
+    return [
+        Summary(kept.get(one.id) or "", {missing: each.left_out})
+        for one, each in zip(examples, given, strict=True)
+    ]
+
+
+def _told(examples: Sequence[Example], workplace: Workplace) -> Iterator[Example]:
+    """The examples one by one, telling how many are done."""
+    for done, example in enumerate(examples, 1):
+        yield example
+        if workplace.progress is not None:
+            workplace.progress(done, len(examples), "summaries")

@@ -1,0 +1,285 @@
+"""SQuALITY: can a model answer questions about a story with summaries like those that people write?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.squality.data import (
+    REFERENCES,
+    Example,
+    Story,
+    check_references,
+    examples,
+    read_stories,
+)
+from ensue.benchmarks.squality.evaluation import METRICS, human_items, judged_items, measures_of, rows_of
+from ensue.benchmarks.squality.human_eval import find_human_eval, read_human_eval
+from ensue.benchmarks.squality.inputs import STYLES
+from ensue.benchmarks.squality.rated_run import TASK as HUMAN_EVAL
+from ensue.benchmarks.squality.rated_run import HumanEvalRun
+from ensue.benchmarks.squality.statistics import lengths, sharing
+from ensue.benchmarks.squality.systems import GENERATE, HUMAN, LEAD, RETRIEVAL, SYSTEMS, summarise, system_of
+from ensue.benchmarks.squality.versions import SPLITS, find_file, split_name
+from ensue.benchmarks.squality.words import plain_words, spacy_words
+from ensue.benchmarks.summaries.written import WrittenTexts
+from ensue.errors import EnsueError
+from ensue.models.protocols import Model
+from ensue.version import __version__
+
+SETTINGS = {
+    "version": Setting(
+        None, "v1, v1-3, v1-3/html …; the paper's v1, or else the newest, when none", read.optional(read.text)
+    ),
+    "split": Setting("test", "train, dev or test", split_name),
+    "system": Setting(
+        None,
+        f"what summarises: {', '.join(SYSTEMS)} (none: what the model can do)",
+        read.optional(read.one_of(*SYSTEMS)),
+    ),
+    "metrics": Setting(
+        ["rouge", "meteor"], f"some of {', '.join(METRICS)}", read.many(read.one_of(*METRICS))
+    ),
+    "bertscore_model": Setting("minilm", "the encoder of BERTScore; the paper's is roberta-large", read.text),
+    "bertscore_layer": Setting(None, "its layer; the last when none", read.optional(read.whole(0))),
+    "retrieve": Setting(
+        None,
+        "an encoder: the sentences nearest the question are retrieved with it, to be read or to be the summary",
+        read.optional(read.text),
+    ),
+    "words": Setting(237, "lead, retrieval: most words; people write 237 on average", read.whole()),
+    "references": Setting(
+        REFERENCES, "how many every question must have; none takes any number", read.optional(read.whole())
+    ),
+    "prompt": Setting(
+        "plain",
+        "generate: plain (as summarisers are trained) or chat (the model's chat template, with an instruction)",
+        read.one_of(*STYLES),
+    ),
+    "max_input": Setting(
+        None, "generate: most tokens read; as many as the model takes when none", read.optional(read.whole(8))
+    ),
+    "max_tokens": Setting(512, "generate: most tokens written", read.whole()),
+    "min_tokens": Setting(0, "generate: fewest tokens written", read.whole(0)),
+    "beams": Setting(4, "generate: width of the beam (an endpoint decides for itself)", read.whole()),
+    "block_ngrams": Setting(0, "generate: no n-gram of this length twice; 0 allows all", read.whole(0)),
+    "statistics": Setting("yes", "no leaves out tables 5.2 and 5.3", read.one_of("yes", "no")),
+}
+# What changes a text that a model writes: a resumed run takes only texts that agree in all of it.
+_WRITING = ("system", "retrieve", "prompt", "max_input", "max_tokens", "min_tokens", "beams", "block_ngrams")
+
+
+@dataclass(frozen=True)
+class SqualityRun:
+    """The stories of a split, read and checked, with the settings fixed."""
+
+    stories: list[Story]
+    everything: list[Story]
+    path: Path
+    label: str
+    limit: int | None
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256("\n".join(map(repr, self.stories)).encode("utf-8", "replace")).hexdigest()
+
+    @property
+    def source(self) -> str:
+        return str(self.path)
+
+    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+        """Have every question answered, and measure the answers against people's."""
+        system = system_of(model, self.settings["system"])
+        notes: Counter[str] = Counter()
+        measures = measures_of(self.settings, load_by_name, notes)
+        about = {"version": self.label, "split": self.settings["split"]}
+        asked = list(examples(self.stories))
+        skipped: Counter[str] = Counter()
+        kept = WrittenTexts(workplace.folder, self._question(model), "summaries")
+        if system == HUMAN:
+            alone = [one for one in asked if len(one.question.references) < 2]
+            if alone:
+                skipped["questions with one reference, which has none to be measured against"] = len(alone)
+            items = human_items([one for one in asked if one not in alone], measures, about)
+        else:
+            summaries = summarise(
+                system, model, asked, self.settings, load=load_by_name, kept=kept, workplace=workplace
+            )
+            notes.update(_noted([one.text for one in summaries], [one.about for one in summaries]))
+            items = judged_items(asked, summaries, measures, about)
+        notes.update({f"questions with {n} references": c for n, c in self._counts(asked).items()})
+        return Outcome(
+            items=_cleared(items, kept),
+            metrics=rows_of(items, self.seed),
+            signature=self._signature(model, system),
+            skipped=dict(skipped),
+            tokens=0,
+            extras=self._statistics(notes) if self.settings["statistics"] == "yes" else {},
+            notes=+notes,
+        )
+
+    def _counts(self, asked: Sequence[Example]) -> dict[int, int]:
+        """How many questions have another number of references than the usual four; none where it was checked."""
+        found = Counter(len(one.question.references) for one in asked)
+        return {n: count for n, count in sorted(found.items()) if n != REFERENCES}
+
+    def _statistics(self, notes: Counter[str]) -> dict[str, list[dict[str, Any]]]:
+        """Tables 5.2 and 5.3 over every split that is here."""
+        words, name = spacy_words, "spacy"
+        try:
+            words("A word.")
+        except EnsueError:
+            words, name = plain_words, "plain"
+            notes["statistics counted without spaCy: stories come out 0.7 % longer"] = 1
+        try:
+            found = lengths(self.everything, words)
+        except EnsueError as error:
+            notes[f"no statistics: {error}"] = 1
+            return {}
+        lines = [{**asdict_of(one), "shares": list(one.shares)} for one in sharing(self.everything, words)]
+        return {"statistics": [{"words": name, "lengths": asdict_of(found), "sharing": lines}]}
+
+    def _question(self, model: Model) -> dict[str, Any]:
+        """Everything that what a model writes depends on."""
+        return {
+            "version": __version__,
+            "model": model.card.identity,
+            "max_length": model.card.max_length,
+            "data": self.fingerprint,
+            **{name: self.settings[name] for name in _WRITING},
+        }
+
+    def _signature(self, model: Model, system: str) -> str:
+        s = self.settings
+        weights = model.card.identity.get("weights", "-")[:12]
+        parts = [f"ensue:{__version__}", f"model:{model.card.name}", f"weights:{weights}", f"system:{system}"]
+        if system == GENERATE:
+            parts += [f"beams:{s['beams']}", f"tokens:{s['min_tokens']}-{s['max_tokens']}"]
+            parts += [f"prompt:{s['prompt']}", f"input:{s['max_input'] or model.card.max_length or 'whole'}"]
+        if system in (GENERATE, RETRIEVAL) and s["retrieve"]:
+            parts.append(f"retrieve:{s['retrieve']}")
+        if system in (LEAD, RETRIEVAL):
+            parts.append(f"words:{s['words']}")
+        parts += [f"data:{self.label}/{s['split']}", "references:best", "rouge:stems"]
+        if "meteor" in s["metrics"]:
+            parts.append("meteor:nltk")
+        if "bertscore" in s["metrics"]:
+            layer = "last" if s["bertscore_layer"] is None else s["bertscore_layer"]
+            parts.append(f"bertscore:{s['bertscore_model']}/{layer}")
+        parts.append(f"seed:{self.seed}")
+        return " ".join([*parts, *([] if self.limit is None else [f"limit:{self.limit}"])])
+
+
+class SqualityBenchmark:
+    """The registry's entry."""
+
+    name = "squality"
+    about = "Summaries of stories in answer to questions, against four references; human-eval: metrics and people."
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        if task not in ("", HUMAN_EVAL):
+            raise EnsueError(
+                f"squality has no task {task!r}; there is {HUMAN_EVAL}, or none for the benchmark itself."
+            )
+        if data is None:
+            raise EnsueError(
+                "squality needs --data: SQuALITY's folder, with v1 or v1-3 in it, or a file of it."
+            )
+        folder = Path(data).expanduser()
+        if task == HUMAN_EVAL:
+            if folder.is_file():
+                raise EnsueError(
+                    f"{folder} is a file; {HUMAN_EVAL} needs SQuALITY's folder, for its references, too."
+                )
+            rated = read_human_eval(find_human_eval(folder))
+            path, label = find_file(folder, settings["version"], settings["split"])
+            stories = read_stories(path)
+            if limit is not None:
+                few = set(list(dict.fromkeys(one.story for one in rated))[:limit])
+                rated = [one for one in rated if one.story in few]
+            return HumanEvalRun(rated, stories, folder, label, seed, settings, load_by_name)
+        if not folder.exists():
+            raise EnsueError(f"{folder} is not there; name SQuALITY's folder or a file of it with --data.")
+        path, label = find_file(folder, settings["version"], settings["split"])
+        stories = _checked(path, settings["references"])
+        everything = _all_splits(folder, settings, stories) if settings["statistics"] == "yes" else stories
+        if limit is not None:
+            stories = stories[:limit]
+        if not stories:
+            raise EnsueError(f"{path} has no story in it; name another file with --data.")
+        return SqualityRun(stories, everything, path, label, limit, seed, settings)
+
+
+def load_by_name(name: str) -> Model:
+    """A further model a run needs: a retriever, BERTScore's encoder."""
+    # Only where one is needed: loading models is the business of another room.
+    from ensue.models.names import load_model
+
+    return load_model(name)
+
+
+def asdict_of(found: Any) -> dict[str, Any]:
+    """A named tuple as a mapping, those within it too."""
+    return {
+        name: asdict_of(value) if hasattr(value, "_asdict") else value
+        for name, value in found._asdict().items()
+    }
+
+
+def _checked(path: Path, references: int | None) -> list[Story]:
+    stories = read_stories(path)
+    if references is not None:
+        check_references(stories, path, references)
+    for story in stories:
+        if not story.text.strip():
+            raise EnsueError(f"{path}, story {story.id} has no words besides its markup; leave it out.")
+    return stories
+
+
+def _all_splits(folder: Path, settings: dict[str, Any], own: list[Story]) -> list[Story]:
+    """The stories of every split of the version that is here; what was asked for is read and checked already."""
+    if folder.is_file():
+        return own
+    found: list[Story] = []
+    for split in SPLITS:
+        if split == settings["split"]:
+            found += own
+            continue
+        try:
+            path, _ = find_file(folder, settings["version"], split)
+        except EnsueError:
+            continue
+        found += read_stories(path)
+    return found
+
+
+def _noted(texts: Sequence[str], about: Sequence[dict[str, Any]]) -> Counter[str]:
+    """What was done to inputs and what came out empty, counted."""
+    notes = Counter[str]()
+    for text, facts in zip(texts, about, strict=True):
+        notes["summaries that are empty, which score 0"] += not text.strip()
+        notes["stories cut to what the model takes"] += bool(facts.get("words_cut"))
+        notes["stories of which only the sentences nearest the question were read"] += bool(
+            facts.get("sentences_left_out")
+        )
+    return +notes
+
+
+def _cleared(items: Sequence[Item], kept: WrittenTexts) -> Iterator[Item]:
+    yield from items
+    # Not before: until the items are written, what took the time is in this file only.
+    kept.clear()
+
+
+benchmark = SqualityBenchmark()

@@ -1,0 +1,139 @@
+"""Metrics of summaries against several references: one value a reference, then the best, the mean, and the best of
+all but one.
+
+A system is judged by its best reference (§5.5.3). People are judged by the best of the others', one fewer: the last
+figure measures a system in the same way, so that it can be held against the human row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from ensue.benchmarks.summaries.bertscore import bertscore_of
+from ensue.errors import EnsueError
+from ensue.metrics.meteor import meteor_of, tokens
+from ensue.metrics.meteor_nltk import nltk_meteor
+from ensue.models.protocols import TokenEncoder
+from ensue.text.wordnet import WordNet, load_wordnet
+
+# From candidates and each one's references to metrics by name, each with one value a reference.
+Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], Mapping[str, Sequence[Sequence[float]]]]
+
+# Tokens that an encoder may put around a text.
+_SPECIAL = 2
+MEAN, LEFT_OUT = "_mean", "_loo"
+
+
+class OverReferences(NamedTuple):
+    """A metric of one summary: its best reference, the mean over them, and the mean of the best of all but one."""
+
+    best: float
+    mean: float
+    left_out: float | None
+
+
+def over_references(values: Sequence[float]) -> OverReferences:
+    """
+    >>> over_references([0.25, 0.75, 0.5])
+    OverReferences(best=0.75, mean=0.5, left_out=0.6666666666666666)
+    """
+    if not values:
+        raise EnsueError("A summary without a reference cannot be measured; leave it out.")
+    best, mean = max(values), sum(values) / len(values)
+    if len(values) < 2:
+        return OverReferences(best, mean, None)
+    second = sorted(values)[-2]
+    # Only where the best reference itself is left out does the second count.
+    return OverReferences(best, mean, (best * (len(values) - 1) + second) / len(values))
+
+
+def scores_of(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], measures: Sequence[Measure]
+) -> dict[str, list[list[float]]]:
+    """Each metric of each candidate with each of its references."""
+    return {
+        name: [[float(value) for value in row] for row in values]
+        for measure in measures
+        for name, values in measure(candidates, references).items()
+    }
+
+
+def named(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """One summary's metrics under the names they have in results: `rouge1`, `rouge1_mean`, `rouge1_loo`."""
+    found: dict[str, float] = {}
+    for name, values in scores.items():
+        over = over_references(values)
+        found[name] = over.best
+        found[name + MEAN] = over.mean
+        if over.left_out is not None:
+            found[name + LEFT_OUT] = over.left_out
+    return found
+
+
+def meteor_measure(wordnet: WordNet) -> Measure:
+    """METEOR as NLTK computes it, which is what the paper's figures were made with (its human row comes out)."""
+
+    def measure(
+        candidates: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> dict[str, list[list[float]]]:
+        words = cache(tokens)
+        values = [
+            [nltk_meteor(words(candidate), words(reference), wordnet.synonyms).score for reference in own]
+            for candidate, own in zip(candidates, references, strict=True)
+        ]
+        return {"meteor": values}
+
+    return measure
+
+
+def exact_meteor_measure(wordnet: WordNet) -> Measure:
+    """METEOR with the fewest chunks, as it is defined; half as much again as NLTK's on summaries of 240 words."""
+
+    def measure(
+        candidates: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> dict[str, list[list[float]]]:
+        rows = meteor_of(candidates, references, wordnet.senses)
+        return {"meteor_exact": [[one.score for one in row] for row in rows]}
+
+    return measure
+
+
+def bertscore_measure(
+    encoder: TokenEncoder, layer: int | None = None, notes: Counter[str] | None = None
+) -> Measure:
+    """BERTScore (F1) by an encoder; figures of different encoders cannot be compared.
+
+    Texts that the encoder cuts are counted in `notes`.
+    """
+
+    def measure(
+        candidates: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> dict[str, list[list[float]]]:
+        if notes is not None:
+            texts = list(dict.fromkeys([*candidates, *(text for own in references for text in own)]))
+            notes[f"texts of which {encoder.card.name} reads only the beginning for BERTScore"] += _cut(
+                encoder, texts
+            )
+        rows = bertscore_of(encoder, candidates, references, layer=layer)
+        return {"bertscore": [[one.f1 for one in row] for row in rows]}
+
+    return measure
+
+
+def _cut(encoder: TokenEncoder, texts: Sequence[str]) -> int:
+    """How many texts fill all that an encoder takes, up to the special tokens around them."""
+    limit = encoder.card.max_length
+    if limit is None:
+        return 0
+    return sum(len(ids) >= limit - _SPECIAL for ids in encoder.token_ids(texts))
+
+
+def wordnet_for_meteor() -> WordNet:
+    """WordNet, or a sentence that also says how to do without METEOR."""
+    try:
+        return load_wordnet()
+    except EnsueError as error:
+        raise EnsueError(f"{str(error).rstrip('.')}; or leave METEOR out with --set metrics=rouge.") from None

@@ -1,0 +1,35 @@
+"""The small models that come with the package: what asks and answers questions by default."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from ensue.errors import EnsueError
+
+
+class Shipped(NamedTuple):
+    """Where a model lies within `ensue.models.adapters`, what it does, and the command that makes one."""
+
+    folder: str
+    does: str
+    command: str
+
+
+SHIPPED = {
+    "minilm-qa": Shipped("qa", "answers questions", "ensue train qa"),
+    "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg"),
+}
+
+
+def shipped_folder(name: str) -> Path:
+    """The folder of one of them; an installation without it is told what to do instead."""
+    model = SHIPPED[name]
+    folder = Path(str(files("ensue.models"))) / "adapters" / model.folder
+    if not (folder / "config.json").is_file():
+        raise EnsueError(
+            f"This installation has no {name}, the model that {model.does} by default; name a folder or another "
+            f"model that {model.does}, or make one with {model.command}."
+        )
+    return folder

@@ -1,0 +1,1 @@
+"""Training a question generator: a small adapter that continues a text and an answer with the question."""

@@ -1,0 +1,1 @@
+"""Fine-tuning models to summarise stories in answer to questions."""

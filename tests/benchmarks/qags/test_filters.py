@@ -1,0 +1,95 @@
+"""Which questions are kept: cut, tidied and sorted as a naive loop has it, and filled up by rule."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ensue.benchmarks.qags.candidates import Candidate
+from ensue.benchmarks.qags.choices import AGREE, PADDING, Keeping
+from ensue.benchmarks.qags.filters import Proposal, cut, select, tidy, verdict
+from ensue.metrics.answers import normalised
+from ensue.models.protocols import Asked, FoundAnswer
+
+MILL = Candidate("the mill", 3, 11, "noun phrase")
+words = st.lists(st.sampled_from(["who", "left", "the", "mill", "?", "why", "Ruth"]), max_size=6).map(
+    " ".join
+)
+scores = st.one_of(st.floats(-9, 0), st.just(float("nan")), st.just(float("-inf")))
+asked_of = st.lists(st.tuples(words, scores).map(lambda pair: Asked(*pair)), max_size=12)
+
+
+def found(text: str) -> FoundAnswer:
+    return FoundAnswer(text, 0, len(text), 0.0)
+
+
+def test_cut() -> None:
+    assert cut("Who left? Who came?") == "Who left?"
+    assert cut("Nobody asks.") is None
+    assert cut("?") == "?"
+
+
+@given(st.lists(asked_of, max_size=4), st.integers(1, 4))
+def test_tidied_questions_are_those_of_a_naive_loop(made: list[list[Asked]], shortest: int) -> None:
+    result = tidy([(MILL, many) for many in made], shortest=shortest)
+    flat = [one for many in made for one in many]
+    kept: dict[str, float] = {}
+    for one in sorted((one for one in flat if math.isfinite(one.score)), key=lambda one: -one.score):
+        head = one.question.split("?")[0].strip() + "?"
+        if "?" in one.question and len(head.split()) >= shortest and head not in kept:
+            kept[head] = one.score
+    assert [(one.question, one.score) for one in result.proposals] == list(kept.items())
+    assert sum(result.dropped.values()) + len(kept) == len(flat)
+
+
+def test_verdicts() -> None:
+    for agree in AGREE:
+        assert verdict("the mill", found("Mill"), agree) == ""
+        assert bool(verdict("the mill", found(""), agree)) == (agree != "any")
+    assert [bool(verdict("old mill", found("the mill"), agree)) for agree in AGREE] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [bool(verdict("old mill", found("Ruth"), agree)) for agree in AGREE] == [True, True, False, False]
+
+
+@given(
+    st.lists(st.sampled_from(["the mill", "mill", "old mill", "Ruth", ""]), max_size=12),
+    st.integers(1, 8),
+    st.sampled_from(AGREE),
+    st.sampled_from(PADDING),
+    st.integers(0, 3),
+    st.text(max_size=8),
+)
+def test_selections(
+    answers: list[str], questions: int, agree: str, padding: str, seed: int, text: str
+) -> None:
+    keeping = Keeping(questions, agree=agree, padding=padding)  # type: ignore[arg-type]
+    proposals = [Proposal(f"Who is number {place}?", -float(place), MILL) for place in range(len(answers))]
+    given_back = select(proposals, [found(one) for one in answers], keeping, text=text, seed=seed)
+    good = [
+        place
+        for place, one in enumerate(answers)
+        if agree == "any"
+        or (one and agree == "answered")
+        or (one and agree == "overlap" and "mill" in one)
+        or (agree == "same" and normalised(one) == "mill")
+    ]
+    places = list(given_back.places)
+    kept = good[:questions]
+    assert places[: len(kept)] == kept
+    added = places[len(kept) :]
+    if padding == "none":
+        assert added == []
+    elif padding == "kept" and kept:
+        assert (len(places), given_back.padded) == (questions, 0)
+        assert set(added) <= set(kept)
+    else:
+        assert not set(added) & set(kept)
+        assert len(set(added)) == len(added) == given_back.padded
+        assert len(places) == min(questions, len(answers))
+    assert given_back == select(proposals, [found(one) for one in answers], keeping, text=text, seed=seed)

@@ -1,0 +1,196 @@
+"""The pipeline against a naive loop over pairs; each request done once; a killed run goes on as it was."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ensue.benchmarks.qags.candidates import choose_answers
+from ensue.benchmarks.qags.choices import FAST, PAPER, Keeping
+from ensue.benchmarks.qags.filters import DIFFERENT, DUPLICATE, NO_CHANCE, NO_MARK, UNANSWERED
+from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, Pair, Parts, examine
+from ensue.benchmarks.qags.scores import NOTHING_KEPT, scored
+from ensue.benchmarks.qags.steps import Steps
+from ensue.errors import EnsueError
+from ensue.metrics.answers import exact_match, normalised, token_f1
+from ensue.models.protocols import AnswerSpan
+from tests.benchmarks.qags.toys import FAITHFUL, PAIRS, SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
+
+
+def toys() -> Parts:
+    return Parts(NameFinder(), WordsBefore(), NameAfter())
+
+
+def naive(pair: Pair, keeping: Keeping, exact: bool) -> float | None:
+    """One pair after the book: nothing shared, nothing batched, no padding."""
+    if not pair.summary.strip():
+        return None
+    asks, answers = WordsBefore(), NameAfter()
+    found = next(NameFinder().candidates([pair.summary]))
+    made = []
+    for one in choose_answers(found, pair.summary, n=PAPER.asking.answers):
+        for question, score in asks.ask([pair.summary], [AnswerSpan(one.start, one.end)], count=10)[0]:
+            if score == score and "?" in question:
+                made.append((score, question[: question.index("?") + 1], one.text))
+    made.sort(key=lambda each: -each[0])
+    kept: list[str] = []
+    for _, question, expected in made:
+        given = answers.answer([question], [pair.summary])[0].text
+        right = {"same": exact_match(given, expected) == 1.0, "answered": True, "any": True}[keeping.agree]
+        if (
+            question in kept
+            or len(question.split()) < 3
+            or (keeping.agree != "any" and not (given and right))
+        ):
+            continue
+        kept.append(question)
+    values = []
+    for question in kept[: keeping.questions]:
+        by_source = answers.answer([question], [pair.source])[0].text
+        by_summary = answers.answer([question], [pair.summary])[0].text
+        if exact or not by_source or not by_summary:
+            values.append(float(normalised(by_source) == normalised(by_summary)))
+        else:
+            values.append(token_f1(by_source, by_summary))
+    return sum(values) / len(values) if values else None
+
+
+@pytest.mark.parametrize("agree", ["same", "answered", "any"])
+@pytest.mark.parametrize("questions", [1, 3, 20])
+@pytest.mark.parametrize("similarity", ["f1", "exact"])
+def test_scores_are_those_of_a_naive_loop(agree: str, questions: int, similarity: str) -> None:
+    keeping = Keeping(questions, agree=agree, padding="none")  # type: ignore[arg-type]
+    found = scored(examine(PAIRS, toys(), PAPER.asking, [keeping]), 0, similarity)
+    expected = [naive(pair, keeping, similarity == "exact") for pair in PAIRS]
+    assert [None if one.trouble else one.score for one in found] == pytest.approx(expected)
+    assert [one.score for one in found if one.trouble] == [0.0, 0.0]
+
+
+def test_a_faithful_summary_scores_above_a_wrong_one() -> None:
+    found = examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping, replace(PAPER.keeping, padding="none")])
+    assert [one.score for one in scored(found, 1)[:2]] == [1.0, 0.25]
+    # Removed questions that neither text answers agree, which draws a score towards 1.
+    assert [one.score for one in scored(found, 0)[:2]] == [1.0, 0.5]
+
+
+def test_troubles_are_named() -> None:
+    found = examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping])
+    assert [one.trouble for one in found] == ["", "", "", "", NO_CANDIDATES, EMPTY, ""]
+    strict = replace(PAPER.keeping, padding="none")
+
+    class Nobody(NameAfter):
+        def _answer(self, question, context):  # type: ignore[no-untyped-def]
+            return super()._answer("no such words?", context)
+
+    parts = Parts(NameFinder(), WordsBefore(), Nobody())
+    alone = examine(PAIRS[:1], parts, PAPER.asking, [strict, PAPER.keeping])
+    assert scored(alone, 0)[0] == (0.0, (), NOTHING_KEPT)
+    # Filled up with questions that neither text answers: both say the same, as in SQuAD 2.0.
+    assert scored(alone, 1)[0].score == 1.0
+    assert set(alone[0].removed(strict)) >= {UNANSWERED, NO_MARK, NO_CHANCE}
+
+
+def test_every_filter_counts_what_it_removes() -> None:
+    asking = replace(PAPER.asking, answers=4)
+    found = examine(PAIRS[:1], toys(), asking, [PAPER.keeping])[0]
+    # Four names, each with seven questions: two alike, one without a mark, one too short, one without a number.
+    counts = found.removed(PAPER.keeping)
+    assert (counts[NO_MARK], counts[NO_CHANCE], counts[DUPLICATE]) == (4, 4, 4)
+    assert counts["questions of fewer than 3 tokens"] == 4
+    assert len(found.proposals) == 4 * 3
+    assert counts[UNANSWERED] == 4
+    assert counts[DIFFERENT] == 0
+    assert [one.score for one in found.proposals] == sorted(
+        (one.score for one in found.proposals), reverse=True
+    )
+
+
+def test_equal_requests_are_done_once() -> None:
+    parts = toys()
+    examine(PAIRS, parts, PAPER.asking, [PAPER.keeping, FAST.keeping])
+    asked, answered = parts.questioner.asked, parts.answerer.answered  # type: ignore[attr-defined]
+    assert len(asked) == len(set(asked)) == 8
+    assert len(answered) == len(set(answered))
+
+
+def test_only_what_is_kept_is_put_to_the_source() -> None:
+    parts = toys()
+    found = examine(PAIRS[:1], parts, PAPER.asking, [Keeping(1), Keeping(2)])[0]
+    answered = parts.answerer.answered  # type: ignore[attr-defined]
+    assert len([one for one in answered if one[1] == SOURCE]) == 2
+    assert [len(one.places) for one in found.selections] == [1, 2]
+    with pytest.raises(ValueError, match="not put to the source"):
+        found.answers([len(found.proposals) - 1])
+
+
+@pytest.mark.parametrize("stop_after", [0, 1])
+def test_a_killed_run_goes_on_where_it_was(tmp_path, stop_after: int) -> None:
+    whole = examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping])
+    kept = tmp_path / "steps.jsonl"
+    first = toys()
+    first.answerer.stop_after = stop_after  # type: ignore[attr-defined]
+    with pytest.raises(KeyboardInterrupt), Steps(kept) as steps:
+        examine(PAIRS, first, PAPER.asking, [PAPER.keeping], steps=steps)
+    # The kill tore the last line.
+    kept.write_bytes(kept.read_bytes() + b'["half a rec')
+    second = toys()
+    with Steps(kept) as steps:
+        assert examine(PAIRS, second, PAPER.asking, [PAPER.keeping], steps=steps) == whole
+    assert second.finder.read == []  # type: ignore[attr-defined]
+    assert second.questioner.asked == []  # type: ignore[attr-defined]
+    third = toys()
+    with Steps(kept) as steps:
+        assert examine(PAIRS, third, PAPER.asking, [PAPER.keeping], steps=steps) == whole
+    assert third.answerer.answered == []  # type: ignore[attr-defined]
+
+
+def test_another_model_or_another_search_is_another_question(tmp_path) -> None:
+    with Steps(tmp_path / "steps.jsonl") as steps:
+        examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping], steps=steps)
+        other = Parts(NameFinder(), WordsBefore("other"), NameAfter("other"))
+        examine(PAIRS, other, PAPER.asking, [PAPER.keeping], steps=steps)
+        assert other.questioner.asked  # type: ignore[attr-defined]
+        assert other.answerer.answered  # type: ignore[attr-defined]
+        narrow = toys()
+        examine(PAIRS, narrow, FAST.asking, [PAPER.keeping], steps=steps)
+        assert narrow.questioner.asked  # type: ignore[attr-defined]
+
+
+def test_a_summary_has_the_same_questions_whatever_stands_beside_it() -> None:
+    together = examine(PAIRS, toys(), FAST.asking, [FAST.keeping])
+    for pair, one in zip(PAIRS, together, strict=True):
+        assert examine([pair], toys(), FAST.asking, [FAST.keeping]) == [one]
+
+
+def test_progress_is_told_step_by_step() -> None:
+    told: list[tuple[int, int, str]] = []
+    examine(
+        [Pair(SOURCE, FAITHFUL), Pair(SOURCE, WRONG)],
+        toys(),
+        PAPER.asking,
+        [PAPER.keeping],
+        progress=lambda done, total, unit: told.append((done, total, unit)),
+    )
+    assert [unit for _, _, unit in told] == [
+        "summaries read",
+        "answers asked about",
+        "answers by summaries",
+        "answers by sources",
+    ]
+    assert all(done == total for done, total, _ in told)
+
+
+def test_a_file_that_is_no_record_is_left_alone(tmp_path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("Buy bread.\n")
+    with pytest.raises(EnsueError, match="was left as it is"):
+        Steps(path)
+    assert path.read_text() == "Buy bread.\n"
+    held = tmp_path / "steps.jsonl"
+    with Steps(held) as steps:
+        steps.add([("key", [1, 2])])
+        with pytest.raises(EnsueError, match="Another process"):
+            Steps(held)
+    assert json.loads(held.read_text()) == ["key", [1, 2]]
