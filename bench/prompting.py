@@ -17,9 +17,9 @@ from typing import Any
 import cases
 from run import HERE, Contender, agree, as_markdown, measure
 
-from ensue.benchmarks.nlu.asking import Sheet, sheets
 from ensue.benchmarks.nlu.examples import DEV, TaskData
-from ensue.benchmarks.nlu.prompting import normalised, requests_of, system
+from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
+from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system
 from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.suite import SPECS
 from ensue.environment import environment

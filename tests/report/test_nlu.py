@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from ensue.benchmarks.nlu.prompting.spread import spread
 from ensue.benchmarks.nlu.published import published
-from ensue.benchmarks.nlu.spread import spread
 from ensue.errors import EnsueError
 from ensue.report.nlu import Measure, Phenomenon, spread_of
 from ensue.report.nlu_fits import dev_spreads, trainings

@@ -24,8 +24,8 @@ def grade(
     json: common.Json = False,
 ) -> None:
     """Validate a submission and score it; a bad one is refused with everything that is wrong."""
-    from ensue.benchmarks.nlu.grading import Refused
-    from ensue.benchmarks.nlu.grading import grade as graded
+    from ensue.benchmarks.nlu.submissions.grading import Refused
+    from ensue.benchmarks.nlu.submissions.grading import grade as graded
 
     chosen = [task.strip() for task in tasks.split(",") if task.strip()]
     if archive.suffix == ".jsonl":
@@ -55,9 +55,9 @@ def grade(
 
 def _people(path: Path, labels: Path, suite: str | None, split: str, tasks: list[str], json: bool) -> None:
     """The majority vote of an annotation file, judged as a system's answers are, and how far people agree."""
-    from ensue.benchmarks.nlu.grading import read_labels
     from ensue.benchmarks.nlu.human import judge_people
     from ensue.benchmarks.nlu.scores import rows
+    from ensue.benchmarks.nlu.submissions.grading import read_labels
     from ensue.errors import EnsueError
 
     if suite is None or len(tasks) != 1:

@@ -11,7 +11,7 @@ from ensue.cli import common
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.benchmarks.nlu.submission import Predictions
+    from ensue.benchmarks.nlu.submissions.submission import Predictions
 
 
 def submit(
@@ -33,8 +33,8 @@ def submit(
 ) -> None:
     """Write the predictions of a run as a submission; --set picks one of several ways of answering."""
     from ensue.benchmarks.nlu.examples import DEV, TEST
-    from ensue.benchmarks.nlu.formats import files_of, specs_of
-    from ensue.benchmarks.nlu.submission import collect, write_submission
+    from ensue.benchmarks.nlu.submissions.formats import files_of, specs_of
+    from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
     from ensue.runs.reading import ITEMS_FILE, read_numbered_items, read_results
 
     if split not in (TEST, DEV):
@@ -69,7 +69,7 @@ def submit(
 def _most_frequent(suite: str, folder: Path) -> Predictions:
     """What the most-frequent baseline says of every task that has data."""
     from ensue.benchmarks.base import Workplace
-    from ensue.benchmarks.nlu.grading import read_labels
+    from ensue.benchmarks.nlu.submissions.grading import read_labels
     from ensue.benchmarks.nlu.systems import find
     from ensue.models.names import load_model
 

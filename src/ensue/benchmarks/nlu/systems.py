@@ -16,8 +16,8 @@ from ensue.models.protocols import Encoder, Generator, Model, Scorer
 _MODES = {
     "majority": "ensue.benchmarks.nlu.majority:system",
     "hypothesis-only": "ensue.benchmarks.nlu.second_text:system",
-    "prompt": "ensue.benchmarks.nlu.prompting:system",
-    "generate": "ensue.benchmarks.nlu.generating:system",
+    "prompt": "ensue.benchmarks.nlu.prompting.scoring:system",
+    "generate": "ensue.benchmarks.nlu.prompting.generating:system",
     "frozen": "ensue.benchmarks.nlu.frozen:system",
     "train": "ensue.train.sentences.system:system",
     "finetune": "ensue.train.finetune.system:system",

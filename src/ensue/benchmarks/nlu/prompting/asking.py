@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.nlu.examples import Example, TaskData, TaskSpec
-from ensue.benchmarks.nlu.filling import Filled, Option, droppable, fill, right_option
-from ensue.benchmarks.nlu.shots import draw, training_set
-from ensue.benchmarks.nlu.templates import Template, built_in, choose
+from ensue.benchmarks.nlu.prompting.filling import Filled, Option, droppable, fill, right_option
+from ensue.benchmarks.nlu.prompting.shots import draw, training_set
+from ensue.benchmarks.nlu.prompting.templates import Template, built_in, choose
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, room_of
 from ensue.scoring.request import Policy, Request

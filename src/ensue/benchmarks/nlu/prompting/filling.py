@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ensue.benchmarks.nlu.examples import Example, Prediction, Span, TaskSpec
-from ensue.benchmarks.nlu.templates import Template, render
+from ensue.benchmarks.nlu.prompting.templates import Template, render
 
 _GAP = "@placeholder"
 # ReCoRD's passages end in summary lines, each after such a line.

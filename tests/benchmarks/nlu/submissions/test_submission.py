@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ensue.benchmarks.nlu.grading import grade
-from ensue.benchmarks.nlu.submission import collect, write_submission
+from ensue.benchmarks.nlu.submissions.grading import grade
+from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
 from tests.benchmarks.nlu.folders import Predicted

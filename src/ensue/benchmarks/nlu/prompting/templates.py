@@ -108,7 +108,7 @@ def choose(spec: TaskSpec, wanted: Sequence[str]) -> list[Template]:
 
 def built_in(spec: TaskSpec) -> list[Template]:
     """The templates that come with ensue, those of the task whose classifier answers where it has none itself."""
-    folder = resources.files("ensue.benchmarks.nlu") / "templates"
+    folder = resources.files("ensue.benchmarks.nlu.prompting") / "templates"
     for task in (spec.name, spec.answered_by):
         with resources.as_file(folder / f"{task}.toml") as path:
             if task and path.is_file():

@@ -10,10 +10,10 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
-from ensue.benchmarks.nlu.asking import SETTINGS, Asked, Sheet, check_templates, fits_of, sheets
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
+from ensue.benchmarks.nlu.prompting.asking import SETTINGS, Asked, Sheet, check_templates, fits_of, sheets
+from ensue.benchmarks.nlu.prompting.templates import Template
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.nlu.templates import Template
 from ensue.models.protocols import Model, Scorer, require
 from ensue.scoring import engine
 from ensue.scoring.request import Policy, Request, Score

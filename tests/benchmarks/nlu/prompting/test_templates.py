@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.nlu import templates
-from ensue.benchmarks.nlu.templates import (
+from ensue.benchmarks.nlu.prompting import templates
+from ensue.benchmarks.nlu.prompting.templates import (
     PLACEHOLDERS,
     built_in,
     choose,

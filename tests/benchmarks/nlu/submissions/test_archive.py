@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.nlu.archive import Archive, Limits, open_archive
-from ensue.benchmarks.nlu.problems import Problems, Refused
+from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, open_archive
+from ensue.benchmarks.nlu.submissions.problems import Problems, Refused
 
 EXPECTED = ("A.tsv", "B.tsv")
 
@@ -226,8 +226,8 @@ def test_a_size_that_is_a_lie_is_damage(tmp_path):
 BOMB = """
 import re, sys, time, zipfile
 from pathlib import Path
-from ensue.benchmarks.nlu.archive import open_archive
-from ensue.benchmarks.nlu.problems import Problems
+from ensue.benchmarks.nlu.submissions.archive import open_archive
+from ensue.benchmarks.nlu.submissions.problems import Problems
 
 def peak():
     # Not ru_maxrss, which begins with that of the process that started this one.

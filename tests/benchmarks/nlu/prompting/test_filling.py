@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ensue.benchmarks.nlu.filling import fill, right_option
-from ensue.benchmarks.nlu.templates import Template, built_in
+from ensue.benchmarks.nlu.prompting.filling import fill, right_option
+from ensue.benchmarks.nlu.prompting.templates import Template, built_in
 from tests.benchmarks.nlu.prompting_tasks import SPECS, example, golds, spec
 
 

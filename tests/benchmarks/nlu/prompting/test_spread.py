@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.base import MetricRow
-from ensue.benchmarks.nlu.spread import spread
+from ensue.benchmarks.nlu.prompting.spread import spread
 
 
 def row(task: str, value: float, **settings: object) -> MetricRow:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ensue.benchmarks.nlu.archive import Archive, Limits, open_archive
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
-from ensue.benchmarks.nlu.formats import SUITES, files_of, parse, specs_of
-from ensue.benchmarks.nlu.problems import Problem, Problems, Refused
+from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, open_archive
+from ensue.benchmarks.nlu.submissions.formats import SUITES, files_of, parse, specs_of
+from ensue.benchmarks.nlu.submissions.problems import Problem, Problems, Refused
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ensue.benchmarks.nlu.problems import Problems, Refused
+from ensue.benchmarks.nlu.submissions.problems import Problems, Refused
 
 _CHUNK = 1 << 16
 _END = b"PK\x05\x06"

@@ -9,9 +9,9 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
-from ensue.benchmarks.nlu.asking import SETTINGS, Sheet, check_templates, fits_of, sheets
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
-from ensue.benchmarks.nlu.filling import Option
+from ensue.benchmarks.nlu.prompting.asking import SETTINGS, Sheet, check_templates, fits_of, sheets
+from ensue.benchmarks.nlu.prompting.filling import Option
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Generator, Model, require
 from ensue.scoring.request import Policy

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
-from ensue.benchmarks.nlu.filling import Option, fill
-from ensue.benchmarks.nlu.generating import heard, system
+from ensue.benchmarks.nlu.prompting.filling import Option, fill
+from ensue.benchmarks.nlu.prompting.generating import heard, system
+from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.benchmarks.nlu.systems import find
-from ensue.benchmarks.nlu.templates import built_in
 from ensue.errors import EnsueError
 from ensue.models import load_model
 from tests.benchmarks.nlu.prompting_tasks import answers, settings, spec, task_data

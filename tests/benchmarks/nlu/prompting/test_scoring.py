@@ -11,13 +11,13 @@ import torch
 from scipy.special import softmax as scipy_softmax
 
 from ensue.benchmarks.base import Workplace
-from ensue.benchmarks.nlu.asking import asked_splits, fits_of, sheets
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData
-from ensue.benchmarks.nlu.filling import fill
-from ensue.benchmarks.nlu.prompting import softmax, system
-from ensue.benchmarks.nlu.shots import draw
+from ensue.benchmarks.nlu.prompting.asking import asked_splits, fits_of, sheets
+from ensue.benchmarks.nlu.prompting.filling import fill
+from ensue.benchmarks.nlu.prompting.scoring import softmax, system
+from ensue.benchmarks.nlu.prompting.shots import draw
+from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.benchmarks.nlu.systems import find
-from ensue.benchmarks.nlu.templates import built_in
 from ensue.errors import EnsueError
 from ensue.models import load_model
 from ensue.scoring.journal import Journal

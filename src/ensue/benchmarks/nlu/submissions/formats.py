@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
-from ensue.benchmarks.nlu.problems import Problems
+from ensue.benchmarks.nlu.submissions.problems import Problems
 from ensue.errors import EnsueError
 
 SUITES = ("glue", "superglue")

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from ensue.benchmarks.nlu.grading import Graded, Refused, grade, guess_suite, read_labels
-from ensue.benchmarks.nlu.submission import write_submission
+from ensue.benchmarks.nlu.submissions.grading import Graded, Refused, grade, guess_suite, read_labels
+from ensue.benchmarks.nlu.submissions.submission import write_submission
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
 from tests.benchmarks.nlu.folders import SIZE, Predicted
@@ -280,7 +280,7 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocker())
-import ensue.benchmarks.nlu.grading, ensue.benchmarks.nlu.submission
+import ensue.benchmarks.nlu.submissions.grading, ensue.benchmarks.nlu.submissions.submission
 assert "numpy" not in sys.modules
 sys.argv = ["ensue", *sys.argv[1:]]
 from ensue.cli.main import main
