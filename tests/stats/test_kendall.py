@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ensue.stats.kendall import cluster_codes, draw_counts, kendall_draws
+from ensue.stats.draws import cluster_codes, draw_counts
+from ensue.stats.kendall import kendall_draws
 
 
 def written_out(

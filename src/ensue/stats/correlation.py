@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ensue.stats.draws import cluster_codes, draw_counts
+
 # Resampled counts are drawn in chunks of about this many numbers, so memory stays near 100 MB.
 _CHUNK_NUMBERS = 2_000_000
 _ROUNDING = 1e-12
@@ -37,7 +39,7 @@ def correlation_draws(
         raise ValueError(f"A correlation needs two flat lists of equal length, not {a.shape} and {b.shape}.")
     if rounds < 1:
         raise ValueError(f"A bootstrap needs at least one round, not {rounds}.")
-    codes = _codes(clusters, len(a))
+    codes = cluster_codes(clusters, len(a))
     units = int(codes.max()) + 1
     generator = np.random.default_rng(seed)
     ranking_a, ranking_b = _Ranking(a), _Ranking(b)
@@ -47,7 +49,7 @@ def correlation_draws(
     chunk = max(1, _CHUNK_NUMBERS // len(a))
     for start in range(0, rounds, chunk):
         stop = min(start + chunk, rounds)
-        counts = _draw(units, stop - start, generator)[:, codes]
+        counts = draw_counts(units, stop - start, generator)[:, codes]
         found.pearson[start:stop] = _weighted(counts, a, b)
         found.spearman[start:stop] = _weighted(counts, ranking_a.within(counts), ranking_b.within(counts))
     return found
@@ -88,22 +90,6 @@ class _Ranking:
         sizes = np.add.reduceat(counts[:, self._order], self._starts, axis=1)
         middles = np.cumsum(sizes, axis=1) - sizes / 2.0
         return np.asarray(middles[:, self._kind] - counts.sum(axis=1, keepdims=True) / 2.0)
-
-
-def _codes(clusters: Sequence[Hashable] | None, n: int) -> NDArray[np.int64]:
-    if clusters is None:
-        return np.arange(n, dtype=np.int64)
-    if len(clusters) != n:
-        raise ValueError(f"There are {n} pairs but {len(clusters)} cluster names.")
-    seen: dict[Hashable, int] = {}
-    return np.fromiter((seen.setdefault(name, len(seen)) for name in clusters), np.int64, n)
-
-
-def _draw(units: int, rounds: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """How often each unit comes up in each round."""
-    places = generator.integers(0, units, size=(rounds, units))
-    places += np.arange(rounds)[:, None] * units
-    return np.bincount(places.ravel(), minlength=rounds * units).reshape(rounds, units).astype(np.float64)
 
 
 def _weighted(

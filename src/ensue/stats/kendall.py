@@ -7,6 +7,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ensue.stats.draws import cluster_codes, draw_counts
+
 Numbers = NDArray[np.float64]
 
 # Resampled counts are drawn in chunks of about this many numbers, so memory stays near 100 MB.
@@ -48,23 +50,6 @@ def kendall_draws(
         spread = np.sqrt(apart[0]) * np.sqrt(apart[1])
         found[start:stop] = np.clip(agreeing / np.where(spread > 0, spread, np.nan), -1.0, 1.0)
     return found
-
-
-def cluster_codes(clusters: Sequence[Hashable] | None, n: int) -> NDArray[np.int64]:
-    """The number of each item's cluster, from 0 in order of appearance; every item its own without clusters."""
-    if clusters is None:
-        return np.arange(n, dtype=np.int64)
-    if len(clusters) != n:
-        raise ValueError(f"There are {n} pairs but {len(clusters)} cluster names.")
-    seen: dict[Hashable, int] = {}
-    return np.fromiter((seen.setdefault(name, len(seen)) for name in clusters), np.int64, n)
-
-
-def draw_counts(units: int, rounds: int, generator: np.random.Generator) -> Numbers:
-    """How often each unit comes up in each round [rounds, units], as many drawn as there are."""
-    places = generator.integers(0, units, size=(rounds, units))
-    places += np.arange(rounds)[:, None] * units
-    return np.bincount(places.ravel(), minlength=rounds * units).reshape(rounds, units).astype(np.float64)
 
 
 def _one_hot_kinds(values: Numbers) -> Numbers:

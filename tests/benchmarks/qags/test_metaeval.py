@@ -19,7 +19,7 @@ from ensue.benchmarks.qags.metaeval import (
 )
 from ensue.errors import EnsueError
 from ensue.metrics.rowwise import KINDS
-from ensue.stats.kendall import draw_counts
+from ensue.stats.draws import draw_counts
 from ensue.stats.paired_correlation import williams_test
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}

@@ -13,7 +13,8 @@ from ensue.benchmarks.figures import ROUNDS, Figure
 from ensue.errors import EnsueError
 from ensue.metrics.rowwise import KINDS, Kind, rowwise
 from ensue.stats.correlation import correlation_draws
-from ensue.stats.kendall import cluster_codes, draw_counts, kendall_draws
+from ensue.stats.draws import cluster_codes, draw_counts
+from ensue.stats.kendall import kendall_draws
 from ensue.stats.paired_correlation import PairedDifference, WilliamsTest, paired_difference, williams_test
 
 Numbers = NDArray[np.float64]
