@@ -15,6 +15,7 @@ import typer
 from ensue.cli import common
 from ensue.cli.build_discoeval import discoeval, rst_json
 from ensue.cli.build_nlu import qnli, rte, wnli, wsc
+from ensue.cli.build_squad import squad
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def chapterbreak(
 
 
 app.command()(discoeval)
-for _command in (qnli, wnli, wsc, rte):
+for _command in (qnli, wnli, wsc, rte, squad):
     app.command()(_command)
 app.command("rst-json")(rst_json)
 

@@ -14,6 +14,10 @@ def qa(
         list[str], typer.Option(help="Questions in SQuAD's format, 1.1 or 2.0; .json or .jsonl. Repeatable.")
     ],
     output: training.Output,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(help="Further questions that are only trained on, as `ensue build squad` makes them."),
+    ] = None,
     model: Annotated[str, typer.Option("--model", "-m", help="The encoder to build on.")] = "minilm",
     full: Annotated[bool, typer.Option("--full", help="Train the whole encoder, not an adapter.")] = False,
     rank: Annotated[int, typer.Option(min=1, help="Rank of the adapter.")] = 32,
@@ -103,6 +107,12 @@ def qa(
     )
     with common.stoppable(training.KEPT), common.progress_bar("answerer") as progress:
         fitted = train_answerer(
-            settings, data=data, output=output, about_data=about_data, resume=resume, told=progress
+            settings,
+            data=data,
+            extra=extra or (),
+            output=output,
+            about_data=about_data,
+            resume=resume,
+            told=progress,
         )
     training.tell("answerer", fitted, output, json)

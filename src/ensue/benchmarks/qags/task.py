@@ -265,7 +265,9 @@ class QagsRun:
 
 
 def _weights(model: Model) -> str:
-    return model.card.identity.get("weights", "-")[:12]
+    """What tells it from others of its name: an adapter rather than what it stands on."""
+    identity = model.card.identity
+    return (identity.get("adapter") or identity.get("weights", "-"))[:12]
 
 
 class QagsBenchmark:

@@ -38,17 +38,19 @@ def train_answerer(
     *,
     data: Sequence[str],
     output: Path,
+    extra: Sequence[str] = (),
     about_data: str = "",
     resume: bool = False,
     told: Told | None = None,
 ) -> Fitted:
     """Train on most articles of `data`, keep what has the best F1 on the dev ones, and measure it on the test ones.
 
-    What the loop calls `dev_loss` is 1 − F1 on the dev articles, at the threshold that suits them best.
+    All of `extra` is trained on too, but for articles that are held out. What the loop calls `dev_loss` is 1 − F1 on
+    the dev articles, at the threshold that suits them best.
     """
     if not data:
         raise EnsueError("There is nothing to train on: name a file in SQuAD's format with --data.")
-    asked = {"settings": asdict(settings), "data": list(data), "about_data": about_data}
+    asked = {"settings": asdict(settings), "data": list(data), "extra": list(extra), "about_data": about_data}
     accelerator = make_accelerator(settings.loop)
     if accelerator.is_main_process:
         check_folder(output, asked, resume)
@@ -64,7 +66,10 @@ def train_answerer(
     torch.manual_seed(settings.loop.seed)
     network = _network(base, settings).to(accelerator.device)
     reader = AnswerModel(network, base.tokenizer, base.card, settings.reading, accelerator.device)
-    rows = rows_of(examples_of(split.train), reader.form, settings.reading, any_place=settings.any_place)
+    further = beyond(split, read_squads(extra))
+    rows = rows_of(
+        examples_of([*split.train, *further]), reader.form, settings.reading, any_place=settings.any_place
+    )
     dev = examples_of(split.dev)
     latest = settings.reading
 
@@ -98,8 +103,8 @@ def train_answerer(
     if accelerator.is_main_process:
         facts = {
             "asked": asked,
-            "files": {Path(name).name: _sha256(name) for name in data},
-            "corpora": _counts(split, len(rows)),
+            "files": {Path(name).name: _sha256(name) for name in [*data, *extra]},
+            "corpora": _counts(split, further, len(rows)),
             "base": base.card.as_dict(),
             "parameters": sum(p.numel() for p in network.parameters()),
             "trained_parameters": sum(p.numel() for p in network.parameters() if p.requires_grad),
@@ -109,6 +114,19 @@ def train_answerer(
         }
         _finish(output, settings, split, facts, fitted)
     return fitted
+
+
+def beyond(split: Split, extra: Sequence[Article]) -> list[Article]:
+    """Articles of further data that are held out neither by name, however it is spelled, nor by a paragraph."""
+    held = [*split.dev, *split.test]
+    names = {_plain(article.id) for article in held}
+    texts = {_plain(paragraph.context) for article in held for paragraph in article.paragraphs}
+    return [
+        article
+        for article in extra
+        if _plain(article.id) not in names
+        and not any(_plain(paragraph.context) in texts for paragraph in article.paragraphs)
+    ]
 
 
 def tuned(reader: AnswerModel, examples: Sequence[Example]) -> tuple[AnswerFigures, Reading]:
@@ -176,15 +194,20 @@ def _finish(output: Path, settings: QaSettings, split: Split, facts: dict[str, A
     write_readme(output, facts)
 
 
-def _counts(split: Split, rows: int) -> dict[str, Any]:
+def _plain(text: str) -> str:
+    return " ".join(text.replace("_", " ").casefold().split())
+
+
+def _counts(split: Split, extra: list[Article], rows: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, articles in split._asdict().items():
+    for name, articles in {**split._asdict(), "extra": extra}.items():
         examples = examples_of(articles)
         found[name] = {
             "articles": len(articles),
             "questions": len(examples),
             "answerable": sum(bool(one.answers) for one in examples),
-            "names": sorted(article.id[:80] for article in articles),
+            # Of further data, which may be thousands of texts, the files' digests must do.
+            "names": sorted(article.id[:80] for article in articles) if name != "extra" else [],
         }
     found["train"]["rows"] = rows
     return found

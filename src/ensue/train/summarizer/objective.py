@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ensue.scoring.network import Network
 from ensue.train.summarizer.instances import Instance
 
 _IGNORED = -100
@@ -18,7 +18,7 @@ _LARGEST = 80.0
 
 
 class Predicted(NamedTuple):
-    """Logits [rows, places, vocabulary] and the tokens that should stand there; -100 where nothing is asked."""
+    """Logits [places, vocabulary] and the tokens that should stand there; -100 where nothing is asked."""
 
     logits: Tensor
     labels: Tensor
@@ -31,14 +31,17 @@ class Objective(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.network = network
         self.causal, self.pad, self.smoothing = causal, pad, smoothing
-        self._keeps = causal and "logits_to_keep" in inspect.signature(network.forward).parameters
+
+    @property
+    def _trunk(self) -> Network:
+        return Network(self.network)
 
     def forward(self, batch: Sequence[Instance]) -> Tensor:
         """The mean smoothed loss a token."""
         found = self.predict(batch)
         return nn.functional.cross_entropy(
-            found.logits.float().flatten(0, 1),
-            found.labels.flatten(),
+            found.logits.float(),
+            found.labels,
             ignore_index=_IGNORED,
             label_smoothing=self.smoothing,
         )
@@ -47,7 +50,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         """The summed plain loss of a batch and its tokens: unlike the smoothed one, it can be compared."""
         found = self.predict(batch)
         loss = nn.functional.cross_entropy(
-            found.logits.float().flatten(0, 1), found.labels.flatten(), ignore_index=_IGNORED, reduction="sum"
+            found.logits.float(), found.labels, ignore_index=_IGNORED, reduction="sum"
         )
         return float(loss), int((found.labels != _IGNORED).sum())
 
@@ -57,30 +60,25 @@ class Objective(nn.Module):  # type: ignore[misc]
 
     def _translated(self, batch: Sequence[Instance]) -> Predicted:
         device = next(self.network.parameters()).device
-        ids, mask = _padded([one.read for one in batch], self.pad, left=False)
-        labels, _ = _padded([one.write for one in batch], _IGNORED, left=False)
+        ids, mask = _padded([one.read for one in batch], self.pad)
+        labels, _ = _padded([one.write for one in batch], _IGNORED)
         labels = labels.to(device)
         logits = self.network(
             input_ids=ids.to(device), attention_mask=mask.to(device), labels=labels, use_cache=False
         ).logits
-        return Predicted(logits, labels)
+        return Predicted(logits.flatten(0, 1), labels.flatten())
 
     def _continued(self, batch: Sequence[Instance]) -> Predicted:
-        """Padded on the left, so that all summaries stand at the end and only there logits are made."""
-        device = next(self.network.parameters()).device
-        ids, mask = _padded([(*one.read, *one.write) for one in batch], self.pad, left=True)
-        labels, _ = _padded([one.write for one in batch], _IGNORED, left=True)
-        places = labels.shape[1]
-        keep = {"logits_to_keep": places + 1} if self._keeps else {}
-        logits = self.network(
-            input_ids=ids.to(device),
-            attention_mask=mask.to(device),
-            position_ids=(mask.cumsum(1) - 1).clamp(min=0).to(device),
-            use_cache=False,
-            **keep,
-        ).logits
-        # A token is predicted at the place before it.
-        return Predicted(logits[:, -places - 1 : -1], labels.to(device))
+        """Padded on the right, where a left-to-right model never looks, so that no mask is needed; the head runs only
+        where a summary's token is next."""
+        ids, _ = _padded([(*one.read, *one.write) for one in batch], self.pad)
+        hidden = self._trunk.hidden(ids.to(self._trunk.device))
+        states = [
+            hidden[row, len(one.read) - 1 : one.size - 1]  # a token is predicted at the place before it
+            for row, one in enumerate(batch)
+        ]
+        labels = torch.tensor([token for one in batch for token in one.write], device=hidden.device)
+        return Predicted(self._trunk.logits(torch.cat(states)), labels)
 
 
 def held_out_figures(objective: Objective, batches: Iterable[Sequence[Instance]]) -> Mapping[str, float]:
@@ -93,13 +91,12 @@ def held_out_figures(objective: Objective, batches: Iterable[Sequence[Instance]]
     return {"dev_loss": mean, "dev_perplexity": exp(min(mean, _LARGEST))}
 
 
-def _padded(rows: Sequence[Sequence[int]], fill: int, *, left: bool) -> tuple[Tensor, Tensor]:
+def _padded(rows: Sequence[Sequence[int]], fill: int) -> tuple[Tensor, Tensor]:
     """Rows of one width, and 1 where they were not padded."""
     width = max(map(len, rows))
     ids = torch.full((len(rows), width), fill, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)
     for number, row in enumerate(rows):
-        places = slice(width - len(row), width) if left else slice(0, len(row))
-        ids[number, places] = torch.tensor(row, dtype=torch.long)
-        mask[number, places] = 1
+        ids[number, : len(row)] = torch.tensor(row, dtype=torch.long)
+        mask[number, : len(row)] = 1
     return ids, mask
