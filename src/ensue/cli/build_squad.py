@@ -26,6 +26,12 @@ def squad(
     agree: Annotated[
         str, typer.Option(help="The answer must be the same as expected, or overlap with it by a word.")
     ] = "overlap",
+    impossible: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of the questions also put to a text that does not answer them."
+        ),
+    ] = 0.0,
     beams: Annotated[int, typer.Option(min=1, help="Width of the search for questions.")] = 2,
     text: Annotated[str, typer.Option(help="Field of a line that holds the text.")] = "text",
     title: Annotated[str, typer.Option(help="Field that names its article.")] = "title",
@@ -54,7 +60,13 @@ def squad(
     left = "nothing was written" if cache is None else f"finished steps are in {cache}"
     with common.stoppable(left), common.progress_bar("questions") as progress, Steps(cache) as steps:
         made = synthesis.make_questions(
-            passages, parts, synthesis.asking(answers, beams, seed), kept, steps=steps, progress=progress
+            passages,
+            parts,
+            synthesis.asking(answers, beams, seed),
+            kept,
+            impossible=impossible,
+            steps=steps,
+            progress=progress,
         )
     synthesis.write_document(made.document, output)
     if json:
@@ -67,6 +79,7 @@ def squad(
             }
         )
         return
-    print(f"{made.questions:,} questions about {len(passages):,} texts: {output}")
+    also = f" and {made.impossible:,} without an answer" if made.impossible else ""
+    print(f"{made.questions:,} questions{also} about {len(passages):,} texts: {output}")
     for reason, count in made.left_out.items():
         print(f"{reason}: {count:,}")

@@ -93,3 +93,21 @@ def test_selections(
         assert len(set(added)) == len(added) == given_back.padded
         assert len(places) == min(questions, len(answers))
     assert given_back == select(proposals, [found(one) for one in answers], keeping, text=text, seed=seed)
+
+
+@given(st.lists(st.integers(0, 3), max_size=20), st.integers(1, 12))
+def test_spread_questions_take_turns(about: list[int], wanted: int) -> None:
+    answers = [Candidate(f"answer {n}", n, n + 5, "entity", "") for n in range(4)]
+    proposals = [Proposal(f"Question {n}?", -float(n), answers[one]) for n, one in enumerate(about)]
+    given = [found(one.expected.text) for one in proposals]
+    keeping = Keeping(wanted, order="spread", padding="none")
+    kept = select(proposals, given, keeping, text="").places
+    assert len(kept) == min(wanted, len(about))
+    rounds = [sum(about[earlier] == about[place] for earlier in range(place)) for place in kept]
+    # No answer's second question before every answer's first; within a round the likeliest first.
+    assert [(turn, place) for turn, place in zip(rounds, kept, strict=True)] == sorted(
+        zip(rounds, kept, strict=True)
+    )
+    left_out = [place for place in range(len(about)) if place not in kept]
+    turns = [sum(about[earlier] == about[place] for earlier in range(place)) for place in left_out]
+    assert not kept or not turns or min(turns) >= max(rounds)

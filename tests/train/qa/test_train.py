@@ -131,3 +131,29 @@ def test_the_command_trains_and_refuses_what_will_not_do(place, tmp_path):
     refused(here(*command, *small[:2], *other, "--dev-share", 0.95), "will not do")
     refused(here(*command, *small[:2], *other, "--max-length", 500), "takes 128 tokens")
     refused(here("train", "qa", "--model", "random", *small[:2], *other), "random is no encoder")
+
+
+def test_further_questions_are_trained_on_but_never_held_out(place, tmp_path):
+    extra = write_quiz(tmp_path / "extra.json", articles=4, seed=9)
+    held = json.loads(extra.read_text("utf-8"))
+    split = split_articles(read_squad(place / "small.json"))
+    names = [f"Further {n}" for n in range(3)]
+    # A held-out article under another spelling, which must not be learned.
+    for article, name in zip(held["data"], [*names, split.test[0].id.upper().replace(" ", "_")], strict=True):
+        article["title"] = name
+    extra.write_text(json.dumps(held), "utf-8")
+    plain = {"data": [str(place / "small.json")], "about_data": "invented"}
+    train_answerer(settings(place), **plain, output=tmp_path / "without")
+    train_answerer(settings(place), **plain, extra=[str(extra)], output=tmp_path / "with")
+    facts = {
+        name: json.loads((tmp_path / name / "training.json").read_text("utf-8"))
+        for name in ("without", "with")
+    }
+    without, others = (facts[name]["corpora"] for name in ("without", "with"))
+    assert others["extra"]["articles"] == 3
+    assert without["extra"]["articles"] == 0
+    assert [others[part]["names"] for part in ("train", "dev", "test")] == [
+        without[part]["names"] for part in ("train", "dev", "test")
+    ]
+    assert others["train"]["rows"] == without["train"]["rows"] + others["extra"]["questions"]
+    assert "extra.json" in (tmp_path / "with" / "README.md").read_text("utf-8")

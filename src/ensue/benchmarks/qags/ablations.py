@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ensue.benchmarks.qags.choices import AGREE, PADDING, Keeping, Preset
+from ensue.benchmarks.qags.choices import AGREE, ORDER, PADDING, Keeping, Preset
 
 ABLATIONS = ("questions", "similarity", "filters")
 COUNTS = (5, 10, 20, 50)
@@ -59,5 +59,8 @@ def plan(preset: Preset, similarity: str, ablations: Sequence[str], *, with_vect
         ]
         variants += [
             Variant("filters", agree, place(replace(main, agree=agree)), similarity) for agree in AGREE
+        ]
+        variants += [
+            Variant("order", order, place(replace(main, order=order)), similarity) for order in ORDER
         ]
     return Plan(tuple(keepings), tuple(variants))

@@ -12,6 +12,8 @@ from ensue.errors import EnsueError
 
 Agree = Literal["same", "overlap", "answered", "any"]
 Padding = Literal["removed", "kept", "none"]
+Order = Literal["likeliest", "spread"]
+ORDER: tuple[Order, ...] = ("likeliest", "spread")
 AGREE: tuple[Agree, ...] = ("same", "overlap", "answered", "any")
 PADDING: tuple[Padding, ...] = ("removed", "kept", "none")
 
@@ -48,13 +50,16 @@ class Keeping:
     `agree` is what the answer that the summary gives must have to do with the one that was asked for: `same` (equal
     once normalised, section 4.4), `overlap` (a word in common), `answered` (appendix A.3.2: any answer) or `any`
     (there need be none). `padding` is where questions come from when too few are kept: from those `removed`, as the
-    authors' code takes them from all that were made; from those `kept`, some then counting twice; or `none`.
+    authors' code takes them from all that were made; from those `kept`, some then counting twice; or `none`. `order`
+    is which of too many are kept: the `likeliest` (section 4.4), or `spread` over the answers, the likeliest about
+    each first, so that no answer is asked about twice before every other was once.
     """
 
     questions: int
     shortest: int = 3
     agree: Agree = "same"
     padding: Padding = "removed"
+    order: Order = "likeliest"
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,11 @@ PRESET_SETTINGS = {
         "too few questions are filled up with removed ones, with kept ones again, or none",
         read.one_of(*PADDING),
     ),
+    "order": Setting(
+        "likeliest",
+        "of too many questions keep the likeliest, or those that spread over the answers",
+        read.one_of(*ORDER),
+    ),
 }
 
 
@@ -125,7 +135,9 @@ def preset_of(settings: dict[str, Any], seed: int = 0) -> Preset:
             f"A search {asking.beams} wide cannot give {asking.count} questions about each answer; "
             f"set beams={asking.count} or count={asking.beams}."
         )
-    keeping = replace(base.keeping, agree=settings["agree"], padding=settings["padding"])
+    keeping = replace(
+        base.keeping, agree=settings["agree"], padding=settings["padding"], order=settings["order"]
+    )
     if settings.get("questions") is not None:
         keeping = replace(keeping, questions=settings["questions"])
     return Preset(asking, keeping)

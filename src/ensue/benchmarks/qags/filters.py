@@ -113,6 +113,8 @@ def select(
         for place, (proposal, found) in enumerate(pairs)
         if not verdict(proposal.expected.text, found, keeping.agree)
     ]
+    if keeping.order == "spread":
+        passed = _spread(passed, proposals)
     kept = passed[: keeping.questions]
     missing = keeping.questions - len(kept)
     if missing == 0 or keeping.padding == "none":
@@ -124,6 +126,17 @@ def select(
     others = [place for place in range(len(pairs)) if place not in set(kept)]
     added = sorted(generator.sample(others, min(missing, len(others))))
     return Selection((*kept, *added), len(added))
+
+
+def _spread(places: Sequence[int], proposals: Sequence[Proposal]) -> list[int]:
+    """The first question about every answer, then the second about every one, each round the likeliest first."""
+    asked: Counter[Candidate] = Counter()
+    rounds = []
+    for place in places:
+        about = proposals[place].expected
+        rounds.append((asked[about], place))
+        asked[about] += 1
+    return [place for _, place in sorted(rounds)]
 
 
 def _chance(text: str, seed: int, n: int) -> random.Random:

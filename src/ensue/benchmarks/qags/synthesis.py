@@ -14,6 +14,7 @@ from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.files import Found, jsonl_rows
 from ensue.benchmarks.qags.choices import PAPER, Agree, Asking, Keeping
 from ensue.benchmarks.qags.files import read_text
+from ensue.benchmarks.qags.impossible import add_impossible
 from ensue.benchmarks.qags.pipeline import Examined, Pair, Parts, examine
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
@@ -31,10 +32,11 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class Made:
-    """What was made: the file's content, how many questions it has, and what was left out."""
+    """What was made: the file's content, how many questions it answers and how many not, and what was left out."""
 
     document: dict[str, Any]
     questions: int
+    impossible: int
     left_out: dict[str, int]
 
 
@@ -69,10 +71,12 @@ def make_questions(
     asked: Asking,
     kept: Keeping,
     *,
+    impossible: float = 0.0,
     steps: Steps | None = None,
     progress: Progress | None = None,
 ) -> Made:
-    """Questions about each passage, those that the answerer answers as they were meant."""
+    """Questions about each passage that the answerer answers as they were meant; the share `impossible` of them also
+    to a passage that does not answer them."""
     pairs = [Pair(passage.text, passage.text) for passage in passages]
     examined = examine(pairs, parts, asked, [kept], steps=steps, progress=progress)
     left_out: Counter[str] = Counter()
@@ -88,7 +92,8 @@ def make_questions(
     if not total:
         raise EnsueError("No question about these texts was answered as it was meant; nothing was written.")
     data = [{"title": title, "paragraphs": held} for title, held in articles.items()]
-    return Made({"version": "ensue", "data": data}, total, dict(left_out))
+    refused = add_impossible(data, impossible, asked.seed) if impossible else 0
+    return Made({"version": "ensue", "data": data}, total, refused, dict(left_out))
 
 
 def write_document(document: dict[str, Any], path: Path) -> None:
