@@ -25,6 +25,7 @@ _NO_WEIGHTS = {
     "lead": "squality: a story's first sentences",
     "oracle": "squality: the sentences that ROUGE likes best",
     "retrieval": "squality: the sentences nearest the question",
+    "written": "squality: summaries from a file, --set summaries=FILE",
 }
 
 

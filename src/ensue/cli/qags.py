@@ -1,18 +1,29 @@
-"""`ensue qags`: one summary, questioned about its source."""
+"""`ensue qags`: one summary questioned about its source, or a file of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ensue.cli import common
+from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from ensue.benchmarks.qags.inspect import Inspection
 
 
 def qags(
-    source: Annotated[Path, typer.Option(help="File of the text that was summarised.")],
-    summary: Annotated[Path, typer.Option(help="File of the summary.")],
+    source: Annotated[Path | None, typer.Option(help="File of the text that was summarised.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="File of the summary.")] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="Many at once: .jsonl with source, summary and perhaps id; needs --output."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="With --pairs: .jsonl for each summary's score, questions and doubts.")
+    ] = None,
     questioner: Annotated[
         str, typer.Option(metavar="MODEL", help="What asks; any model that generates text, or a folder.")
     ] = "smollm2-qg",
@@ -25,6 +36,10 @@ def qags(
     ] = None,
     settings: common.Settings = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the summary marked.")] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Keep questions and answers in this file, so that a killed run goes on."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: common.Json = False,
     dtype: common.Dtype = "float32",
@@ -32,34 +47,47 @@ def qags(
 ) -> None:
     """Ask questions about a summary, answer them by summary and source, and mark what the source does not bear out.
 
-    Settings: preset (paper or fast), answers, count, beams, questions, agree, padding.
+    Settings: preset (default, paper or fast), answers, count, beams, questions, agree, padding, order.
     """
     from ensue.benchmarks.qags import loading
     from ensue.benchmarks.qags.choices import PRESET_SETTINGS, preset_of
     from ensue.benchmarks.qags.files import read_text
     from ensue.benchmarks.qags.finding import DefaultFinder
     from ensue.benchmarks.qags.inspect import inspect
+    from ensue.benchmarks.qags.many import read_pairs, score_pairs, write_rows
     from ensue.benchmarks.qags.pipeline import Parts
+    from ensue.benchmarks.qags.steps import Steps
     from ensue.benchmarks.settings import resolve
 
     preset = preset_of(resolve("qags", PRESET_SETTINGS, common.parse_settings(settings)), seed)
-    texts = read_text(source), read_text(summary)
+    if (pairs is None) == (source is None and summary is None) or (
+        pairs is None and None in (source, summary)
+    ):
+        raise EnsueError("Give --source and --summary, or else --pairs with many of both.")
+    if (pairs is None) != (output is None) or (pairs is not None and html is not None):
+        raise EnsueError("--pairs needs --output, which is of no use without it, and makes no --html page.")
+    given = read_pairs(pairs) if pairs is not None else []
+    texts = (
+        (read_text(source), read_text(summary)) if source is not None and summary is not None else ("", "")
+    )
     options = {"dtype": dtype, "device": device}
     # The models first: without them there is nothing to find candidates for.
     asks = loading.load_questioner(questioner, **options)
     answers = loading.load_answerer(answerer, **options)
     vectors = None if encoder is None else loading.load_encoder(encoder, **options)
     parts = Parts(DefaultFinder(), asks, answers)
-    with common.stoppable("nothing is kept"), common.progress_bar("qags") as progress:
-        found = inspect(
-            *texts,
-            parts,
-            preset,
-            similarity="f1" if vectors is None else "embedding",
-            encoder=vectors,
-            progress=progress,
-        )
+    compared: dict[str, Any] = {"similarity": "f1" if vectors is None else "embedding", "encoder": vectors}
     models = f"{asks.card.name} asks, {answers.card.name} answers"
+    left = "nothing is kept" if cache is None else f"finished questions are in {cache}"
+    with common.stoppable(left), common.progress_bar("qags") as progress, Steps(cache) as steps:
+        if output is not None:
+            rows = list(score_pairs(given, parts, preset, **compared, steps=steps, progress=progress))
+        else:
+            found = inspect(*texts, parts, preset, **compared, steps=steps, progress=progress)
+    if output is not None:
+        write_rows(rows, output)
+        _tell_many(rows, output, models, json)
+        return
     if html is not None:
         from ensue.report.qags_inspection import write_inspection
 
@@ -67,6 +95,26 @@ def qags(
     if json:
         common.print_json({**found.as_dict(), "questioner": asks.card.name, "answerer": answers.card.name})
         return
+    _show(found)
+    print(f"QAGS {found.score:.3f} ({models})")
+
+
+def _tell_many(rows: list[dict[str, Any]], output: Path, models: str, json: bool) -> None:
+    from collections import Counter
+
+    mean = sum(row["score"] for row in rows) / len(rows)
+    troubles = Counter(row["trouble"] for row in rows if "trouble" in row)
+    if json:
+        common.print_json(
+            {"summaries": len(rows), "mean": mean, "troubles": dict(troubles), "file": str(output)}
+        )
+        return
+    for trouble, count in troubles.items():
+        print(f"{trouble}, scored 0: {count}")
+    print(f"QAGS {mean:.3f} on average of {len(rows):,} summaries ({models}): {output}")
+
+
+def _show(found: Inspection) -> None:
     from rich.console import Console
 
     from ensue.report.tables_qags import marked_summary, questions_table
@@ -74,4 +122,3 @@ def qags(
     console = Console()
     console.print(marked_summary(found))
     console.print(questions_table(found))
-    print(f"QAGS {found.score:.3f} ({models})")

@@ -18,7 +18,7 @@ BASELINES = ("random", "unigram")
 # What learns from a task's own training set, or needs none.
 UNTRAINED = ("most-frequent", "hypothesis-only", "cbow", "bilstm", "bilstm-attention", "source-overlap")
 # What summarises without a model: people themselves, a story's first, best or nearest sentences.
-SUMMARISERS = ("human", "lead", "oracle", "retrieval")
+SUMMARISERS = ("human", "lead", "oracle", "retrieval", "written")
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -40,7 +40,7 @@ def load_model(
     `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `hypothesis-only`,
     `cbow`, `bilstm`, `bilstm-attention` (which learn from a task's training set), `source-overlap` (for QAGS's
     metrics that need no model), `minilm-qa`, `smollm2-qg` (which come with the package), `human`, `lead`, `oracle`,
-    `retrieval` (which summarise without a model), or a hub id such as `gpt2-medium`.
+    `retrieval`, `written` (summaries without a model), or a hub id such as `gpt2-medium`.
     `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)

@@ -26,6 +26,7 @@ _ABLATION_TITLES = {
     "similarity": "How answers are compared",
     "filters": "Which questions are kept",
     "padding": "What fills up where too few are kept",
+    "order": "Which of too many are kept",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ensue.benchmarks.qags.ablations import plan
-from ensue.benchmarks.qags.choices import FAST, PAPER, PRESET_SETTINGS, preset_of
+from ensue.benchmarks.qags.choices import DEFAULT, FAST, PAPER, PRESET_SETTINGS, preset_of
 from ensue.benchmarks.qags.published import generation_settings, published_ablation
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
@@ -40,7 +40,8 @@ def test_settings_take_the_place_of_the_preset() -> None:
     assert (found.asking.beams, found.asking.count, found.asking.seed) == (5, 5, 3)
     assert found.asking.answers == FAST.asking.answers
     assert (found.keeping.questions, found.keeping.agree, found.keeping.padding) == (7, "answered", "kept")
-    assert preset_of(resolved()) == PAPER
+    assert preset_of(resolved()) == DEFAULT
+    assert preset_of(resolved(preset="paper")) == PAPER
 
 
 def test_a_search_cannot_give_more_than_its_width() -> None:

@@ -83,7 +83,7 @@ def test_selections(
     kept = good[:questions]
     assert places[: len(kept)] == kept
     added = places[len(kept) :]
-    if padding == "none":
+    if padding == "no":
         assert added == []
     elif padding == "kept" and kept:
         assert (len(places), given_back.padded) == (questions, 0)
@@ -100,7 +100,7 @@ def test_spread_questions_take_turns(about: list[int], wanted: int) -> None:
     answers = [Candidate(f"answer {n}", n, n + 5, "entity", "") for n in range(4)]
     proposals = [Proposal(f"Question {n}?", -float(n), answers[one]) for n, one in enumerate(about)]
     given = [found(one.expected.text) for one in proposals]
-    keeping = Keeping(wanted, order="spread", padding="none")
+    keeping = Keeping(wanted, order="spread", padding="no")
     kept = select(proposals, given, keeping, text="").places
     assert len(kept) == min(wanted, len(about))
     rounds = [sum(about[earlier] == about[place] for earlier in range(place)) for place in kept]

@@ -23,7 +23,7 @@ from tests.benchmarks.qags.toys import (
     WordsBefore,
 )
 
-UNFILLED = Preset(PAPER.asking, replace(PAPER.keeping, padding="none"))
+UNFILLED = Preset(PAPER.asking, replace(PAPER.keeping, padding="no"))
 
 
 def parts() -> Parts:

@@ -61,7 +61,7 @@ def naive(pair: Pair, keeping: Keeping, exact: bool) -> float | None:
 @pytest.mark.parametrize("questions", [1, 3, 20])
 @pytest.mark.parametrize("similarity", ["f1", "exact"])
 def test_scores_are_those_of_a_naive_loop(agree: str, questions: int, similarity: str) -> None:
-    keeping = Keeping(questions, agree=agree, padding="none")  # type: ignore[arg-type]
+    keeping = Keeping(questions, agree=agree, padding="no")  # type: ignore[arg-type]
     found = scored(examine(PAIRS, toys(), PAPER.asking, [keeping]), 0, similarity)
     expected = [naive(pair, keeping, similarity == "exact") for pair in PAIRS]
     assert [None if one.trouble else one.score for one in found] == pytest.approx(expected)
@@ -69,7 +69,7 @@ def test_scores_are_those_of_a_naive_loop(agree: str, questions: int, similarity
 
 
 def test_a_faithful_summary_scores_above_a_wrong_one() -> None:
-    found = examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping, replace(PAPER.keeping, padding="none")])
+    found = examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping, replace(PAPER.keeping, padding="no")])
     assert [one.score for one in scored(found, 1)[:2]] == [1.0, 0.25]
     # Removed questions that neither text answers agree, which draws a score towards 1.
     assert [one.score for one in scored(found, 0)[:2]] == [1.0, 0.5]
@@ -78,7 +78,7 @@ def test_a_faithful_summary_scores_above_a_wrong_one() -> None:
 def test_troubles_are_named() -> None:
     found = examine(PAIRS, toys(), PAPER.asking, [PAPER.keeping])
     assert [one.trouble for one in found] == ["", "", "", "", NO_CANDIDATES, EMPTY, ""]
-    strict = replace(PAPER.keeping, padding="none")
+    strict = replace(PAPER.keeping, padding="no")
 
     class Nobody(NameAfter):
         def _answer(self, question, context):  # type: ignore[no-untyped-def]

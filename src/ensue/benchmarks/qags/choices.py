@@ -11,11 +11,11 @@ from ensue.benchmarks.qags.published import generation_settings
 from ensue.errors import EnsueError
 
 Agree = Literal["same", "overlap", "answered", "any"]
-Padding = Literal["removed", "kept", "none"]
+Padding = Literal["removed", "kept", "no"]
 Order = Literal["likeliest", "spread"]
 ORDER: tuple[Order, ...] = ("likeliest", "spread")
 AGREE: tuple[Agree, ...] = ("same", "overlap", "answered", "any")
-PADDING: tuple[Padding, ...] = ("removed", "kept", "none")
+PADDING: tuple[Padding, ...] = ("removed", "kept", "no")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Keeping:
     `agree` is what the answer that the summary gives must have to do with the one that was asked for: `same` (equal
     once normalised, section 4.4), `overlap` (a word in common), `answered` (appendix A.3.2: any answer) or `any`
     (there need be none). `padding` is where questions come from when too few are kept: from those `removed`, as the
-    authors' code takes them from all that were made; from those `kept`, some then counting twice; or `none`. `order`
+    authors' code takes them from all that were made; from those `kept`, some then counting twice; or `no`. `order`
     is which of too many are kept: the `likeliest` (section 4.4), or `spread` over the answers, the likeliest about
     each first, so that no answer is asked about twice before every other was once.
     """
@@ -85,16 +85,23 @@ def _paper() -> Preset:
 
 
 PAPER = _paper()
-# For two cores: half the answers, a beam of four, of which three are read, and half the questions.
+# The paper's questions, chosen otherwise: the likeliest twenty of a hundred ask much the same two or three things.
+DEFAULT = Preset(PAPER.asking, replace(PAPER.keeping, agree="overlap", order="spread"))
+# For two cores: fewer answers, two questions about each, the narrowest search, and half the questions.
 FAST = Preset(
-    replace(PAPER.asking, answers=6, count=3, beams=4, max_tokens=32), replace(PAPER.keeping, questions=10)
+    replace(PAPER.asking, answers=8, count=2, beams=2, max_tokens=32),
+    replace(DEFAULT.keeping, questions=10),
 )
-PRESETS = {"paper": PAPER, "fast": FAST}
+PRESETS = {"default": DEFAULT, "paper": PAPER, "fast": FAST}
+
+_KEPT = ("questions", "agree", "padding", "order")
+_ASKED = ("answers", "count", "beams")
 
 PRESET_SETTINGS = {
     "preset": Setting(
-        "paper",
-        "paper (10 answers, 10 questions each, 20 kept) or fast (6, 3 and 10, a narrower beam)",
+        "default",
+        "paper (10 answers, 10 questions each, the 20 likeliest kept), default (the same, but 20 spread over the "
+        "answers and a weaker filter) or fast (8, 2 and 10, a narrow beam)",
         read.one_of(*PRESETS),
     ),
     "answers": Setting(
@@ -108,19 +115,20 @@ PRESET_SETTINGS = {
         None, "questions kept of a summary (none: the preset's)", read.optional(read.whole())
     ),
     "agree": Setting(
-        "same",
-        "the summary must answer as expected: same, overlap (a word in common), answered (anything), any (or not)",
-        read.one_of(*AGREE),
+        None,
+        "the summary must answer as expected: same, overlap (a word in common), answered (anything), any (or not); "
+        "none: as the preset has it",
+        read.optional(read.one_of(*AGREE)),
     ),
     "padding": Setting(
-        "removed",
-        "too few questions are filled up with removed ones, with kept ones again, or none",
-        read.one_of(*PADDING),
+        None,
+        "too few questions are filled up with removed ones, with kept ones again, or not: no (none: the preset's)",
+        read.optional(read.one_of(*PADDING)),
     ),
     "order": Setting(
-        "likeliest",
-        "of too many questions keep the likeliest, or those that spread over the answers",
-        read.one_of(*ORDER),
+        None,
+        "of too many questions keep the likeliest, or those that spread over the answers (none: the preset's)",
+        read.optional(read.one_of(*ORDER)),
     ),
 }
 
@@ -128,16 +136,11 @@ PRESET_SETTINGS = {
 def preset_of(settings: dict[str, Any], seed: int = 0) -> Preset:
     """The preset with what was set beside it in place."""
     base = PRESETS[settings["preset"]]
-    given = {key: settings[key] for key in ("answers", "count", "beams") if settings.get(key) is not None}
-    asking = replace(base.asking, **given, seed=seed)
+    given = {key: settings[key] for key in (*_ASKED, *_KEPT) if settings.get(key) is not None}
+    asking = replace(base.asking, **{key: given[key] for key in _ASKED if key in given}, seed=seed)
     if asking.count > asking.beams:
         raise EnsueError(
             f"A search {asking.beams} wide cannot give {asking.count} questions about each answer; "
             f"set beams={asking.count} or count={asking.beams}."
         )
-    keeping = replace(
-        base.keeping, agree=settings["agree"], padding=settings["padding"], order=settings["order"]
-    )
-    if settings.get("questions") is not None:
-        keeping = replace(keeping, questions=settings["questions"])
-    return Preset(asking, keeping)
+    return Preset(asking, replace(base.keeping, **{key: given[key] for key in _KEPT if key in given}))

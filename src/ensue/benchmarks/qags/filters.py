@@ -117,7 +117,7 @@ def select(
         passed = _spread(passed, proposals)
     kept = passed[: keeping.questions]
     missing = keeping.questions - len(kept)
-    if missing == 0 or keeping.padding == "none":
+    if missing == 0 or keeping.padding == "no":
         return Selection(tuple(kept), 0)
     generator = _chance(text, seed, keeping.questions)
     if keeping.padding == "kept" and kept:

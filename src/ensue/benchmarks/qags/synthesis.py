@@ -62,7 +62,7 @@ def keeping(questions: int, agree: str) -> Keeping:
     """So many questions a passage at most, and none that does not pass."""
     if agree not in _AGREE:
         raise EnsueError(f"An agreement of {agree} will not do: it is {' or '.join(_AGREE)}.")
-    return Keeping(questions, agree=_AGREE[agree], padding="none")
+    return Keeping(questions, agree=_AGREE[agree], padding="no")
 
 
 def make_questions(

@@ -259,7 +259,7 @@ class QagsRun:
             f"answers:{parts.answerer.card.name} weights:{_weights(parts.answerer)} "
             f"made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
-            f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} "
+            f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
             f"similarity:{self.settings['similarity']} seed:{self.seed}{limit}"
         )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.squality.data import Example, Story
+from ensue.benchmarks.squality.given import read_summaries
 from ensue.benchmarks.squality.inputs import (
     CAUSAL,
     STOPS,
@@ -26,8 +28,9 @@ from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, require
 from ensue.text.sentences import split_sentences
 
-HUMAN, LEAD, ORACLE, RETRIEVAL, GENERATE = "human", "lead", "oracle", "retrieval", "generate"
-SYSTEMS = (HUMAN, LEAD, ORACLE, RETRIEVAL, GENERATE)
+HUMAN, LEAD, ORACLE, RETRIEVAL, WRITTEN = "human", "lead", "oracle", "retrieval", "written"
+GENERATE = "generate"
+SYSTEMS = (HUMAN, LEAD, ORACLE, RETRIEVAL, WRITTEN, GENERATE)
 # What a model is that is only one of these names.
 BASELINE_KIND = "summaries"
 DEFAULT_ENCODER = "minilm"
@@ -73,6 +76,12 @@ def summarise(
     """A summary for every example, by any system but people."""
     if system == LEAD:
         return [Summary(lead(sentences_of(one.story), settings["words"]), {}) for one in examples]
+    if system == WRITTEN:
+        if settings["summaries"] is None:
+            raise EnsueError("Measuring summaries that are written already needs --set summaries=FILE.")
+        some = settings["limit"] is not None
+        found = read_summaries(Path(settings["summaries"]).expanduser(), examples, some=some)
+        return [Summary(text.strip(), {}) for text in found]
     if system == ORACLE:
         return [_oracle(one) for one in examples]
     if system == RETRIEVAL:

@@ -20,12 +20,22 @@ from ensue.benchmarks.squality.data import (
     read_stories,
 )
 from ensue.benchmarks.squality.evaluation import METRICS, human_items, judged_items, measures_of, rows_of
+from ensue.benchmarks.squality.given import digest_of
 from ensue.benchmarks.squality.human_eval import find_human_eval, read_human_eval
 from ensue.benchmarks.squality.inputs import STYLES
 from ensue.benchmarks.squality.rated_run import TASK as HUMAN_EVAL
 from ensue.benchmarks.squality.rated_run import HumanEvalRun
 from ensue.benchmarks.squality.statistics import lengths, sharing
-from ensue.benchmarks.squality.systems import GENERATE, HUMAN, LEAD, RETRIEVAL, SYSTEMS, summarise, system_of
+from ensue.benchmarks.squality.systems import (
+    GENERATE,
+    HUMAN,
+    LEAD,
+    RETRIEVAL,
+    SYSTEMS,
+    WRITTEN,
+    summarise,
+    system_of,
+)
 from ensue.benchmarks.squality.versions import SPLITS, find_file, split_name
 from ensue.benchmarks.squality.words import plain_words, spacy_words
 from ensue.benchmarks.summaries.written import WrittenTexts
@@ -52,6 +62,9 @@ SETTINGS = {
         None,
         "an encoder: the sentences nearest the question are retrieved with it, to be read or to be the summary",
         read.optional(read.text),
+    ),
+    "summaries": Setting(
+        None, "written: .jsonl with the id and the summary of every question", read.optional(read.text)
     ),
     "words": Setting(237, "lead, retrieval: most words; people write 237 on average", read.whole()),
     "references": Setting(
@@ -111,7 +124,13 @@ class SqualityRun:
             items = human_items([one for one in asked if one not in alone], measures, about)
         else:
             summaries = summarise(
-                system, model, asked, self.settings, load=load_by_name, kept=kept, workplace=workplace
+                system,
+                model,
+                asked,
+                {**self.settings, "limit": self.limit},
+                load=load_by_name,
+                kept=kept,
+                workplace=workplace,
             )
             notes.update(_noted([one.text for one in summaries], [one.about for one in summaries]))
             items = judged_items(asked, summaries, measures, about)
@@ -168,6 +187,8 @@ class SqualityRun:
             parts.append(f"retrieve:{s['retrieve']}")
         if system in (LEAD, RETRIEVAL):
             parts.append(f"words:{s['words']}")
+        if system == WRITTEN:
+            parts.append(f"summaries:{digest_of(Path(s['summaries']).expanduser())[:12]}")
         parts += [f"data:{self.label}/{s['split']}", "references:best", "rouge:stems"]
         if "meteor" in s["metrics"]:
             parts.append("meteor:nltk")
