@@ -37,6 +37,8 @@ class MetricRow(TypedDict):
 
 # Called with (done, total, unit).
 Progress = Callable[[int, int, str], None]
+# A model by its name.
+LoadModel = Callable[[str], Model]
 
 
 @dataclass
@@ -50,11 +52,13 @@ class Setting:
 
 @dataclass
 class Workplace:
-    """What a run lends a benchmark: a journal, a place for extra files, and someone to tell of progress."""
+    """What a run lends a benchmark: a journal, a place for extra files, someone to tell of progress, and how to load
+    a further model as the run's own was loaded."""
 
     journal: Journal | None = None
     folder: Path | None = None
     progress: Progress | None = None
+    load: LoadModel | None = None
 
 
 @dataclass

@@ -12,9 +12,8 @@ import typer
 
 from ensue.errors import EnsueError
 
-ModelName = Annotated[
-    str, typer.Option("--model", "-m", help="Short name, folder, .gguf file, http(s):// endpoint or hub id.")
-]
+MODEL_HELP = "Short name, folder, .gguf file, http(s):// endpoint or hub id."
+ModelName = Annotated[str, typer.Option("--model", "-m", help=MODEL_HELP)]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]

@@ -12,7 +12,10 @@ from ensue.cli import common
 
 def run(
     benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK[/TASK]", help="For example: shuffle.")],
-    model: common.ModelName = "smollm2",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help=f"{common.MODEL_HELP} [default: smollm2; qags: smollm2-qg]"),
+    ] = None,
     data: Annotated[
         str | None, typer.Option(help="File, folder or hub data set; bundled documents if not given.")
     ] = None,
@@ -53,7 +56,7 @@ def run(
         "trust_remote_code": trust_remote_code,
     }
     kept = "what was scored is kept: run the same command with --resume to go on"
-    with common.stoppable(kept), common.progress_bar(f"{benchmark} {model}") as progress:
+    with common.stoppable(kept), common.progress_bar(" ".join(filter(None, (benchmark, model)))) as progress:
         done = run_benchmark(
             benchmark,
             model=model,

@@ -6,11 +6,12 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import Outcome, Prepared, Progress, Workplace
+from ensue.benchmarks.base import LoadModel, Outcome, Prepared, Progress, Workplace
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.models.names import load_model
@@ -53,7 +54,7 @@ class Run:
 def run(
     benchmark: str,
     *,
-    model: str | Model = DEFAULT_MODEL,
+    model: str | Model | None = None,
     data: str | Path | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -65,13 +66,16 @@ def run(
 ) -> Run:
     """Run a benchmark (or one of its tasks, `benchmark/task`) and return the finished run.
 
-    Without `output` the folder is `runs/BENCHMARK-MODEL-HASH`, the hash that of the question asked.
+    Without `model` it is the benchmark's default. Without `output` the folder is `runs/BENCHMARK-MODEL-HASH`, the
+    hash that of the question asked.
     """
     name, _, task = benchmark.partition("/")
     found = registry.find(name)
     values = resolve(name, found.settings, settings)
     prepared = found.prepare(task, None if data is None else str(data), limit, seed, values)
-    loaded = load_model(model, **(model_options or {})) if isinstance(model, str) else model
+    options = model_options or {}
+    named = model if model is not None else getattr(found, "default_model", DEFAULT_MODEL)
+    loaded = load_model(named, **options) if isinstance(named, str) else named
     asked = {
         "benchmark": benchmark,
         "model": loaded.card.name,
@@ -85,7 +89,9 @@ def run(
     folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
     try:
         if not folder.finished:
-            _evaluate(folder, prepared, loaded, progress)
+            # What a further model shares with the run's own; its revision and what it is trusted with are not.
+            shared = {key: options[key] for key in ("dtype", "device") if key in options}
+            _evaluate(folder, prepared, loaded, progress, partial(load_model, **shared))
     finally:
         folder.close()
     return Run(folder.path)
@@ -97,7 +103,9 @@ def _default_output(asked: dict[str, Any]) -> Path:
     return Path("runs") / f"{plain}-{digest}"
 
 
-def _evaluate(folder: RunFolder, prepared: Prepared, model: Model, progress: Progress | None) -> None:
+def _evaluate(
+    folder: RunFolder, prepared: Prepared, model: Model, progress: Progress | None, load: LoadModel
+) -> None:
     began, cpu_began = time.monotonic(), time.process_time()
     about: dict[str, Any] = {
         "asked": folder.asked,
@@ -109,7 +117,7 @@ def _evaluate(folder: RunFolder, prepared: Prepared, model: Model, progress: Pro
     folder.write_json(RUN, about)
     with Journal(folder.journal) as journal:
         about["resumed_from"] = len(journal)
-        outcome = prepared.evaluate(model, Workplace(journal, folder.path, progress))
+        outcome = prepared.evaluate(model, Workplace(journal, folder.path, progress, load))
     about |= {
         "signature": outcome.signature,
         "seconds": round(time.monotonic() - began, 2),

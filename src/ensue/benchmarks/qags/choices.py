@@ -89,7 +89,7 @@ PAPER = _paper()
 DEFAULT = Preset(PAPER.asking, replace(PAPER.keeping, agree="overlap", order="spread"))
 # For two cores: fewer answers, two questions about each, the narrowest search, and half the questions.
 FAST = Preset(
-    replace(PAPER.asking, answers=8, count=2, beams=2, max_tokens=32),
+    replace(PAPER.asking, answers=8, count=2, beams=2),
     replace(DEFAULT.keeping, questions=10),
 )
 PRESETS = {"default": DEFAULT, "paper": PAPER, "fast": FAST}

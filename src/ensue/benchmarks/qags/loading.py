@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from ensue.models.protocols import Answerer, Encoder, Questioner, require
+from ensue.models.protocols import Answerer, Encoder, Model, Questioner, require
 
 QUESTIONER, ANSWERER = "smollm2-qg", "minilm-qa"
 
 
-def load_questioner(name: str = QUESTIONER, **options: Any) -> Questioner:
-    """A model that asks."""
-    # Here and below, so that reading data and settings needs no model library.
+def load_by_name(name: str, **options: Any) -> Model:
+    """Any model."""
+    # Only here, so that reading data and settings needs no model library.
     from ensue.models.names import load_model
 
-    return require(load_model(name, **options), Questioner, "QAGS")
+    return load_model(name, **options)
+
+
+def load_questioner(name: str = QUESTIONER, **options: Any) -> Questioner:
+    """A model that asks."""
+    return require(load_by_name(name, **options), Questioner, "QAGS")
 
 
 def load_answerer(name: str = ANSWERER, **options: Any) -> Answerer:
     """A model that answers."""
-    from ensue.models.names import load_model
-
-    return require(load_model(name, **options), Answerer, "QAGS")
+    return require(load_by_name(name, **options), Answerer, "QAGS")
 
 
 def load_encoder(name: str, **options: Any) -> Encoder:
     """A model whose vectors compare answers."""
-    from ensue.models.names import load_model
-
-    return require(load_model(name, **options), Encoder, "Comparing answers by their vectors")
+    return require(load_by_name(name, **options), Encoder, "Comparing answers by their vectors")

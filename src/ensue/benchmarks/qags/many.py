@@ -32,8 +32,6 @@ def read_pairs(path: Path) -> list[Given]:
         Given(str(row.fields.get("id", number)), Pair(row.text("source"), row.any_text("summary")))
         for number, row in enumerate(jsonl_rows(Found(path)), start=1)
     ]
-    if not found:
-        raise EnsueError(f"{path} has no line; each is to have a source and a summary.")
     if twice := [name for name, count in Counter(one.id for one in found).items() if count > 1]:
         raise EnsueError(f"{path} has the id {twice[0]!r} twice; give every pair an id of its own, or none.")
     return found

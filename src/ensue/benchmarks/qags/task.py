@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.qags import loading
 from ensue.benchmarks.qags.ablations import ABLATIONS
 from ensue.benchmarks.qags.choices import PRESET_SETTINGS, Preset, preset_of
@@ -80,7 +80,7 @@ class QagsRun:
     limit: int | None
     seed: int
     settings: dict[str, Any]
-    load: Callable[[str], Model] | None = None
+    load: LoadModel | None = None
     finder: Callable[[], Finder] = DefaultFinder
 
     @property
@@ -99,8 +99,9 @@ class QagsRun:
         notes: Counter[str] = Counter()
         with_questions = self._wants(QAGS) and not self._without_models(model)
         # First, so that a model that cannot ask is known before anything is computed.
-        parts = self._parts(model) if with_questions else None
-        encoder = self._encoder()
+        load = self.load or workplace.load or loading.load_by_name
+        parts = self._parts(model, load) if with_questions else None
+        encoder = self._encoder(load)
         values: dict[str, Values] = {}
         for one in self.data.sets:
             values[one.name] = self._values(one, encoder, skipped)
@@ -151,13 +152,13 @@ class QagsRun:
     def _preset(self) -> Preset:
         return preset_of(self.settings, self.seed)
 
-    def _parts(self, model: Model) -> Parts:
+    def _parts(self, model: Model, load: LoadModel) -> Parts:
         questioner = require(model, Questioner, "QAGS")
         named = self.settings["answerer"]
-        loaded = model if named == SAME else self.load(named) if self.load else loading.load_answerer(named)
+        loaded = model if named == SAME else load(named)
         return Parts(self.finder(), questioner, require(loaded, Answerer, "QAGS"))
 
-    def _encoder(self) -> Model | None:
+    def _encoder(self, load: LoadModel) -> Model | None:
         name = self.settings["encoder"]
         if name is None:
             if self.settings["similarity"] == "embedding" or "bertscore" in (self.settings["metrics"] or ()):
@@ -165,9 +166,7 @@ class QagsRun:
                     "Comparing by vectors needs an encoder; name one, such as --set encoder=minilm."
                 )
             return None
-        if self.load is not None:
-            return self.load(name)
-        return loading.load_encoder(name)
+        return load(name)
 
     def _values(self, judged: JudgedSet, encoder: Model | None, skipped: Counter[str]) -> Values:
         """What needs no questions. Where nobody asked for a metric by name, one that cannot be had is counted."""
@@ -276,6 +275,7 @@ class QagsBenchmark:
     name = "qags"
     about = "consistency of summaries by questions, held against human judgments (Wang et al. 2020)"
     settings = SETTINGS
+    default_model = loading.QUESTIONER
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

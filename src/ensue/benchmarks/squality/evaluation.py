@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Item, MetricRow
+from ensue.benchmarks.base import Item, LoadModel, MetricRow
 from ensue.benchmarks.squality.data import Example
 from ensue.benchmarks.squality.human import held_out, rouge_measure
-from ensue.benchmarks.squality.systems import LoadModel, Summary
+from ensue.benchmarks.squality.systems import Summary
 from ensue.benchmarks.summaries.extractive import count_words
 from ensue.benchmarks.summaries.scoring import (
     LEFT_OUT,

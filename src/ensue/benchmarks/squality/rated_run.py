@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.base import Item, MetricRow, Outcome, Workplace
+from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Workplace
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.evaluation import measures_of
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, Rated, rating_table
 from ensue.benchmarks.squality.judged import KINDS, references_of, summary_correlations
-from ensue.benchmarks.squality.systems import LoadModel
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.models.protocols import Model
 from ensue.stats.bootstrap import clustered_interval

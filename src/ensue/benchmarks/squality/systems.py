@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.base import LoadModel, Workplace
 from ensue.benchmarks.squality.data import Example, Story
 from ensue.benchmarks.squality.given import read_summaries
 from ensue.benchmarks.squality.inputs import (
@@ -36,8 +36,6 @@ BASELINE_KIND = "summaries"
 DEFAULT_ENCODER = "minilm"
 # Prompts handed to a generator at once: what is finished is kept after each.
 _PORTION = 16
-
-LoadModel = Callable[[str], Model]
 
 
 class Summary(NamedTuple):

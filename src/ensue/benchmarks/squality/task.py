@@ -112,7 +112,8 @@ class SqualityRun:
         """Have every question answered, and measure the answers against people's."""
         system = system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
-        measures = measures_of(self.settings, load_by_name, notes)
+        load = workplace.load or load_by_name
+        measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
         asked = list(examples(self.stories))
         skipped: Counter[str] = Counter()
@@ -128,7 +129,7 @@ class SqualityRun:
                 model,
                 asked,
                 {**self.settings, "limit": self.limit},
-                load=load_by_name,
+                load=load,
                 kept=kept,
                 workplace=workplace,
             )
