@@ -108,7 +108,7 @@ def test_sheets_hold_the_rows_of_the_run(told) -> None:
 
 def test_ablations_stand_beside_published_ones(told) -> None:
     found = {sheet.name: sheet for sheet in ablation_sheets(told[0])}
-    assert set(found) == {"questions", "similarity", "filters", "padding"}
+    assert set(found) == {"questions", "similarity", "filters", "padding", "order"}
     assert [row.published["cnndm"] for row in found["questions"].rows] == [0.4161, 0.4117, 0.5453, 0.5794]
     assert [row.published.get("xsum") for row in found["similarity"].rows] == [0.1749, 0.1810]
     assert set(found["filters"].rows[0].cells) >= {"cnndm", "xsum", "falke"}

@@ -12,6 +12,8 @@ from ensue.scoring.branch_cache import BranchCache, Pool
 from ensue.scoring.network import Network
 
 Ids = tuple[int, ...]
+# With so few hypotheses a prompt, all prompts of a text are run side by side, otherwise those of a prompt.
+_FEW_BEAMS = 2
 
 
 class TokenPrompt(NamedTuple):
@@ -35,39 +37,52 @@ class SharingDecoder:
         # Rows × positions, padded on the left; `lengths` says how many of a row's last places are its own.
         self.paths = torch.zeros((0, 0), dtype=torch.long, device=self.device)
         self.lengths = torch.zeros(0, dtype=torch.long, device=self.device)
+        # Which rows lie side by side; nothing where a mask alone does not say what a token sees.
+        self.groups: Tensor | None = None
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def start(self) -> Tensor:
         """Run the shared prefixes, then each prompt's own tokens on top of its prefix."""
         prefixes = list(dict.fromkeys(prompt.shared for prompt in self.prompts if prompt.shared))
         at = {prefix: row for row, prefix in enumerate(prefixes)}
+        texts = torch.tensor([at.get(prompt.shared, 0) for prompt in self.prompts], device=self.device)
+        bare = torch.tensor([not prompt.shared for prompt in self.prompts], device=self.device)
         if prefixes:
             self._extend(prefixes)
-            rows = [at.get(prompt.shared, 0) for prompt in self.prompts]
-            bare = torch.tensor([not prompt.shared for prompt in self.prompts], device=self.device)
-            chosen = torch.tensor(rows, device=self.device)
-            self.paths = self.paths[chosen]
-            self.lengths = self.lengths[chosen].masked_fill(bare, 0)
+            self.paths, self.lengths = self.paths[texts], self.lengths[texts].masked_fill(bare, 0)
         else:
             self.paths = self.paths.new_zeros((len(self.prompts), 0))
             self.lengths = self.lengths.new_zeros(len(self.prompts))
-        return self._logprobs(self._extend([prompt.own for prompt in self.prompts]))
+        ids, new = self._padded([prompt.own for prompt in self.prompts])
+        if not self.network.sees_by_mask or bool(bare.any()):
+            return self._logprobs(self._step(ids, new))
+        states = self._beside(ids, new, texts)
+        # The beams of one prompt share most of what they have come through; those of one text little beside it.
+        few = self.beams <= _FEW_BEAMS
+        self.groups = texts if few else torch.arange(len(self.prompts), device=self.device)
+        return self._logprobs(states)
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def advance(self, parents: Tensor, tokens: Tensor) -> Tensor:
         self.paths, self.lengths = self.paths[parents], self.lengths[parents]
-        if self.beams > 1 and self.network.sees_by_mask and len(tokens) % self.beams == 0:
-            return self._logprobs(self._fan(tokens))
-        return self._logprobs(self._step(tokens[:, None], torch.ones_like(tokens)))
+        one = torch.ones_like(tokens)
+        if self.groups is None:
+            return self._logprobs(self._step(tokens[:, None], one))
+        self.groups = self.groups[parents]
+        return self._logprobs(self._beside(tokens[:, None], one, self.groups))
+
+    def _padded(self, runs: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+        """Runs of tokens as rows, padded on the right with their last, and how long each is."""
+        width = max(map(len, runs))
+        ids = torch.tensor([[*run, *[run[-1]] * (width - len(run))] for run in runs], device=self.device)
+        return ids, torch.tensor([len(run) for run in runs], device=self.device)
 
     def _extend(self, runs: Sequence[Ids]) -> Tensor:
         """Run one more stretch of tokens on every row; the state of each row's last token."""
         if not len(self.lengths):
             self.paths = self.paths.new_zeros((len(runs), 0))
             self.lengths = self.lengths.new_zeros(len(runs))
-        width = max(map(len, runs))
-        ids = torch.tensor([[*run, *[run[-1]] * (width - len(run))] for run in runs], device=self.device)
-        return self._step(ids, torch.tensor([len(run) for run in runs], device=self.device))
+        return self._step(*self._padded(runs))
 
     def _step(self, ids: Tensor, new: Tensor) -> Tensor:
         """Run rows of new tokens, padded on the right, and lengthen the rows' paths by the real ones."""
@@ -90,31 +105,48 @@ class SharingDecoder:
         self._lengthen(real, slots, new)
         return hidden[torch.arange(rows, device=self.device), new - 1]
 
-    def _fan(self, tokens: Tensor) -> Tensor:
-        """One more token of every hypothesis, those of a prompt side by side in one row.
+    def _beside(self, ids: Tensor, new: Tensor, groups: Tensor) -> Tensor:
+        """As `_step`, but the rows of a group lie side by side in one row, and a mask says who sees what.
 
-        The row's past is what any of them has come through, each token once: beams share most of it, and reading
-        the past of every beam by itself is what a step would spend its time on. A mask says who sees what.
+        The row's past is what any of them has come through, each token once: hypotheses of one prompt and prompts of
+        one text share most of it, and reading the past of every row by itself is what takes the time of a step.
         """
-        rows, beams = len(tokens), self.beams
-        union, seen = merged_paths(self.paths, self.lengths, beams)
-        slots = torch.arange(self.used, self.used + rows, device=self.device)
-        self.used += rows
-        itself = torch.eye(beams, dtype=torch.bool, device=self.device).expand(rows // beams, -1, -1)
-        hidden_from = ~torch.cat([seen, itself], 2)[:, None]
+        width = ids.shape[1]
+        real = torch.arange(width, device=self.device) < new[:, None]
+        owner, column = real.nonzero(as_tuple=True)
+        group = torch.unique(groups, return_inverse=True)[1]
+        count = int(group.max()) + 1
+        rows, most_rows = side_by_side(group, count)
+        places, most = side_by_side(group[owner], count)
+        paths = self.paths.new_zeros((count * most_rows, self.paths.shape[1]))
+        lengths = self.lengths.new_zeros(count * most_rows)
+        paths[rows], lengths[rows] = self.paths, self.lengths
+        union, seen_by = merged_paths(paths, lengths, most_rows)
+        seen = torch.zeros((count * most, union.shape[1]), dtype=torch.bool, device=self.device)
+        seen[places] = seen_by.flatten(0, 1)[rows[owner]]
+        # Padding is nobody's: each has a number of its own, and so sees itself only.
+        whose = -1 - torch.arange(count * most, device=self.device)
+        whose[places] = owner
+        whose = whose.view(count, most)
+        same = (whose[:, :, None] == whose[:, None, :]).tril()
+        hidden_from = ~torch.cat([seen.view(count, most, -1), same], 2)[:, None]
         dtype = self.network.dtype
         mask = torch.zeros(hidden_from.shape, dtype=dtype, device=self.device)
         mask.masked_fill_(hidden_from, torch.finfo(dtype).min)
-        cache = BranchCache(self.pool, union, torch.arange(rows, device=self.device), slots)
+        laid = ids.new_zeros(count * most)
+        laid[places] = ids[owner, column]
+        positions = self.lengths.new_zeros(count * most)
+        positions[places] = self.lengths[owner] + column
+        slots = torch.arange(self.used, self.used + len(owner), device=self.device)
+        self.used += len(owner)
         hidden = self.network.hidden(
-            tokens.view(-1, beams),
+            laid.view(count, most),
             attention_mask=mask,
-            position_ids=self.lengths.view(-1, beams),
-            cache=cache,
+            position_ids=positions.view(count, most),
+            cache=BranchCache(self.pool, union, places, slots),
         )
-        self.paths = torch.cat([self.paths, slots[:, None]], 1)
-        self.lengths = self.lengths + 1
-        return hidden.flatten(0, 1)
+        self._lengthen(real, slots, new)
+        return hidden.flatten(0, 1)[places[new.cumsum(0) - 1]]
 
     def _lengthen(self, real: Tensor, slots: Tensor, new: Tensor) -> None:
         """Put the new tokens' slots at the end of each row, and the padding back on the left."""
@@ -132,6 +164,17 @@ class SharingDecoder:
     def _logprobs(self, hidden: Tensor) -> Tensor:
         pieces = hidden.split(self.network.chunk)
         return torch.cat([torch.log_softmax(self.network.logits(piece), 1) for piece in pieces])
+
+
+def side_by_side(group: Tensor, count: int) -> tuple[Tensor, int]:
+    """Where the members of groups 0 … `count` - 1 lie when each group has a row of one width; and that width."""
+    sizes = torch.bincount(group, minlength=count)
+    order = group.argsort(stable=True)
+    first = sizes.cumsum(0) - sizes
+    within = torch.empty_like(group)
+    within[order] = torch.arange(len(group), device=group.device) - first[group[order]]
+    most = int(sizes.max())
+    return group * most + within, most
 
 
 def merged_paths(paths: Tensor, lengths: Tensor, beams: int) -> tuple[Tensor, Tensor]:

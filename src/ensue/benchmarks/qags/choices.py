@@ -87,9 +87,9 @@ def _paper() -> Preset:
 PAPER = _paper()
 # The paper's questions, chosen otherwise: the likeliest twenty of a hundred ask much the same two or three things.
 DEFAULT = Preset(PAPER.asking, replace(PAPER.keeping, agree="overlap", order="spread"))
-# For two cores: fewer answers, two questions about each, the narrowest search, and half the questions.
+# For two cores: one question about each answer, without a search, and half as many kept.
 FAST = Preset(
-    replace(PAPER.asking, answers=8, count=2, beams=2),
+    replace(PAPER.asking, count=1, beams=1, max_tokens=32),
     replace(DEFAULT.keeping, questions=10),
 )
 PRESETS = {"default": DEFAULT, "paper": PAPER, "fast": FAST}
@@ -101,7 +101,7 @@ PRESET_SETTINGS = {
     "preset": Setting(
         "default",
         "paper (10 answers, 10 questions each, the 20 likeliest kept), default (the same, but 20 spread over the "
-        "answers and a weaker filter) or fast (8, 2 and 10, a narrow beam)",
+        "answers and a weaker filter) or fast (one question each, no beam, 10 kept)",
         read.one_of(*PRESETS),
     ),
     "answers": Setting(
