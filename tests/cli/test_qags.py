@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from tests.benchmarks.qags.small_sets import write_sets
 from tests.benchmarks.qags.toys import FAITHFUL, SOURCE
 from tests.support.command import here, refused
 
-NOT_SHIPPED = not (Path(str(files("ensue.models"))) / "adapters" / "qg" / "config.json").is_file()
-
 
 @pytest.fixture
 def texts(tmp_path: Path) -> tuple[Path, Path]:
@@ -21,17 +18,6 @@ def texts(tmp_path: Path) -> tuple[Path, Path]:
     source.write_text(SOURCE, "utf-8")
     summary.write_text(FAITHFUL, "utf-8")
     return source, summary
-
-
-@pytest.mark.skipif(not NOT_SHIPPED, reason="the default models come with this installation")
-def test_without_the_default_models_there_is_one_sentence(texts) -> None:
-    source, summary = texts
-    refused(
-        here("qags", "--source", source, "--summary", summary),
-        "smollm2-qg",
-        "asks questions",
-        "ensue train qg",
-    )
 
 
 def test_a_model_that_cannot_ask_is_named(texts) -> None:
@@ -48,6 +34,21 @@ def test_bad_files_and_settings_are_one_sentence(texts, tmp_path) -> None:
     refused(here("qags", "--source", bad, "--summary", summary), "latin.txt, line 1", "not UTF-8")
     refused(here("qags", "--source", source, "--summary", summary, "--set", "preset=slow"), "preset=slow")
     refused(here("qags", "--source", source, "--summary", summary, "--set", "beam=3"), "did you mean beams?")
+
+
+def test_one_summary_or_many_but_not_both(texts, tmp_path) -> None:
+    source, summary = texts
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"source": SOURCE}) + "\n", "utf-8")
+    refused(here("qags"), "--source and --summary")
+    refused(here("qags", "--source", source), "--source and --summary")
+    refused(
+        here("qags", "--source", source, "--summary", summary, "--pairs", pairs), "--source and --summary"
+    )
+    refused(here("qags", "--pairs", pairs), "--pairs needs --output")
+    done = here("qags", "--pairs", pairs, "--output", tmp_path / "out.jsonl")
+    refused(done, "pairs.jsonl, line 1", "'summary'")
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_a_run_without_models(tmp_path) -> None:
