@@ -7,9 +7,11 @@ from typing import Any
 
 from ensue.errors import EnsueError
 
-# Rows of one batch, and the tokens (prompts and what is to come) that they may have together.
+# Rows of one batch, and the tokens (prompts and what is to come) that they may have together; a GPU wants many more,
+# and there every beam counts.
 _ROWS = 64
 _TOKENS = 8192
+_GPU_TOKENS = 131_072
 
 
 def generate(
@@ -32,7 +34,10 @@ def generate(
         settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
     _check_room(prompts, max_tokens, limit, model)
     out: dict[int, str] = {}
-    for chosen in _batches([len(ids) for ids in prompts], max_tokens):
+    room = _TOKENS
+    if network.device.type == "cuda":
+        room = max(_GPU_TOKENS // int(options.get("num_beams", 1)), _TOKENS)
+    for chosen in _batches([len(ids) for ids in prompts], max_tokens, room):
         width = max(max(len(prompts[i]) for i in chosen), 1)
         batch = torch.tensor([[pad] * (width - len(prompts[i])) + list(prompts[i]) for i in chosen])
         mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in chosen])
@@ -49,11 +54,11 @@ def generate(
     return [out[i] for i in range(len(prompts))]
 
 
-def _batches(lengths: Sequence[int], new: int) -> Iterator[list[int]]:
+def _batches(lengths: Sequence[int], new: int, room: int) -> Iterator[list[int]]:
     """Prompts of like length together, the longest first: what does not fit memory shows at once."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if batch and (len(batch) == _ROWS or (len(batch) + 1) * (lengths[batch[0]] + new) > _TOKENS):
+        if batch and (len(batch) == _ROWS or (len(batch) + 1) * (lengths[batch[0]] + new) > room):
             yield batch
             batch = []
         batch.append(index)
