@@ -44,10 +44,13 @@ def squad(
     device: common.Device = "auto",
 ) -> None:
     """Make up questions about texts and keep those that are answered as they were meant."""
+    from json import dumps
+
     from ensue.benchmarks.qags import loading, synthesis
     from ensue.benchmarks.qags.finding import DefaultFinder
     from ensue.benchmarks.qags.pipeline import Parts
     from ensue.benchmarks.qags.steps import Steps
+    from ensue.whole import write_whole
 
     kept = synthesis.keeping(questions, agree)
     passages = synthesis.read_passages(source, text=text, title=title)
@@ -68,7 +71,7 @@ def squad(
             steps=steps,
             progress=progress,
         )
-    synthesis.write_document(made.document, output)
+    write_whole(output, [dumps(made.document, ensure_ascii=False)])
     if json:
         common.print_json(
             {

@@ -60,9 +60,8 @@ def qags(
     from ensue.benchmarks.settings import resolve
 
     preset = preset_of(resolve("qags", PRESET_SETTINGS, common.parse_settings(settings)), seed)
-    if (pairs is None) == (source is None and summary is None) or (
-        pairs is None and None in (source, summary)
-    ):
+    both, neither = None not in (source, summary), source is None and summary is None
+    if not (both if pairs is None else neither):
         raise EnsueError("Give --source and --summary, or else --pairs with many of both.")
     if (pairs is None) != (output is None) or (pairs is not None and html is not None):
         raise EnsueError("--pairs needs --output, which is of no use without it, and makes no --html page.")

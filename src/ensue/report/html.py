@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from ensue.report.squality import squality_facts
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.training import is_training, training_facts
 from ensue.runs.reading import read_items, read_profiles, read_results, read_run
+from ensue.whole import write_whole
 
 # Pictures for these, tables only for some more, a count for the rest: the file must stay small.
 PICTURED_DOCUMENTS = 6
@@ -95,15 +95,7 @@ def write_page(template: str, facts: Mapping[str, Any], output: str | Path) -> P
 def _write_whole(path: Path, page: str) -> Path:
     if path.exists() and not path.is_file():
         raise EnsueError(f"{path} is there and is no file, so the page was not written.")
-    # Under another name until it is whole, so that a full disk leaves no half report.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(page, "utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
-    return path
+    return write_whole(path, [page])
 
 
 def render_report(folder: Path, beside: Sequence[Path] = (), annotations: Path | None = None) -> str:

@@ -14,7 +14,6 @@ from ensue.benchmarks.qags.synthesis import (
     keeping,
     make_questions,
     read_passages,
-    write_document,
 )
 from ensue.errors import EnsueError
 from ensue.text.squad import examples_of, read_squad
@@ -34,7 +33,7 @@ def parts() -> Parts:
 
 def test_what_is_written_is_squad_and_answers_as_meant(tmp_path) -> None:
     made = make_questions(PASSAGES, parts(), asking(8, 2, 0), keeping(3, "same"))
-    write_document(made.document, tmp_path / "made.json")
+    (tmp_path / "made.json").write_text(json.dumps(made.document), "utf-8")
     articles = read_squad(tmp_path / "made.json")  # checks that every answer stands where it is said to stand
     assert [article.id for article in articles] == ["Ferry", "Hanna"]
     examples = examples_of(articles)

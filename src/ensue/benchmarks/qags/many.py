@@ -17,6 +17,7 @@ from ensue.benchmarks.qags.scores import scored
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
+from ensue.whole import write_whole
 
 
 class Given(NamedTuple):
@@ -68,12 +69,5 @@ def score_pairs(
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        part.replace(path)
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
+    """One JSON line a row."""
+    write_whole(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

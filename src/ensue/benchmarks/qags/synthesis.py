@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -94,17 +93,6 @@ def make_questions(
     data = [{"title": title, "paragraphs": held} for title, held in articles.items()]
     refused = add_impossible(data, impossible, asked.seed) if impossible else 0
     return Made({"version": "ensue", "data": data}, total, refused, dict(left_out))
-
-
-def write_document(document: dict[str, Any], path: Path) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def _asked(passage: Passage, examined: Examined) -> list[dict[str, Any]]:

@@ -1,0 +1,26 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from ensue.errors import EnsueError
+
+
+def write_whole(path: Path, pieces: Iterable[str]) -> Path:
+    """Write the pieces to a file, its folder made where there is none; whatever fails, no half of it is left."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        part.replace(path)
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    return path

@@ -1,0 +1,27 @@
+"""A file is there whole, or as it was before."""
+
+import pytest
+
+from ensue.errors import EnsueError
+from ensue.whole import write_whole
+
+
+def test_a_file_is_written_whole_or_left_as_it_was(tmp_path):
+    path = tmp_path / "new" / "file.txt"
+    write_whole(path, ["one\n", "two\n"])
+    assert path.read_text("utf-8") == "one\ntwo\n"
+
+    def breaking():
+        yield "half"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, breaking())
+    assert path.read_text("utf-8") == "one\ntwo\n"
+    assert [file.name for file in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("", "utf-8")
+    with pytest.raises(EnsueError, match="cannot be written"):
+        write_whole(tmp_path / "file" / "inside.txt", ["x"])
