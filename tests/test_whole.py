@@ -8,7 +8,7 @@ from ensue.whole import write_whole
 
 def test_a_file_is_written_whole_or_left_as_it_was(tmp_path):
     path = tmp_path / "new" / "file.txt"
-    write_whole(path, ["one\n", "two\n"])
+    write_whole(path, ["one\n", "two\n"], make_folder=True)
     assert path.read_text("utf-8") == "one\ntwo\n"
 
     def breaking():
@@ -24,4 +24,7 @@ def test_a_file_is_written_whole_or_left_as_it_was(tmp_path):
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(EnsueError, match="cannot be written"):
-        write_whole(tmp_path / "file" / "inside.txt", ["x"])
+        write_whole(tmp_path / "file" / "inside.txt", ["x"], make_folder=True)
+    with pytest.raises(EnsueError, match="cannot be written: No such file"):
+        write_whole(tmp_path / "nowhere" / "file.txt", ["x"])
+    assert not (tmp_path / "nowhere").exists()

@@ -10,11 +10,12 @@ from pathlib import Path
 from ensue.errors import EnsueError
 
 
-def write_whole(path: Path, pieces: Iterable[str]) -> Path:
-    """Write the pieces to a file, its folder made where there is none; whatever fails, no half of it is left."""
+def write_whole(path: Path, pieces: Iterable[str], *, make_folder: bool = False) -> Path:
+    """Write the pieces to a file; whatever fails, no half of it is left, and what was there before stays."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8") as file:
             file.writelines(pieces)
         part.replace(path)

@@ -71,7 +71,7 @@ def squad(
             steps=steps,
             progress=progress,
         )
-    write_whole(output, [dumps(made.document, ensure_ascii=False)])
+    write_whole(output, [dumps(made.document, ensure_ascii=False)], make_folder=True)
     if json:
         common.print_json(
             {

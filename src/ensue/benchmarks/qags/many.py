@@ -70,4 +70,4 @@ def score_pairs(
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """One JSON line a row."""
-    write_whole(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_whole(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows), make_folder=True)
