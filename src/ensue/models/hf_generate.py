@@ -50,7 +50,7 @@ def generate(
                 **settings,
             )
         for index, row in zip(chosen, found[:, width:], strict=True):
-            out[index] = _cut(tokenizer.decode(row, skip_special_tokens=True), stop)
+            out[index] = cut_at(tokenizer.decode(row, skip_special_tokens=True), stop)
     return [out[i] for i in range(len(prompts))]
 
 
@@ -76,7 +76,7 @@ def _check_room(prompts: Sequence[Sequence[int]], new: int, limit: int | None, m
         )
 
 
-def _cut(text: str, stop: Sequence[str]) -> str:
+def cut_at(text: str, stop: Sequence[str]) -> str:
     """The text up to the first stop string."""
     ends = [place for word in stop if (place := text.find(word)) >= 0]
     return text[: min(ends)] if ends else text

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded, Options, load
+from ensue.models.hf_generate import cut_at
 from ensue.models.prompts_qg import check_span
 from ensue.models.protocols import AnswerSpan, Asked
 from ensue.models.questioner import check_asked
@@ -94,9 +95,7 @@ class Seq2SeqModel:
         out: dict[int, str] = {}
         for chosen, _, found in self._run(prompts, max_tokens, {"do_sample": False, **settings}):
             for index, row in zip(chosen, found, strict=True):
-                said = self.tokenizer.decode(row, skip_special_tokens=True)
-                ends = [place for word in stop if (place := said.find(word)) >= 0]
-                out[index] = said[: min(ends)] if ends else said
+                out[index] = cut_at(self.tokenizer.decode(row, skip_special_tokens=True), stop)
         return [out[index] for index in range(len(prompts))]
 
     def ask(
