@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and folders that are removed again where nothing came into them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,21 @@ def write_whole(path: Path, pieces: Iterable[str], *, make_folder: bool = False)
         with suppress(OSError):
             part.unlink()
     return path
+
+
+def make_folders(path: Path) -> list[Path]:
+    """Make a folder and those above it; return the ones that were not there, the innermost first."""
+    missing = []
+    for folder in (path, *path.parents):
+        if folder.exists():
+            break
+        missing.append(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove those that are empty, in the order given."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()

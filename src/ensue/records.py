@@ -1,0 +1,225 @@
+"""Finished work on disk: an append-only file of keyed lines with a checksum each, from which a killed run goes on.
+
+One file serves several uses (scores, questions and answers, classifiers, texts); each says with a `Codec` under which
+name its lines go and how a value becomes JSON:
+
+    TEXTS = plain("texts")
+    with Records(path) as records:
+        if not records.has(TEXTS, key):
+            records.add(TEXTS, [(key, value)])
+        records.get(TEXTS, key)
+
+A key must hold everything that changes a value (use `digest_of`), so that a record only ever answers the question
+it was made for. A line that is damaged is dropped, counted in `damaged` and said on standard error; the others stay.
+What a kill leaves of the last line is cut off. A file that is something else is left as it is. Without a path all is
+kept in memory only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from ensue.errors import EnsueError
+from ensue.whole import make_folders, remove_empty
+
+T = TypeVar("T")
+
+# What a run that met damaged lines says among its notes.
+DAMAGED = "damaged records of finished work, dropped and done again"
+_START = b'["ensue","'
+_STRING = rb'"(?:[^"\\]|\\.)*"'
+# ["ensue",CHECKSUM,USE,KEY,VALUE], the checksum that of all that follows it.
+_LINE = re.compile(
+    re.escape(_START) + rb'([0-9a-f]{8})",(?=(' + _STRING + rb"),(" + _STRING + rb"),(.*)\]\n)"
+)
+
+
+@dataclass(frozen=True)
+class Codec(Generic[T]):
+    """How a use keeps its values: the name of its lines, and the way to JSON and back.
+
+    Where a value is written differently than before, the name must change too.
+    """
+
+    use: str
+    to_json: Callable[[T], Any]
+    from_json: Callable[[Any], T]
+
+
+def plain(use: str) -> Codec[Any]:
+    """A codec of values that are JSON already."""
+    return Codec(use, lambda value: value, lambda value: value)
+
+
+def digest_of(*facts: Any) -> str:
+    """A key made of facts that can be written as JSON."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class Records:
+    """The file, held against other processes while it is open; one into which nothing was put is removed again."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
+        self.damaged = 0
+        # Values as written, by use and key: as Python objects they take several times the memory.
+        self._values: dict[str, dict[str, bytes]] = {}
+        self._size = 0
+        self._made: list[Path] = []
+        self._file = None if path is None else self._open(path)
+        if self.damaged:
+            lines = "1 line was" if self.damaged == 1 else f"{self.damaged:,} lines were"
+            print(
+                f"{path}: {lines} damaged and dropped; {len(self):,} are kept.", file=sys.stderr, flush=True
+            )
+
+    def _open(self, path: Path) -> FileIO:
+        if path.exists() and not path.is_file():
+            raise EnsueError(f"{path} is no file, so it cannot hold finished work.")
+        file = None
+        try:
+            self._made = make_folders(path.parent)
+            file = _locked(path)
+            self._size = self._load(path)
+            file.truncate(self._size)
+        except BlockingIOError:
+            raise EnsueError(f"Another process is writing to {path}.") from None
+        except OSError as error:
+            remove_empty(self._made)
+            raise EnsueError(f"{path} cannot be written: {error.strerror}.") from error
+        except EnsueError:
+            if file is not None:
+                file.close()
+            raise
+        return file
+
+    def _load(self, path: Path) -> int:
+        """Take in the records; return the bytes they fill, damaged lines included and a torn last one not."""
+        whole = 0
+        uses: dict[bytes, str] = {}
+        with path.open("rb") as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                whole += len(line)
+                found = _LINE.match(line)
+                if found is None or zlib.crc32(line[found.end() :]) != int(found[1], 16):
+                    self.damaged += 1
+                    continue
+                if found[2] not in uses:
+                    uses[found[2]] = json.loads(found[2])
+                self._values.setdefault(uses[found[2]], {})[json.loads(found[3])] = found[4]
+        if not len(self) and not _is_ours(path):
+            raise EnsueError(
+                f"{path} holds no finished work that this version of Ensue can read, so it was left as it is; name "
+                f"another file."
+            )
+        return whole
+
+    def __len__(self) -> int:
+        return sum(map(len, self._values.values()))
+
+    def count(self, codec: Codec[Any]) -> int:
+        """How many records of one use there are."""
+        return len(self._values.get(codec.use, ()))
+
+    def has(self, codec: Codec[Any], key: str) -> bool:
+        return key in self._values.get(codec.use, ())
+
+    def get(self, codec: Codec[T], key: str) -> T | None:
+        """The value under a key, None where there is none; of several lines with the key, the last."""
+        value = self._values.get(codec.use, {}).get(key)
+        return None if value is None else codec.from_json(json.loads(value))
+
+    def add(self, codec: Codec[T], records: Iterable[tuple[str, T]]) -> None:
+        """Append a batch and hand it to the operating system."""
+        values, lines = {}, []
+        use = json.dumps(codec.use).encode()
+        for key, value in records:
+            values[key] = json.dumps(codec.to_json(value), separators=(",", ":")).encode()
+            lines.append(_line(use, key, values[key]))
+        if self._file is not None:
+            self._write(self._file, b"".join(lines))
+        self._values.setdefault(codec.use, {}).update(values)
+
+    def _write(self, file: FileIO, lines: bytes) -> None:
+        left = memoryview(lines)
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except OSError as error:
+            # Whole lines stay; half a line must not stand before what is added next.
+            self._size += lines.rfind(b"\n", 0, len(lines) - len(left)) + 1
+            with suppress(OSError):
+                file.truncate(self._size)
+            raise EnsueError(
+                f"{self.path} cannot be written: {error.strerror}; finished work is kept, make room and go on (a run "
+                f"with --resume)."
+            ) from error
+        self._size += len(lines)
+
+    def close(self) -> None:
+        """Have all of it on the disk and let other processes at the file."""
+        file, self._file = self._file, None
+        if file is None or self.path is None:
+            return
+        try:
+            if self._size:
+                os.fsync(file.fileno())
+            else:
+                self.path.unlink(missing_ok=True)
+                remove_empty(self._made)
+        finally:
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _locked(path: Path) -> FileIO:
+    """The file, opened to append and locked."""
+    while True:
+        # Unbuffered: what could not be written must not be tried again when the file is closed.
+        file = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Another process may have removed the file, empty, between the opening and the lock.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file without a good line is one that a kill or a flipped byte left so."""
+    with path.open("rb") as file:
+        start = file.read(len(_START))
+    if len(start) < len(_START):
+        return _START.startswith(start)
+    return sum(a != b for a, b in zip(start, _START, strict=True)) <= 1
+
+
+def _line(use: bytes, key: str, value: bytes) -> bytes:
+    checked = b"%b,%b,%b]\n" % (use, json.dumps(key).encode(), value)
+    return b'%b%08x",%b' % (_START, zlib.crc32(checked), checked)
