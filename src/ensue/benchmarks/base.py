@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import Any, NotRequired, Protocol, TypedDict
 
 from ensue.models.protocols import Model
 from ensue.scoring.journal import Journal
 
 
 class Item(TypedDict):
-    """One line of items.jsonl: enough to score again without the model."""
+    """One line of items.jsonl: enough to score again without the model.
+
+    `content` is the digest that `content_of` makes of what was asked; runs are paired by it.
+    """
 
     id: str
     cluster: str
@@ -21,6 +26,7 @@ class Item(TypedDict):
     settings: dict[str, Any]
     scores: dict[str, float]
     outputs: dict[str, Any]
+    content: NotRequired[str]
 
 
 class MetricRow(TypedDict):
@@ -33,6 +39,18 @@ class MetricRow(TypedDict):
     n: int
     clusters: int
     settings: dict[str, Any]
+
+
+def content_of(*parts: Any) -> str:
+    """A short digest of an item's own texts and gold, never of settings or of what a model made of them.
+
+    Two runs may be compared on an item where it is the same in both, whatever the item is called.
+
+    >>> content_of("A question.", ["yes", "no"], "yes")
+    '3167dd8609d82cd7'
+    """
+    # With escapes, since a file of a hub may hold half of a surrogate pair, which has no UTF-8.
+    return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 
 
 # Called with (done, total, unit).

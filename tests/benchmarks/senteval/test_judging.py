@@ -33,7 +33,10 @@ def _answers(n: int, seed: int = 0) -> Answers:
     gold = np.round(generator.uniform(0, 5, n), 1)
     given = gold + generator.normal(scale=2, size=n)
     ids = [f"set/{i}" for i in range(n)]
-    return Answers("STS12", {"split": "test", "subset": "set"}, ids, gold, given, given_name="similarity")
+    texts = [("One.", "Another.")] * n
+    return Answers(
+        "STS12", {"split": "test", "subset": "set"}, ids, texts, gold, given, given_name="similarity"
+    )
 
 
 def test_cosine_is_scikit_learns_and_zero_vectors_have_none() -> None:
@@ -68,7 +71,7 @@ def test_one_pair_has_no_correlation_and_constant_answers_count_as_0() -> None:
     with pytest.raises(EnsueError, match="STS12 has 1 example"):
         figures_of(_answers(1))
     answers = _answers(20)
-    constant = Answers("STS12", {}, answers.ids, answers.gold, np.full(20, 0.3))
+    constant = Answers("STS12", {}, answers.ids, answers.texts, answers.gold, np.full(20, 0.3))
     assert figures_of(constant)["pearson"].row("STS12", "pearson", {})["ci95"] == [None, None]
     assert figures_of(constant)["spearman"].value == 0.0
 
@@ -100,7 +103,7 @@ def test_f1_is_scikit_learns_in_every_draw_of_the_bootstrap() -> None:
 
 def test_items_hold_what_is_needed_to_score_again() -> None:
     ids, gold, given = ["dev/1", "dev/2"], np.array([0.0, 1.0]), np.array([1.0, 1.0])
-    answers = Answers("TREC", {"split": "dev"}, ids, gold, given, ("ABBR", "DESC"))
+    answers = Answers("TREC", {"split": "dev"}, ids, [("Why?",), ("Who?",)], gold, given, ("ABBR", "DESC"))
     first, second = items_of(answers)
     assert (first["id"], first["task"], first["settings"]) == ("TREC/dev/1", "TREC", {"split": "dev"})
     assert first["outputs"] == {"label": "ABBR", "predicted": "DESC"}

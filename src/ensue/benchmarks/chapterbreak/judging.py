@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ensue.benchmarks.base import Item, MetricRow
+from ensue.benchmarks.base import Item, MetricRow, content_of
 from ensue.benchmarks.chapterbreak.ranking import Ranked
 from ensue.stats.bootstrap import Interval, clustered_interval, clustered_ratio
 
@@ -60,6 +60,7 @@ def items_of(ranked: Ranked, several_suffix_lengths: bool) -> Iterator[Item]:
             },
             scores=judge(scores[0], scores[1:]),
             outputs=outputs,
+            content=content_of(example.context, example.gold, texts),
         )
 
 

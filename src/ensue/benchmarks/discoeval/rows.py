@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.base import Item, MetricRow
+from ensue.benchmarks.base import Item, MetricRow, content_of
 from ensue.benchmarks.discoeval.data import Task
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
 from ensue.benchmarks.discoeval.suite import GROUPS
@@ -52,6 +52,7 @@ class Judged:
                 settings=self.settings,
                 scores={METRIC: score},
                 outputs={"label": labels[example.label], "predicted": names if several else names[0]},
+                content=content_of(example.parts, labels[example.label]),
             )
 
     def row(self) -> MetricRow:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ensue.benchmarks.base import Item
+from ensue.benchmarks.base import Item, content_of
 from ensue.benchmarks.figures import Figure, mean_of_metrics
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.measuring import measure, text_scores
@@ -88,6 +88,7 @@ def items(data: TaskData, answered: Answered, split: str) -> Iterator[Item]:
             settings={"split": split, **answered.settings},
             scores=_item_scores(spec, example, one) if labelled else {},
             outputs=outputs,
+            content=content_of(example.texts, example.choices, example.spans, example.gold),
         )
 
 

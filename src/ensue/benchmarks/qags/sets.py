@@ -51,6 +51,11 @@ class JudgedSet:
     triplets: tuple[falke.Triplet, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
 
+    def content(self, place: int) -> tuple[object, ...]:
+        """What a pair is made of; of the human scores the main one, whichever others were asked for."""
+        main = self.human[MAIN_SCORE.get(self.name, CONSISTENCY)]
+        return *self.pairs[place], self.references[place], main[place]
+
     @property
     def has_references(self) -> bool:
         return all(self.references)

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import (
+    Item,
+    LoadModel,
+    MetricRow,
+    Outcome,
+    Prepared,
+    Setting,
+    Workplace,
+    content_of,
+)
 from ensue.benchmarks.qags import loading
 from ensue.benchmarks.qags.ablations import ABLATIONS
 from ensue.benchmarks.qags.choices import PRESET_SETTINGS, Preset, preset_of
@@ -241,6 +250,7 @@ class QagsRun:
                     settings={},
                     scores={name: given[place] for name, given in values[one.name].items()},
                     outputs=outputs,
+                    content=content_of(*one.content(place)),
                 )
         # Not before: until the items are written, what took the time is in this file only.
         kept = self._cache(workplace)

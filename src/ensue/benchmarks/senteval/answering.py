@@ -55,6 +55,7 @@ def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -
                 data.task.name,
                 settings,
                 rows.ids,
+                list(zip(*rows.texts, strict=True)),
                 rows.scores,
                 values,
                 data.classes,

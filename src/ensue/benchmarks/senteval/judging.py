@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Item
+from ensue.benchmarks.base import Item, content_of
 from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import pearson, spearman
@@ -21,12 +21,13 @@ class Answers:
     """What came out for one part of a task: gold and given, as class numbers or as scores.
 
     `classes` names the classes and is empty for scores; `given_name` is what the items call what was given.
-    `settings` says which split, set and layer this is.
+    `settings` says which split, set and layer this is. `texts` holds a row's sentences.
     """
 
     task: str
     settings: dict[str, Any]
     ids: Sequence[str]
+    texts: Sequence[Sequence[str]]
     gold: Numbers
     given: Numbers
     classes: tuple[str, ...] = ()
@@ -36,7 +37,8 @@ class Answers:
 
 def items_of(answers: Answers) -> Iterator[Item]:
     """One item an example, enough to score it again; a correlation has no score of a single example."""
-    for name, gold, given in zip(answers.ids, answers.gold.tolist(), answers.given.tolist(), strict=True):
+    rows = zip(answers.ids, answers.texts, answers.gold.tolist(), answers.given.tolist(), strict=True)
+    for name, texts, gold, given in rows:
         outputs: dict[str, Any]
         if answers.classes:
             outputs = {"label": answers.classes[int(gold)], "predicted": answers.classes[int(given)]}
@@ -50,6 +52,7 @@ def items_of(answers: Answers) -> Iterator[Item]:
             settings=answers.settings,
             scores=scores,
             outputs=outputs,
+            content=content_of(texts, outputs["label"] if answers.classes else gold),
         )
 
 

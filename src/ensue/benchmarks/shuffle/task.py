@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import (
+    Item,
+    MetricRow,
+    Outcome,
+    Prepared,
+    Setting,
+    Workplace,
+    content_of,
+)
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.benchmarks.shuffle.profile import Version, profile_row
 from ensue.errors import EnsueError
@@ -185,6 +193,8 @@ def _item(version: Version, original: Score, shuffled: Score) -> Item:
             "original": _numbers(original),
             "shuffled": _numbers(shuffled),
         },
+        # The document, not its order: other seeds shuffle the same document.
+        content=content_of(version.document.sentences),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Item, LoadModel, MetricRow
+from ensue.benchmarks.base import Item, LoadModel, MetricRow, content_of
 from ensue.benchmarks.squality.data import Example
 from ensue.benchmarks.squality.human import held_out, rouge_measure
 from ensue.benchmarks.squality.systems import Summary
@@ -76,6 +76,7 @@ def judged_items(
                     **summary.about,
                     "by_reference": by_reference,
                 },
+                content=_content(example),
             )
         )
     return items
@@ -120,9 +121,14 @@ def human_items(
                         for place in places
                     ],
                 },
+                content=_content(example),
             )
         )
     return items
+
+
+def _content(example: Example) -> str:
+    return content_of(example.story.document, example.question.text, example.question.references)
 
 
 def rows_of(items: Sequence[Item], seed: int) -> list[MetricRow]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Workplace
+from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Workplace, content_of
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.evaluation import measures_of
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, Rated, rating_table
@@ -72,7 +72,9 @@ class HumanEvalRun:
         )
 
     def _items(self, by_metric: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[Item]:
+        references = references_of(self.rated, self.stories)
         for place, one in enumerate(self.rated):
+            ratings = {name: one.rating(name) for name in PROPERTIES}
             by_reference = {name: list(rows[place]) for name, rows in by_metric.items()}
             scores = named(by_reference)
             if one.system == HUMAN:
@@ -83,8 +85,9 @@ class HumanEvalRun:
                 cluster=one.story,
                 task=TASK,
                 settings={"system": one.system},
-                scores={**{name: one.rating(name) / _SCALE for name in PROPERTIES}, **scores},
+                scores={**{name: rating / _SCALE for name, rating in ratings.items()}, **scores},
                 outputs={"summary": one.text, "by_reference": by_reference},
+                content=content_of(one.text, references[place], ratings),
             )
 
     def _means(self, items: Sequence[Item]) -> Iterator[MetricRow]:
