@@ -130,7 +130,7 @@ def _evaluate(
     folder.write_json(RUN, about)
     # Last of all: a folder without it is an unfinished run.
     folder.write_json(RESULTS, _results(folder, outcome, about["seconds"]))
-    folder.journal.unlink()
+    folder.journal.unlink(missing_ok=True)
 
 
 def _results(folder: RunFolder, outcome: Outcome, seconds: float) -> dict[str, Any]:
