@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+MUTATION := .venv-mutation
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench mutation clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,5 +37,12 @@ bench: $(VENV)/.base
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements-peers.txt
 	$(BIN)/python bench/run.py --peers $(PEERS)/bin/python --rounds 2 --documents 1
 
+# Its own environment, which sees the packages of the other: mutmut wants an older pytest.
+mutation: $(VENV)/.dev
+	test -d $(MUTATION) || $(PYTHON) -m venv $(MUTATION)
+	$(MUTATION)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements-mutation.txt
+	$(BIN)/python -c "import site; print(site.getsitepackages()[0])" > "$$($(MUTATION)/bin/python -c 'import site; print(site.getsitepackages()[0])')/tested.pth"
+	$(MUTATION)/bin/python bench/mutation.py
+
 clean:
-	rm -rf $(VENV) $(PEERS) runs build dist
+	rm -rf $(VENV) $(PEERS) $(MUTATION) runs build dist
