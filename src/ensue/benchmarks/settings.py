@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,17 @@ def whole(minimum: int = 1) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def number(text: str) -> float:
+    """Any finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError("a number")
+    return value
 
 
 def optional(read: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -17,7 +17,8 @@ class ModelCard:
     """The facts that travel with a model.
 
     `identity` holds everything about the model that changes a score (weights, tokenizer, dtype, revision);
-    two models with equal identities give equal scores.
+    two models with equal identities give equal scores. `generation` is a digest of what its folder says of generating
+    text, which changes what it writes and no score.
     """
 
     name: str
@@ -29,6 +30,17 @@ class ModelCard:
     needs_bos: bool = False
     trained_on_shuffled_text: bool = False
     training: str = ""
+    generation: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What tells its weights from others' in a signature: an adapter's, rather than those it stands on."""
+        return (self.identity.get("adapter") or self.identity.get("weights", "-"))[:12]
+
+    @property
+    def marked_name(self) -> str:
+        """Its name and its weights: a name alone may be another model's tomorrow."""
+        return f"{self.name}/{self.mark}"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
+from ensue.models.decoding import generation_fingerprint
 
 Kind = Literal["causal", "masked", "encoder"]
 
@@ -144,6 +145,7 @@ def load(
         needs_bos=bool(facts.get("needs_bos", False)),
         trained_on_shuffled_text=bool(facts.get("trained_on_shuffled_text", False)),
         training=str(facts.get("training", "")),
+        generation=generation_fingerprint(folder) if network.can_generate() else "",
     )
     return Loaded(network, tokenizer, card, options)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ensue.errors import EnsueError
+from ensue.models.decoding import decoding, own_tokens_only
 
 # Rows of one batch, and the tokens (prompts and what is to come) that they may have together; a GPU wants many more,
 # and there every beam counts.
@@ -29,19 +30,19 @@ def generate(
     import torch
 
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
-    settings = {"do_sample": False, **options}
+    settings = decoding(options)
     if stop:
         settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
     _check_room(prompts, max_tokens, limit, model)
     out: dict[int, str] = {}
     room = _TOKENS
     if network.device.type == "cuda":
-        room = max(_GPU_TOKENS // int(options.get("num_beams", 1)), _TOKENS)
+        room = max(_GPU_TOKENS // int(settings["num_beams"]), _TOKENS)
     for chosen in _batches([len(ids) for ids in prompts], max_tokens, room):
         width = max(max(len(prompts[i]) for i in chosen), 1)
         batch = torch.tensor([[pad] * (width - len(prompts[i])) + list(prompts[i]) for i in chosen])
         mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in chosen])
-        with torch.inference_mode():
+        with torch.inference_mode(), own_tokens_only(network):
             found = network.generate(
                 input_ids=batch.to(network.device),
                 attention_mask=mask.to(network.device),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
+from ensue.models.decoding import decoding, own_tokens_only
 from ensue.models.hf import Loaded, Options, load
 from ensue.models.hf_generate import cut_at
 from ensue.models.prompts_qg import check_span
@@ -23,12 +24,6 @@ _TOKENS = {"cuda": 262_144}
 _CPU_TOKENS = 16_384
 # Logits (rows × tokens × vocabulary) that are made at once where questions are scored.
 _ENTRIES = 2**27
-# What callers say, and what transformers calls it.
-_OPTIONS = {
-    "beams": "num_beams",
-    "min_tokens": "min_new_tokens",
-    "block_ngrams": "no_repeat_ngram_size",
-}
 # Where a model folder may state the wording of its questions' input, in config.json.
 SETTINGS = "ensue_questions"
 
@@ -89,11 +84,11 @@ class Seq2SeqModel:
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]:
         """What each text becomes (greedily unless told otherwise: `beams`, `length_penalty`, …)."""
-        settings = {_OPTIONS.get(name, name): value for name, value in options.items()}
+        settings = decoding(options)
         if stop:
             settings |= {"stop_strings": list(stop), "tokenizer": self.tokenizer}
         out: dict[int, str] = {}
-        for chosen, _, found in self._run(prompts, max_tokens, {"do_sample": False, **settings}):
+        for chosen, _, found in self._run(prompts, max_tokens, settings):
             for index, row in zip(chosen, found, strict=True):
                 out[index] = cut_at(self.tokenizer.decode(row, skip_special_tokens=True), stop)
         return [out[index] for index in range(len(prompts))]
@@ -113,15 +108,15 @@ class Seq2SeqModel:
         """For each context and the answer marked in it, at most `count` questions, the likeliest first."""
         check_asked(contexts, answers, count, beams)
         texts = [self.question_input.text(text, span) for text, span in zip(contexts, answers, strict=True)]
-        settings = {
-            "do_sample": False,
-            "num_beams": beams,
-            "num_return_sequences": count,
-            "min_new_tokens": min_tokens,
-            "no_repeat_ngram_size": block_ngrams,
-            "length_penalty": length_penalty,
-            "early_stopping": False,
-        }
+        settings = decoding(
+            {
+                "beams": beams,
+                "num_return_sequences": count,
+                "min_tokens": min_tokens,
+                "block_ngrams": block_ngrams,
+                "length_penalty": length_penalty,
+            }
+        )
         out: list[list[Asked]] = [[] for _ in texts]
         for chosen, read, found in self._run(texts, max_tokens, settings):
             scores = self._means(read, found, count)
@@ -198,12 +193,12 @@ class Seq2SeqModel:
         rows = self.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
         self._check_room(rows)
         pad = self.tokenizer.pad_token_id or 0
-        for chosen in self._batches([len(row) for row in rows], new, int(settings.get("num_beams", 1))):
+        for chosen in self._batches([len(row) for row in rows], new, int(settings["num_beams"])):
             width = max(len(rows[index]) for index in chosen)
             ids = torch.tensor([rows[index] + [pad] * (width - len(rows[index])) for index in chosen])
             mask = torch.tensor([[1] * len(rows[i]) + [0] * (width - len(rows[i])) for i in chosen])
             read = Read(ids.to(self.network.device), mask.to(self.network.device))
-            with torch.inference_mode():
+            with torch.inference_mode(), own_tokens_only(self.network):
                 found = self.network.generate(
                     input_ids=read.ids, attention_mask=read.mask, max_new_tokens=new, **settings
                 )

@@ -85,6 +85,8 @@ def load_question_generator(
         identity={**base.card.identity, "dtype": options.dtype, "adapter": _digest(folder / ADAPTER)},
         licence=str(facts.get("licence", base.card.licence)),
         training=str(facts.get("training", "")),
+        # Its questions end with the tokenizer's own end token, whatever the base says.
+        generation="",
     )
     return as_generator(CausalModel(Loaded(network, base.tokenizer, card, options)))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +180,55 @@ def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".finished*"))
 
 
+def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
+    named = save_encoder(tmp_path / "encoder", seed=1)
+    prepared = benchmark.prepare("", str(path), None, 0, asked(retrieve=str(named), **QUICK))
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(Counting(1), Workplace(None, kept))
+    shutil.rmtree(named)
+    save_encoder(named, seed=2)
+    going = Counting(9)
+    outcome = prepared.evaluate(going, Workplace(None, kept))
+    assert going.seen == 40
+    assert f"retrieve:encoder/{load_model(str(named)).card.identity['weights'][:12]}" in outcome.signature
+
+
+def test_texts_by_other_words_on_generation_are_not_taken(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
+    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+    with pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(Counting(1), Workplace(None, tmp_path))
+    going = Counting(9)
+    going.card = replace(going.card, generation="0123456789abcdef")
+    outcome = prepared.evaluate(going, Workplace(None, tmp_path))
+    assert going.seen == 40
+    assert "generation:0123456789ab " in outcome.signature
+
+
+@pytest.mark.parametrize("kind", ["llama", "bart"])
+def test_a_setting_of_nought_reaches_the_model(
+    data: Path, tmp_path: Path, models: dict[str, Path], kind: str
+) -> None:
+    folder = shutil.copytree(models[kind], tmp_path / kind)
+    path = folder / "generation_config.json"
+    stated = json.loads(path.read_text()) | {"no_repeat_ngram_size": 2, "num_beams": 3, "min_length": 30}
+    path.write_text(json.dumps(stated))
+    small = {"max_tokens": 24, "min_tokens": 0, "beams": 1, "limit": 1, "block_ngrams": 0, **QUICK}
+
+    def written(model: Path, name: str, **more: Any) -> list[str]:
+        found = run("squality", model=str(model), data=data, output=tmp_path / name, **small | more)
+        said = found.results["signature"]
+        assert f"ngrams:{more.get('block_ngrams', 'all')} length:1 sampling:no" in said
+        return [item["outputs"]["summary"] for item in found.items]
+
+    plain = written(models[kind], "plain")
+    assert written(folder, "wayward") == plain
+    assert written(models[kind], "blocked", block_ngrams=2) != plain
+
+
 def test_an_empty_summary_scores_nothing_and_is_counted(tmp_path: Path) -> None:
     class Silent(Counting):
         def generate(self, prompts: Any, **options: Any) -> list[str]:
@@ -210,6 +261,7 @@ def test_bertscore_comes_from_any_encoder(data: Path, tmp_path: Path, models: di
     rows = bertscore_of(encoder, texts, [ANSWERS[n % 2] for n in range(len(texts))], layer=1)
     expected = sum(max(one.f1 for one in row) for row in rows) / len(rows)
     assert values(found)["bertscore"] == pytest.approx(expected)
+    assert f"bertscore:encoder/{encoder.card.identity['weights'][:12]}/1" in found.results["signature"]
     whole = encoder.tokenizer([*dict.fromkeys([*texts, *ANSWERS[0], *ANSWERS[1]])])["input_ids"]
     cut = sum(len(ids) >= encoder.card.max_length for ids in whole)
     assert sum(n for words, n in found.results["notes"].items() if "only the beginning" in words) == cut

@@ -11,7 +11,6 @@ from ensue.benchmarks.base import LoadModel, Workplace
 from ensue.benchmarks.squality.data import Example, Story
 from ensue.benchmarks.squality.given import read_summaries
 from ensue.benchmarks.squality.inputs import (
-    CAUSAL,
     STOPS,
     Given,
     Layout,
@@ -67,11 +66,11 @@ def summarise(
     examples: Sequence[Example],
     settings: Mapping[str, Any],
     *,
-    load: LoadModel,
+    encoder: Encoder | None,
     kept: WrittenTexts,
     workplace: Workplace,
 ) -> list[Summary]:
-    """A summary for every example, by any system but people."""
+    """A summary for every example, by any system but people; `encoder` is what `retriever_of` found."""
     if system == LEAD:
         return [Summary(lead(sentences_of(one.story), settings["words"]), {}) for one in examples]
     if system == WRITTEN:
@@ -82,11 +81,12 @@ def summarise(
         return [Summary(text.strip(), {}) for text in found]
     if system == ORACLE:
         return [_oracle(one) for one in examples]
+    retriever = None if encoder is None else Retriever(encoder)
     if system == RETRIEVAL:
-        retriever = _retriever(model, settings["retrieve"], load)
+        assert retriever is not None, "who retrieves has an encoder"
         return [_nearest(one, retriever, settings["words"]) for one in _told(examples, workplace)]
     generator = require(model, Generator, "Summarising")
-    return _generated(generator, examples, settings, load, kept, workplace)
+    return _generated(generator, examples, settings, retriever, kept, workplace)
 
 
 @lru_cache(maxsize=256)
@@ -112,22 +112,10 @@ def prompts_of(
 
 
 def generation_options(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Beam search and lengths in the words of the model's kind; a server is asked plainly."""
+    """Beam search and lengths, all of them said; a server is asked plainly."""
     if model.card.kind == "endpoint":
         return {}
-    if model.card.kind == CAUSAL:
-        names = {
-            "num_beams": settings["beams"],
-            "min_new_tokens": settings["min_tokens"],
-            "no_repeat_ngram_size": settings["block_ngrams"],
-        }
-    else:
-        names = {
-            "beams": settings["beams"],
-            "min_tokens": settings["min_tokens"],
-            "block_ngrams": settings["block_ngrams"],
-        }
-    return {name: value for name, value in names.items() if value}
+    return {name: settings[name] for name in ("beams", "min_tokens", "block_ngrams", "length_penalty")}
 
 
 def _oracle(example: Example) -> Summary:
@@ -143,28 +131,27 @@ def _nearest(example: Example, retriever: Retriever, words: int) -> Summary:
     return Summary(nearest_text(order, sentences, words), {"nearest": order[:10]})
 
 
-def _retriever(model: Model, named: str | None, load: LoadModel) -> Retriever:
-    """The named encoder, or the model itself where it is one, or the default."""
+def retriever_of(system: str, model: Model, named: str | None, load: LoadModel) -> Encoder | None:
+    """What ranks sentences where any are retrieved: the named encoder, the model itself, or the default."""
+    if system not in (RETRIEVAL, GENERATE) or (system == GENERATE and named is None):
+        return None
     if named is None and isinstance(model, Encoder):
-        return Retriever(model)
+        return model
     name = named or DEFAULT_ENCODER
-    return Retriever(require(load(name), Encoder, f"Retrieving with {name}"))
+    return require(load(name), Encoder, f"Retrieving with {name}")
 
 
 def _generated(
     generator: Generator,
     examples: Sequence[Example],
     settings: Mapping[str, Any],
-    load: LoadModel,
+    retriever: Retriever | None,
     kept: WrittenTexts,
     workplace: Workplace,
 ) -> list[Summary]:
     """What a model writes, portion by portion; what an interrupted run wrote is taken as it is."""
     new = settings["max_tokens"]
     room = room_of(generator, settings["max_input"], new)
-    retriever = None
-    if settings["retrieve"] is not None:
-        retriever = _retriever(generator, settings["retrieve"], load)
     given = prompts_of(examples, layout_of(generator, settings["prompt"]), room, retriever)
     waiting = [place for place, one in enumerate(examples) if kept.get(one.id) is None]
     # Like-long ones together: a batch is as slow as its longest.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Item, LoadModel, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.squality.data import (
     REFERENCES,
     Example,
@@ -33,6 +33,7 @@ from ensue.benchmarks.squality.systems import (
     RETRIEVAL,
     SYSTEMS,
     WRITTEN,
+    retriever_of,
     summarise,
     system_of,
 )
@@ -40,7 +41,8 @@ from ensue.benchmarks.squality.versions import SPLITS, find_file, split_name
 from ensue.benchmarks.squality.words import plain_words, spacy_words
 from ensue.benchmarks.summaries.written import WrittenTexts
 from ensue.errors import EnsueError
-from ensue.models.protocols import Model
+from ensue.models.card import ModelCard
+from ensue.models.protocols import Encoder, Model
 from ensue.version import __version__
 
 SETTINGS = {
@@ -82,10 +84,14 @@ SETTINGS = {
     "min_tokens": Setting(0, "generate: fewest tokens written", read.whole(0)),
     "beams": Setting(4, "generate: width of the beam (an endpoint decides for itself)", read.whole()),
     "block_ngrams": Setting(0, "generate: no n-gram of this length twice; 0 allows all", read.whole(0)),
+    "length_penalty": Setting(
+        1.0, "generate: above 0 longer summaries win the beam, the higher the longer", read.number
+    ),
     "statistics": Setting("yes", "no leaves out tables 5.2 and 5.3", read.one_of("yes", "no")),
 }
+_DECODING = ("min_tokens", "beams", "block_ngrams", "length_penalty")
 # What changes a text that a model writes: a resumed run takes only texts that agree in all of it.
-_WRITING = ("system", "retrieve", "prompt", "max_input", "max_tokens", "min_tokens", "beams", "block_ngrams")
+_WRITING = ("system", "prompt", "max_input", "max_tokens", *_DECODING)
 
 
 @dataclass(frozen=True)
@@ -112,12 +118,13 @@ class SqualityRun:
         """Have every question answered, and measure the answers against people's."""
         system = system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
-        load = workplace.load or load_by_name
+        load = _Loads(workplace.load or load_by_name)
+        encoder = retriever_of(system, model, self.settings["retrieve"], load)
         measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
         asked = list(examples(self.stories))
         skipped: Counter[str] = Counter()
-        kept = WrittenTexts(workplace.folder, self._question(model), "summaries")
+        kept = WrittenTexts(workplace.folder, self._question(model, encoder), "summaries")
         if system == HUMAN:
             alone = [one for one in asked if len(one.question.references) < 2]
             if alone:
@@ -129,7 +136,7 @@ class SqualityRun:
                 model,
                 asked,
                 {**self.settings, "limit": self.limit},
-                load=load,
+                encoder=encoder,
                 kept=kept,
                 workplace=workplace,
             )
@@ -139,7 +146,7 @@ class SqualityRun:
         return Outcome(
             items=_cleared(items, kept),
             metrics=rows_of(items, self.seed),
-            signature=self._signature(model, system),
+            signature=self._signature(model, system, encoder, load.cards),
             skipped=dict(skipped),
             tokens=0,
             extras=self._statistics(notes) if self.settings["statistics"] == "yes" else {},
@@ -167,25 +174,34 @@ class SqualityRun:
         lines = [{**asdict_of(one), "shares": list(one.shares)} for one in sharing(self.everything, words)]
         return {"statistics": [{"words": name, "lengths": asdict_of(found), "sharing": lines}]}
 
-    def _question(self, model: Model) -> dict[str, Any]:
-        """Everything that what a model writes depends on."""
+    def _question(self, model: Model, encoder: Encoder | None) -> dict[str, Any]:
+        """Everything that what a model writes depends on; a retriever by what it is, since names are reused."""
         return {
             "version": __version__,
-            "model": model.card.identity,
+            "model": model.card.identity or model.card.name,
+            "generation": model.card.generation,
+            "retriever": None if encoder is None else encoder.card.identity or encoder.card.name,
             "max_length": model.card.max_length,
             "data": self.fingerprint,
             **{name: self.settings[name] for name in _WRITING},
         }
 
-    def _signature(self, model: Model, system: str) -> str:
-        s = self.settings
-        weights = model.card.identity.get("weights", "-")[:12]
-        parts = [f"ensue:{__version__}", f"model:{model.card.name}", f"weights:{weights}", f"system:{system}"]
+    def _signature(
+        self, model: Model, system: str, encoder: Encoder | None, loaded: Mapping[str, ModelCard]
+    ) -> str:
+        s, card = self.settings, model.card
+        parts = [f"ensue:{__version__}", f"model:{card.name}", f"weights:{card.mark}", f"system:{system}"]
         if system == GENERATE:
             parts += [f"beams:{s['beams']}", f"tokens:{s['min_tokens']}-{s['max_tokens']}"]
-            parts += [f"prompt:{s['prompt']}", f"input:{s['max_input'] or model.card.max_length or 'whole'}"]
-        if system in (GENERATE, RETRIEVAL) and s["retrieve"]:
-            parts.append(f"retrieve:{s['retrieve']}")
+            parts += [
+                f"ngrams:{s['block_ngrams'] or 'all'}",
+                f"length:{s['length_penalty']:g}",
+                "sampling:no",
+            ]
+            parts += [f"prompt:{s['prompt']}", f"input:{s['max_input'] or card.max_length or 'whole'}"]
+            parts.append(f"generation:{card.generation[:12] or '-'}")
+        if encoder is not None:
+            parts.append(f"retrieve:{encoder.card.marked_name}")
         if system in (LEAD, RETRIEVAL):
             parts.append(f"words:{s['words']}")
         if system == WRITTEN:
@@ -195,7 +211,7 @@ class SqualityRun:
             parts.append("meteor:nltk")
         if "bertscore" in s["metrics"]:
             layer = "last" if s["bertscore_layer"] is None else s["bertscore_layer"]
-            parts.append(f"bertscore:{s['bertscore_model']}/{layer}")
+            parts.append(f"bertscore:{loaded[s['bertscore_model']].marked_name}/{layer}")
         parts.append(f"seed:{self.seed}")
         return " ".join([*parts, *([] if self.limit is None else [f"limit:{self.limit}"])])
 
@@ -249,6 +265,22 @@ def load_by_name(name: str) -> Model:
     from ensue.models.names import load_model
 
     return load_model(name)
+
+
+class _Loads:
+    """Loads further models once each, and keeps their cards for the signature."""
+
+    def __init__(self, load: LoadModel) -> None:
+        self._load, self._models = load, dict[str, Model]()
+
+    def __call__(self, name: str) -> Model:
+        if name not in self._models:
+            self._models[name] = self._load(name)
+        return self._models[name]
+
+    @property
+    def cards(self) -> dict[str, ModelCard]:
+        return {name: model.card for name, model in self._models.items()}
 
 
 def asdict_of(found: Any) -> dict[str, Any]:
