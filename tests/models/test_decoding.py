@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -72,7 +73,7 @@ def said(model: Any, tokens: list[int]) -> str:
 
 
 def bigrams_twice(tokens: list[int]) -> bool:
-    pairs = list(zip(tokens, tokens[1:], strict=False))
+    pairs = list(itertools.pairwise(tokens))
     return len(set(pairs)) < len(pairs)
 
 

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from ensue.benchmarks.base import Workplace
-from ensue.benchmarks.qags.choices import PAPER
+from ensue.benchmarks.qags.choices import STRICT
 from ensue.benchmarks.qags.inspect import inspect
 from ensue.benchmarks.qags.pipeline import Parts
 from ensue.errors import EnsueError
@@ -169,7 +169,7 @@ def test_a_broken_line_of_comparisons_is_named(told, tmp_path) -> None:
 
 
 def test_one_summary_in_the_terminal_and_on_a_page(tmp_path) -> None:
-    found = inspect(SOURCE, WRONG, Parts(NameFinder(), WordsBefore(), NameAfter()), PAPER)
+    found = inspect(SOURCE, WRONG, Parts(NameFinder(), WordsBefore(), NameAfter()), STRICT)
     text = printed(marked_summary(found))
     assert "steered by [Hanna] left for [Lund]" in text
     table = printed(questions_table(found))
@@ -188,7 +188,7 @@ def test_one_summary_in_the_terminal_and_on_a_page(tmp_path) -> None:
 
 def test_nothing_in_a_text_is_taken_for_markup(tmp_path) -> None:
     summary = f"The ferry steered by Hanna {EVIL} [bold]left for Lund."
-    found = inspect(SOURCE + EVIL, summary, Parts(NameFinder(), WordsBefore(), NameAfter()), PAPER)
+    found = inspect(SOURCE + EVIL, summary, Parts(NameFinder(), WordsBefore(), NameAfter()), STRICT)
     page_of(write_inspection(found, tmp_path / "page.html", EVIL, SOURCE + EVIL))
     assert "[bold]" in printed(marked_summary(found), width=300)
     printed(questions_table(found))

@@ -47,7 +47,8 @@ def qags(
 ) -> None:
     """Ask questions about a summary, answer them by summary and source, and mark what the source does not bear out.
 
-    Settings: preset (default, paper or fast), answers, count, beams, questions, agree, padding, order.
+    Settings: preset (default, paper, strict or fast), candidates, answers, count, beams, questions, agree, padding,
+    order.
     """
     from ensue.benchmarks.qags import loading
     from ensue.benchmarks.qags.choices import PRESET_SETTINGS, preset_of

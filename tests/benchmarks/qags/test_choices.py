@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ensue.benchmarks.qags.ablations import plan
-from ensue.benchmarks.qags.choices import DEFAULT, FAST, PAPER, PRESET_SETTINGS, preset_of
+from ensue.benchmarks.qags.choices import DEFAULT, FAST, PAPER, PRESET_SETTINGS, STRICT, preset_of
 from ensue.benchmarks.qags.published import generation_settings, published_ablation
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
@@ -26,6 +28,25 @@ def test_the_paper_preset_is_appendix_a_3_2() -> None:
         "block_ngrams": 3,
     }
     assert (PAPER.asking.answers, PAPER.keeping.questions, PAPER.keeping.shortest) == (10, 20, 3)
+    # "Named entities and noun phrases", "we remove questions … unanswerable", "the top 20 most probable".
+    assert (PAPER.asking.candidates, PAPER.keeping.agree, PAPER.keeping.order) == (
+        "every",
+        "answered",
+        "likeliest",
+    )
+
+
+def test_the_strict_preset_is_what_the_published_figures_call_the_papers_rules() -> None:
+    """Figures under `strict` in bench/results/qags.md were made when these rules were called `paper`."""
+    assert STRICT.asking == replace(PAPER.asking, candidates="distinct")
+    assert (STRICT.keeping.questions, STRICT.keeping.shortest, STRICT.keeping.agree) == (20, 3, "same")
+    assert (STRICT.keeping.order, STRICT.keeping.padding) == ("likeliest", "removed")
+    assert (DEFAULT.asking, FAST.asking.candidates) == (STRICT.asking, "distinct")
+    assert (DEFAULT.keeping.agree, DEFAULT.keeping.order, DEFAULT.keeping.questions) == (
+        "overlap",
+        "spread",
+        20,
+    )
 
 
 def test_the_fast_preset_asks_less() -> None:
@@ -42,6 +63,8 @@ def test_settings_take_the_place_of_the_preset() -> None:
     assert (found.keeping.questions, found.keeping.agree, found.keeping.padding) == (7, "answered", "kept")
     assert preset_of(resolved()) == DEFAULT
     assert preset_of(resolved(preset="paper")) == PAPER
+    assert preset_of(resolved(preset="strict")) == STRICT
+    assert preset_of(resolved(preset="fast", candidates="every")).asking.candidates == "every"
 
 
 def test_a_search_cannot_give_more_than_its_width() -> None:

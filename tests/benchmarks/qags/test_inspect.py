@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.qags.choices import PAPER, Preset
+from ensue.benchmarks.qags.choices import STRICT, Preset
 from ensue.benchmarks.qags.inspect import Line, inspect, pieces_of
 from ensue.benchmarks.qags.pipeline import Parts
 from ensue.errors import EnsueError
@@ -23,7 +23,7 @@ from tests.benchmarks.qags.toys import (
     WordsBefore,
 )
 
-UNFILLED = Preset(PAPER.asking, replace(PAPER.keeping, padding="no"))
+UNFILLED = Preset(STRICT.asking, replace(STRICT.keeping, padding="no"))
 
 
 def parts() -> Parts:
@@ -31,7 +31,7 @@ def parts() -> Parts:
 
 
 def test_doubts_are_the_names_that_differ() -> None:
-    found = inspect(SOURCE, WRONG, parts(), PAPER)
+    found = inspect(SOURCE, WRONG, parts(), STRICT)
     assert [piece.text for piece in found.pieces if piece.inconsistent] == ["Hanna", "Lund", "Brandt"]
     borne = [p.text for p in found.pieces if p.similarity is not None and not p.inconsistent]
     assert borne == ["Tobias"]
@@ -63,7 +63,7 @@ def test_answers_can_be_compared_by_vectors() -> None:
 )
 def test_what_cannot_be_questioned_is_one_sentence(source: str, summary: str, words: str) -> None:
     with pytest.raises(EnsueError, match=words):
-        inspect(source, summary, parts(), PAPER)
+        inspect(source, summary, parts(), STRICT)
 
 
 span = st.tuples(st.integers(-2, 24), st.integers(-2, 24))

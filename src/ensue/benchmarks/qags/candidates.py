@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,8 +17,8 @@ PIPELINE = "en_core_web_sm"
 # How many answers QAGS asks about in each summary.
 ANSWERS = 10
 Kind = Literal["entity", "noun phrase", "pronoun"]
-# A pronoun is a noun phrase to spaCy, but "he" is an answer that says nothing about the facts.
-KINDS: tuple[Kind, ...] = ("entity", "noun phrase")
+Choice = Literal["distinct", "every"]
+CHOICES: tuple[Choice, ...] = ("distinct", "every")
 # Not needed for entities and noun phrases, and a third of the time.
 _UNUSED = ["lemmatizer"]
 
@@ -36,18 +36,18 @@ class Candidate(NamedTuple):
 class CandidateFinder:
     """A spaCy pipeline that finds candidates in texts."""
 
-    def __init__(self, pipeline: Any, kinds: Sequence[Kind] = KINDS) -> None:
-        self._pipeline, self._kinds = pipeline, tuple(kinds)
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
 
     @classmethod
-    def from_folder(cls, folder: Path, kinds: Sequence[Kind] = KINDS) -> CandidateFinder:
+    def from_folder(cls, folder: Path) -> CandidateFinder:
         """The pipeline that lies in a folder."""
-        return cls(_load(folder), kinds)
+        return cls(_load(folder))
 
     def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
-        """The distinct candidates of each text, in the order in which they stand in it; a text may have none."""
+        """All candidates of each text, in the order in which they stand in it; a text may have none."""
         for document in self._pipeline.pipe(texts, batch_size=64):
-            yield distinct(one for one in _spans(document) if one.kind in self._kinds)
+            yield sorted(_spans(document), key=_place)
 
 
 def default_finder() -> CandidateFinder:
@@ -61,16 +61,42 @@ def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
     The first that stands in the text is kept, and of an entity and a noun phrase at one place the entity. What
     is left of nothing but articles and punctuation is no answer.
 
+    A pronoun is a noun phrase to spaCy, but "he" is an answer that says nothing about the facts.
+
     >>> found = [Candidate("the Ark", 0, 7, "noun phrase"), Candidate("Ark", 4, 7, "entity", "PRODUCT")]
     >>> [one.text for one in distinct(found)]
     ['the Ark']
     """
-    ordered = sorted(candidates, key=lambda one: (one.start, one.kind != "entity", one.end))
     found: dict[str, Candidate] = {}
-    for candidate in ordered:
-        if key := normalised(candidate.text):
+    for candidate in sorted(candidates, key=_place):
+        if candidate.kind != "pronoun" and (key := normalised(candidate.text)):
             found.setdefault(key, candidate)
     return list(found.values())
+
+
+def every(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates by their place, pronouns too, the first of each wording: all that A.3.2 has to choose from.
+
+    >>> found = [Candidate("the Ark", 0, 7, "noun phrase"), Candidate("Ark", 4, 7, "entity", "PRODUCT")]
+    >>> [one.text for one in every([*found, Candidate("it", 9, 11, "pronoun"), Candidate("it", 20, 22, "pronoun")])]
+    ['the Ark', 'Ark', 'it']
+    """
+    found: dict[str, Candidate] = {}
+    for candidate in sorted(candidates, key=_place):
+        if candidate.text.strip():
+            found.setdefault(candidate.text, candidate)
+    return list(found.values())
+
+
+_CHOSEN: dict[Choice, Callable[[Iterable[Candidate]], list[Candidate]]] = {
+    "distinct": distinct,
+    "every": every,
+}
+
+
+def to_choose_from(candidates: Iterable[Candidate], choice: Choice) -> list[Candidate]:
+    """Those of a text's candidates that may be asked about."""
+    return _CHOSEN[choice](candidates)
 
 
 def choose_answers(
@@ -91,6 +117,11 @@ def choose_answers(
         places = sorted(generator.sample(range(len(candidates)), n))
         return [candidates[place] for place in places]
     return [*candidates, *generator.choices(candidates, k=n - len(candidates))]
+
+
+def _place(candidate: Candidate) -> tuple[int, bool, int]:
+    """Where a candidate comes in the order of a text; of two that begin together the entity is first."""
+    return candidate.start, candidate.kind != "entity", candidate.end
 
 
 def _spans(document: Any) -> Iterator[Candidate]:

@@ -1,4 +1,4 @@
-"""What QAGS can be told: how questions are made, which of them are kept, and the two presets."""
+"""What QAGS can be told: how questions are made, which of them are kept, and the presets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
+from ensue.benchmarks.qags.candidates import CHOICES, Choice
 from ensue.benchmarks.qags.published import generation_settings
 from ensue.errors import EnsueError
 
@@ -20,7 +21,11 @@ PADDING: tuple[Padding, ...] = ("removed", "kept", "no")
 
 @dataclass(frozen=True)
 class Asking:
-    """How many answers of a summary are asked about, how many questions each gets, and how they are searched for."""
+    """How many answers of a summary are asked about, how many questions each gets, and how they are searched for.
+
+    `candidates` is what the answers are chosen from: `every` name and noun phrase, pronouns too, as appendix A.3.2
+    has it, or `distinct` ones, no pronouns and none that differ only in case, articles and punctuation.
+    """
 
     answers: int
     count: int
@@ -29,6 +34,7 @@ class Asking:
     max_tokens: int
     length_penalty: float
     block_ngrams: int
+    candidates: Choice = "distinct"
     seed: int = 0
 
     def search(self) -> dict[str, Any]:
@@ -80,29 +86,40 @@ def _paper() -> Preset:
         max_tokens=printed.most_tokens,
         length_penalty=printed.length_penalty,
         block_ngrams=printed.blocked_ngram,
+        candidates="every",
     )
-    return Preset(asking, Keeping(printed.questions, printed.shortest_question))
+    return Preset(asking, Keeping(printed.questions, printed.shortest_question, agree="answered"))
 
 
+# Appendix A.3.2 to the letter.
 PAPER = _paper()
-# The paper's questions, chosen otherwise: the likeliest twenty of a hundred ask much the same two or three things.
-DEFAULT = Preset(PAPER.asking, replace(PAPER.keeping, agree="overlap", order="spread"))
+# No pronouns, and the summary must answer what was asked about, as section 4.4 has it and the appendix has not.
+STRICT = Preset(replace(PAPER.asking, candidates="distinct"), replace(PAPER.keeping, agree="same"))
+# The same questions, chosen otherwise: the likeliest twenty of a hundred ask much the same two or three things.
+DEFAULT = Preset(STRICT.asking, replace(STRICT.keeping, agree="overlap", order="spread"))
 # For two cores: one question about each answer, without a search, and half as many kept.
 FAST = Preset(
-    replace(PAPER.asking, count=1, beams=1, max_tokens=32),
+    replace(DEFAULT.asking, count=1, beams=1, max_tokens=32),
     replace(DEFAULT.keeping, questions=10),
 )
-PRESETS = {"default": DEFAULT, "paper": PAPER, "fast": FAST}
+PRESETS = {"default": DEFAULT, "paper": PAPER, "strict": STRICT, "fast": FAST}
 
 _KEPT = ("questions", "agree", "padding", "order")
-_ASKED = ("answers", "count", "beams")
+_ASKED = ("candidates", "answers", "count", "beams")
 
 PRESET_SETTINGS = {
     "preset": Setting(
         "default",
-        "paper (10 answers, 10 questions each, the 20 likeliest kept), default (the same, but 20 spread over the "
-        "answers and a weaker filter) or fast (one question each, no beam, 10 kept)",
+        "paper (appendix A.3.2: 10 answers, 10 questions each, the 20 likeliest that the summary answers), strict "
+        "(no pronouns, and the answer must be the one asked about), default (strict, but 20 spread over the answers "
+        "and a weaker filter) or fast (one question each, no beam, 10 kept)",
         read.one_of(*PRESETS),
+    ),
+    "candidates": Setting(
+        None,
+        "what answers are chosen from: every name and noun phrase, pronouns too, or distinct ones without pronouns "
+        "(none: the preset's)",
+        read.optional(read.one_of(*CHOICES)),
     ),
     "answers": Setting(
         None, "answers of a summary that are asked about (none: the preset's)", read.optional(read.whole())

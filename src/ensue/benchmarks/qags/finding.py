@@ -14,7 +14,7 @@ _FOUND_AT_ONCE = 512
 
 
 class Finder(Protocol):
-    """Finds what can be asked about, and says what it is: two of one identity find the same."""
+    """Finds all that can be asked about, pronouns too, and says what it is: two of one identity find the same."""
 
     @property
     def identity(self) -> str: ...
@@ -41,13 +41,13 @@ class DefaultFinder:
 def find_candidates(
     texts: Sequence[str], finder: Finder, steps: Steps, tell: Callable[[int, int], None] | None = None
 ) -> dict[str, list[Candidate]]:
-    """The candidates of each text that is not blank."""
+    """All candidates of each text that is not blank; which of them are asked about is chosen later."""
     requests = [(text,) for text in texts if text.strip()]
 
     def find(part: Sequence[tuple[str]]) -> list[list[Candidate]]:
         return list(finder.candidates([text for (text,) in part]))
 
-    question = {"step": "candidates", "version": __version__, "finder": finder.identity}
+    question = {"step": "all candidates", "version": __version__, "finder": finder.identity}
     outcomes = once(steps, question, requests, find, chunk=_FOUND_AT_ONCE, tell=tell)
     return {
         text: [Candidate(*one) for one in found] for (text,), found in zip(requests, outcomes, strict=True)

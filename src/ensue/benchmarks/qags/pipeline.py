@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Progress
-from ensue.benchmarks.qags.candidates import Candidate, choose_answers
+from ensue.benchmarks.qags.candidates import Candidate, choose_answers, to_choose_from
 from ensue.benchmarks.qags.choices import Asking, Keeping
 from ensue.benchmarks.qags.filters import Proposal, Selection, Tidied, select, tidy, verdict
 from ensue.benchmarks.qags.finding import Finder, find_candidates
@@ -96,10 +96,10 @@ def examine(
     told = _telling(progress)
     summaries = list(dict.fromkeys(pair.summary for pair in pairs))
     chosen = {
-        text: choose_answers(candidates, text, n=asking.answers, seed=asking.seed)
-        for text, candidates in find_candidates(
-            summaries, parts.finder, steps, told("summaries read")
-        ).items()
+        text: choose_answers(
+            to_choose_from(found, asking.candidates), text, n=asking.answers, seed=asking.seed
+        )
+        for text, found in find_candidates(summaries, parts.finder, steps, told("summaries read")).items()
     }
     # The shortest question is a matter of form, the same for all selections.
     tidied = _tidied(chosen, parts.questioner, asking, keepings[0].shortest, steps, told)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.files import Found, jsonl_rows
-from ensue.benchmarks.qags.choices import PAPER, Agree, Asking, Keeping
+from ensue.benchmarks.qags.choices import STRICT, Agree, Asking, Keeping
 from ensue.benchmarks.qags.files import read_text
 from ensue.benchmarks.qags.impossible import add_impossible
 from ensue.benchmarks.qags.pipeline import Examined, Pair, Parts, examine
@@ -54,7 +54,7 @@ def read_passages(path: Path, *, text: str = "text", title: str = "title") -> li
 
 def asking(answers: int, beams: int, seed: int) -> Asking:
     """One question about each of so many answers, found as QAGS finds its questions."""
-    return replace(PAPER.asking, answers=answers, count=1, beams=beams, max_tokens=32, seed=seed)
+    return replace(STRICT.asking, answers=answers, count=1, beams=beams, max_tokens=32, seed=seed)
 
 
 def keeping(questions: int, agree: str) -> Keeping:

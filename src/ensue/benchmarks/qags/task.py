@@ -266,7 +266,7 @@ class QagsRun:
         return (
             f"ensue:{__version__} asks:{model.card.name} weights:{_weights(model)} "
             f"answers:{parts.answerer.card.name} weights:{_weights(parts.answerer)} "
-            f"made:{asking.answers}x{asking.count} beams:{asking.beams} "
+            f"candidates:{asking.candidates} made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
             f"similarity:{self.settings['similarity']} seed:{self.seed}{limit}"
