@@ -15,9 +15,8 @@ from rich.console import Console
 from ensue.benchmarks.nlu.prompting.spread import spread
 from ensue.benchmarks.nlu.published import published
 from ensue.errors import EnsueError
-from ensue.report.nlu import Measure, Phenomenon, spread_of
+from ensue.report.nlu import Measure, Phenomenon, phenomena, spread_of
 from ensue.report.nlu_fits import dev_spreads, trainings
-from ensue.report.nlu_page import phenomena
 from ensue.report.nlu_published import diagnostics_table, split_tables
 from ensue.report.nlu_sheets import sheet_of
 from ensue.report.table import metrics_table

@@ -43,10 +43,12 @@ def grade(
         return
     from rich.console import Console
 
-    from ensue.report.table import metrics_table
+    from ensue.report.table import metrics_table, phenomena_tables
 
     results = {"benchmark": done.suite, "model": f"{archive.name} on {split}", "metrics": done.metrics}
-    Console().print(metrics_table(results))
+    console = Console()
+    for table in (metrics_table(results), *phenomena_tables(results)):
+        console.print(table)
     for note in done.notes:
         print(note)
     for file, why in done.not_scored.items():
@@ -62,11 +64,19 @@ def _people(path: Path, labels: Path, suite: str | None, split: str, tasks: list
 
     if suite is None or len(tasks) != 1:
         raise EnsueError(f"{path} holds labels of one task; say which, as in --suite superglue --tasks CB.")
-    ((_, data),) = read_labels(labels, suite, tasks).items()
+    found = read_labels(labels, suite, tasks)
+    if not found:
+        raise EnsueError(f"{labels} has no files of {tasks[0]}; name the folder that holds its labels.")
+    ((_, data),) = found.items()
     people = judge_people(path, data, split)
     agreement = people.agreement_row()
     judged = [row for row in rows([people.judged]) if row["metric"] != "score"] if people.judged else []
     metrics = [*judged, *([agreement] if agreement else [])]
+    if not metrics:
+        raise EnsueError(
+            f"{path}: {data.spec.name} has no labels of {split} in {labels} to judge people by, and where all say "
+            f"the same there is no agreement to measure; give labels."
+        )
     if json:
         common.print_json({"suite": suite, "task": data.spec.name, "metrics": metrics})
         return

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.glue import suite as glue
+from ensue.benchmarks.nlu.diagnostics import TAXONOMY
 from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.superglue import suite as superglue
 
@@ -136,6 +137,14 @@ class Sheet(NamedTuple):
 
     def block(self, split: str) -> Block | None:
         return next((block for block in self.blocks if block.split == split), None)
+
+
+def phenomena() -> list[Phenomenon]:
+    """All of table A.1 in its order, each category before its tags, everything together first."""
+    found = [Phenomenon()]
+    for category, tags in TAXONOMY.items():
+        found += [Phenomenon(category), *(Phenomenon(category, tag) for tag in tags)]
+    return found
 
 
 def is_suite(name: str) -> bool:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.nlu.diagnostics import TAXONOMY
 from ensue.benchmarks.nlu.published import citation
 from ensue.errors import EnsueError
-from ensue.report.nlu import Line, Phenomenon, Sheet, Spread, specs_of
+from ensue.report.nlu import Line, Sheet, Spread, phenomena, specs_of
 from ensue.report.nlu_fits import Training, dev_spreads, trainings
 from ensue.report.nlu_published import diagnostics_table, split_tables
 from ensue.report.nlu_sheets import sheet_of
@@ -164,14 +163,6 @@ def _sizes(counts: Sequence[int]) -> str:
     """How many examples a row is over; runs of a part of the data have fewer."""
     low, high = min(counts), max(counts)
     return f"{high:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def phenomena() -> list[Phenomenon]:
-    """All of table A.1 in its order, each category before its tags, everything together first."""
-    found = [Phenomenon()]
-    for category, tags in TAXONOMY.items():
-        found += [Phenomenon(category), *(Phenomenon(category, tag) for tag in tags)]
-    return found
 
 
 def _spread_pictures(sheets: Sequence[Sheet]) -> list[SpreadPicture]:

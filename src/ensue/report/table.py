@@ -13,7 +13,7 @@ from ensue.report.probing import sheets
 from ensue.report.profiles import Sentence, Version, shape
 from ensue.report.shuffle import block_rows, settings_label
 from ensue.report.squality import is_squality
-from ensue.report.tables_nlu import fill_nlu
+from ensue.report.tables_nlu import fill_nlu, fill_phenomena
 from ensue.report.tables_probing import fill_probing
 from ensue.report.tables_qags import fill_qags
 from ensue.report.tables_squality import fill_squality
@@ -54,6 +54,15 @@ def metrics_table(results: Mapping[str, Any], folder: Path | None = None) -> Tab
         fill_nlu(table, sheet, dev_spreads(trainings(read_fits(folder))) if folder else None)
         return table
     return _plain_table(results)
+
+
+def phenomena_tables(results: Mapping[str, Any]) -> list[Table]:
+    """A table for each tagged diagnostic set of a GLUE or SuperGLUE run, a line a category and a tag."""
+    found = []
+    for diagnosis in sheet.diagnoses if (sheet := sheet_of(results)) else []:
+        found.append(_new_table(""))
+        fill_phenomena(found[-1], diagnosis)
+    return found
 
 
 def comparison_table(comparison: Comparison) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ensue.benchmarks.nlu.examples import DEV
-from ensue.report.nlu import Answer, Figure, Line, Measure, Sheet, Spread
+from ensue.report.nlu import Answer, Diagnosis, Figure, Line, Measure, Sheet, Spread, phenomena
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,6 +46,27 @@ def fill_nlu(table: Table, sheet: Sheet, trained: Mapping[tuple[str, str], Sprea
         table.add_section()
     for line in sheet.diagnostics:
         _add(table, line, trained)
+
+
+def fill_phenomena(table: Table, diagnosis: Diagnosis) -> None:
+    """Fill an empty table with a diagnostic set by phenomenon, the tags below their category."""
+    from rich.markup import escape
+
+    way = f", {diagnosis.way}" if diagnosis.way else ""
+    table.title = escape(f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}")
+    table.caption = "Where all answers or all labels are alike there is no correlation, which counts as 0."
+    table.add_column("phenomenon", no_wrap=True)
+    for heading in (_METRICS[diagnosis.metric], "95 %\ninterval", "n"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    order = {place: number for number, place in enumerate(phenomena())}
+    for place, figure in sorted(diagnosis.figures.items(), key=lambda one: order[one[0]]):
+        table.add_row(
+            escape(f"  {place.tag}" if place.tag else place.category or "all"),
+            value_words(figure.value),
+            _interval(figure),
+            f"{figure.n:,}",
+            style=None if place.tag else "bold",
+        )
 
 
 def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread]) -> None:

@@ -38,6 +38,15 @@ def test_everybody_reviews_everybody_else_on_every_question() -> None:
     assert {seen.count(one) for one in seen} == {3}
 
 
+def test_a_reviewer_who_is_no_writer_is_refused() -> None:
+    """A fifth ranking would move the aggregate and be paid for."""
+    tied = [Ranking(who, dict.fromkeys(set(WRITERS) - {who}, 1)) for who in WRITERS]
+    stranger = Ranking("eve", {"ana": 1, "ben": 2, "cas": 3, "dot": 4})
+    with pytest.raises(EnsueError, match="Reviewer 'eve' is none of the story's writers"):
+        settle(WRITERS, {1: [*tied, stranger]}, questions=1)
+    assert settle(WRITERS, {1: tied}, questions=1).costs.summaries == 4
+
+
 def test_what_is_missing_is_named() -> None:
     one = {1: [Ranking("ana", {"ben": 1, "cas": 2, "dot": 3})]}
     assert len(reviews_missing(WRITERS, one)) == 19

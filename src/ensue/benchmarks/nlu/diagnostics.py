@@ -101,6 +101,17 @@ def diagnose(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
     ]
 
 
+def phenomena_rows(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
+    """The rows that a tagged set adds to its metrics over all examples; none where a split has no tags."""
+    if not has_tags(data, split):
+        return []
+    return [
+        row
+        for row in diagnose(data, answered, split)
+        if "category" in row["settings"] or row["metric"] not in data.spec.metrics
+    ]
+
+
 def parts_of(examples: Sequence[Example]) -> Iterator[Part]:
     """All examples, those of every category and those of every tag that has any, in the order of table A.1."""
     tags = [known_tags(example) for example in examples]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.nlu import systems
-from ensue.benchmarks.nlu.diagnostics import diagnose, has_tags
+from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.judging import items, judge
 from ensue.benchmarks.nlu.scores import SUITES, rows
@@ -81,9 +81,15 @@ class NluRun:
             notes.update({f"{one.task}: {words}": count for words, count in one.notes.items()})
         for task in self.tasks:
             notes.update({f"{task.spec.name}: {words}": count for words, count in task.notes.items()})
+        phenomena = [
+            row
+            for one in answers
+            for split in one.predictions
+            for row in phenomena_rows(by_name[one.task], one, split)
+        ]
         return Outcome(
             items=self._items(answers, by_name, FinishedFolder(workplace.folder, {}, "")),
-            metrics=[*rows(judged), *_diagnosed(answers, by_name)],
+            metrics=[*rows(judged), *phenomena],
             signature=self._signature(model, mode, system),
             skipped=self._skipped({one.task for one in answers}, mode),
             tokens=0,
@@ -165,17 +171,6 @@ class NluBenchmark:
             raise EnsueError(f"{data} has no file of {', '.join(spec.name for spec in asked)}.")
         missing = [spec.name for spec in asked if found[spec.name] is None]
         return NluRun(self.name, str(data), tasks, frozenset(there), missing, limit, seed, settings)
-
-
-def _diagnosed(answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iterator[MetricRow]:
-    """Rows by phenomenon of the sets that are tagged; what stands over all examples is among the others already."""
-    for one in answers:
-        data = by_name[one.task]
-        for split in one.predictions:
-            if has_tags(data, split):
-                for row in diagnose(data, one, split):
-                    if "category" in row["settings"] or row["metric"] not in data.spec.metrics:
-                        yield row
 
 
 def _refuse_foreign(mode: str, settings: Mapping[str, Any]) -> None:

@@ -40,6 +40,8 @@ def words_of(problems: Problems) -> list[str]:
 def test_lines_are_those_of_the_file(lines, last):
     raw = b"\n".join(lines) + b"\n" * last
     expected = [line.rstrip(b"\n") for line in BytesIO(raw)]
+    # A mark of the byte order is none of the first line.
+    expected[:1] = [line.removeprefix(b"\xef\xbb\xbf") for line in expected[:1]]
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as zipped:
         zipped.writestr("A.tsv", raw)
@@ -64,12 +66,14 @@ NAMES = {
     "/etc/A.tsv": "absolute path",
     "C:\\A.tsv": "absolute path",
     "\\\\host\\A.tsv": "absolute path",
+    "__MACOSX/../A.tsv": "leads out of the zip",
+    "/.DS_Store": "absolute path",
     "sub/A.tsv": "in a folder",
     "sub/": "in a folder",
-    "__MACOSX/._A.tsv": "in a folder",
+    "sub\\A.tsv": "in a folder",
     "C.tsv": "not a file of this submission; there is A.tsv, B.tsv",
     "a.tsv": "not a file of this submission",
-    ".DS_Store": "not a file of this submission",
+    "_MACOSX": "not a file of this submission",
     "A.tsv ": "not a file of this submission",
 }
 
@@ -83,6 +87,51 @@ def test_every_bad_name_is_listed_and_none_is_read(tmp_path):
     for (name, words), said in zip(NAMES.items(), found, strict=True):
         assert said.startswith(f"{name}: ")
         assert words in said
+
+
+STRAY = {
+    "__MACOSX/": b"",
+    "__MACOSX/._A.tsv": b"\0\5\x16\7",
+    "__MACOSX/sub/._A.tsv": b"\0\5\x16\7",
+    ".DS_Store": b"\0",
+    "._B.tsv": b"\0",
+    "Thumbs.db": b"\0",
+}
+
+
+@pytest.mark.parametrize("folder", ["", "my system/"])
+def test_what_file_managers_add_is_passed_over_and_one_folder_may_hold_all(tmp_path, folder):
+    files = {f"{folder}A.tsv": b"x\ny", f"{folder}B.tsv": b"z", f"{folder}.DS_Store": b"\0", **STRAY}
+    archive, problems = opened(zipped(tmp_path / "s.zip", {**({folder: b""} if folder else {}), **files}))
+    assert words_of(problems) == []
+    assert archive.files == ["A.tsv", "B.tsv"]
+    assert {"A.tsv", "B.tsv"} <= set(archive.names)
+    assert [line for _, line in archive.lines("A.tsv", problems)] == [b"x", b"y"]
+    assert [line for _, line in archive.lines("B.tsv", problems)] == [b"z"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [("one/A.tsv", "two/B.tsv"), ("one/A.tsv", "B.tsv"), ("one/two/A.tsv",), ("one/A.tsv", "one\\B.tsv")],
+)
+def test_files_in_several_places_are_refused(tmp_path, files):
+    archive, problems = opened(zipped(tmp_path / "s.zip", dict.fromkeys(files, b"x")))
+    assert any("in a folder; put the files themselves at the top" in said for said in words_of(problems))
+    assert len(archive.files) == len(files) - len(words_of(problems))
+
+
+def test_a_stray_file_that_is_a_link_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as archive:
+        entry = zipfile.ZipInfo("__MACOSX/._A.tsv")
+        entry.create_system, entry.external_attr = 3, 0o120777 << 16
+        archive.writestr(entry, "/etc/passwd")
+    assert words_of(opened(tmp_path / "s.zip")[1]) == ["__MACOSX/._A.tsv: a link, not a file."]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    archive, problems = opened(zipped(tmp_path / "s.zip", {"A.tsv": mark + b"x\n" + mark + b"y\n"}))
+    assert [line for _, line in archive.lines("A.tsv", problems)] == [b"x", mark + b"y"]
 
 
 def test_a_name_that_goes_on_behind_a_nul_is_not_the_expected_one(tmp_path):

@@ -18,7 +18,7 @@ from ensue.benchmarks.nlu.submissions.submission import write_submission
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
 from tests.benchmarks.nlu.folders import SIZE, Predicted
-from tests.support.command import here, refused
+from tests.support.command import here, refused, write_lines
 
 GLUE_FILES = ("CoLA.tsv", "STS-B.tsv", "RTE.tsv")
 
@@ -120,6 +120,117 @@ def test_the_suite_is_known_by_the_files(tmp_path):
         guess_suite(tmp_path / "x.zip")
 
 
+def repacked(path: Path, folder: str, mark: bytes) -> Path:
+    """The zip as a Mac makes it of a folder, its files with a byte order mark."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(folder, "")
+        for name, text in content.items():
+            archive.writestr(f"{folder}{name}", mark + text)
+            archive.writestr(f"__MACOSX/{folder}._{name}", b"\0\5")
+        archive.writestr(f"{folder}.DS_Store", b"\0")
+    return path
+
+
+@pytest.mark.parametrize("suite", ["glue", "superglue"])
+def test_a_zip_made_on_a_mac_with_byte_order_marks_is_graded_alike(tmp_path, glue, superglue, suite):
+    labels, predictions = (
+        (glue, folders.glue_predictions())
+        if suite == "glue"
+        else (superglue, folders.superglue_predictions())
+    )
+    path = submitted(tmp_path / "s.zip", suite, predictions)
+    wanted = grade(path, labels, split="dev")
+    found = grade(repacked(path, "My answers/", b"\xef\xbb\xbf"), labels, split="dev")
+    assert found.as_dict() == wanted.as_dict()
+
+
+def test_diagnostics_are_graded_by_phenomenon_and_parity(tmp_path):
+    """Rows by category and tag, as a run has them, against scikit-learn on the rows picked by hand."""
+    folder = tmp_path / "labels"
+    entailed, not_entailed = "entailment", "not_entailment"
+    tags = [{"logic": "Negation;Universal"}, {"logic": "Negation"}, {"knowledge": "Common sense"}]
+    ax = [
+        {
+            "idx": n,
+            "sentence1": f"Boat {n} left.",
+            "sentence2": f"It {n} went.",
+            "label": label,
+            **tags[n % 3],
+        }
+        for n, label in enumerate([entailed, not_entailed, not_entailed] * 4)
+    ]
+    pairs = [("he", entailed), ("she", entailed), ("he", not_entailed), ("she", not_entailed)]
+    gendered = [
+        {
+            "idx": n,
+            "premise": f"The cook said {who} rests.",
+            "hypothesis": f"One {n // 2} rests.",
+            "label": label,
+        }
+        for n, (who, label) in enumerate(pairs)
+    ]
+    for name, rows in (("AX-b", ax), ("AX-g", gendered)):
+        (folder / name).mkdir(parents=True)
+        write_lines(folder / name / f"{name}.jsonl", rows)
+    given = [entailed, not_entailed, entailed, entailed, entailed, not_entailed] * 2
+    predictions = {
+        "AX-b": {"test": {str(n): label for n, label in enumerate(given)}},
+        # The first pair answered alike (and one of it wrong would not count), the second not.
+        "AX-g": {"test": {"0": not_entailed, "1": not_entailed, "2": entailed, "3": not_entailed}},
+    }
+    path = tmp_path / "s.zip"
+    write_submission("superglue", predictions, path)
+    command = ("grade", path, "--labels", folder, "--suite", "superglue", "--tasks", "AX-b,AX-g")
+    said = json.loads(here(*command, "--json").out)
+    found = {
+        (row["task"], row["metric"], row["settings"].get("category"), row["settings"].get("tag")): row
+        for row in said["metrics"]
+    }
+    parts = {
+        (None, None): (0, 1, 2),
+        ("Logic", None): (0, 1),
+        ("Knowledge", None): (2,),
+        ("Logic", "Negation"): (0, 1),
+        ("Logic", "Universal"): (0,),
+        ("Knowledge", "Common Sense"): (2,),
+    }
+    assert {place[2:] for place in found if place[0] == "AX-b"} == set(parts)
+    for part, kinds in parts.items():
+        rows = [n for n in range(12) if n % 3 in kinds]
+        truth, answers = [ax[n]["label"] for n in rows], [given[n] for n in rows]
+        assert found["AX-b", "mcc", *part]["value"] == pytest.approx(matthews_corrcoef(truth, answers))
+        assert found["AX-b", "accuracy", *part]["value"] == pytest.approx(accuracy_score(truth, answers))
+        assert found["AX-b", "mcc", *part]["n"] == len(rows)
+    assert found["AX-g", "gender_parity", None, None]["value"] == 0.5
+    assert found["AX-g", "gender_parity", None, None]["n"] == 2
+    assert found["AX-g", "accuracy", None, None]["value"] == 0.25
+    shown = here(*command).out
+    value = matthews_corrcoef(
+        [ax[n]["label"] for n in range(12) if n % 3 < 2], [given[n] for n in range(12) if n % 3 < 2]
+    )
+    (line,) = [line for line in shown.splitlines() if "Negation" in line]
+    assert f"{value:.3f}" in line.replace("−", "-")
+    assert (
+        shown.index("Logic") < shown.index("Negation") < shown.index("Universal") < shown.index("Knowledge")
+    )
+
+
+def test_people_without_the_tasks_labels_or_the_suite_are_refused_in_a_sentence(tmp_path, superglue, glue):
+    path = write_lines(tmp_path / "people.jsonl", [{"id": "0", "labels": ["1", "1"]}])
+    for suite, task, folder, words in (
+        ("superglue", "CB", superglue, (str(superglue), "no files of CB")),
+        ("superglu", "CB", superglue, ("no suite 'superglu'", "glue and superglue")),
+        ("superglue", "CBB", superglue, ("no task 'CBB'",)),
+        ("superglue", "CB", tmp_path / "none", ("none", "not a folder")),
+        ("superglue", "CB", path, ("people.jsonl", "not a folder")),
+        ("glue", "MRPC", glue, ("MRPC has no labels of test", "agreement")),
+    ):
+        done = here("grade", path, "--labels", folder, "--suite", suite, "--tasks", task)
+        refused(done, *words)
+
+
 def lines(*rows: str) -> str:
     return "".join(f"{row}\n" for row in ("index\tprediction", *rows))
 
@@ -157,7 +268,7 @@ BAD = {
         ["CoLA.tsv, line 1: the header is '0\\\\t0', not index<TAB>prediction."],
     ),
     "not UTF-8": ({"CoLA": lines(*ALL[1:]).encode() + b"0\t\xff\n"}, ["CoLA.tsv, line 13: not UTF-8 text."]),
-    "a file in a folder": (
+    "a file in a folder": (  # beside others at the top
         {"sub/CoLA": "x"},
         ["sub/CoLA.tsv: in a folder; put the files themselves at the top of the zip."],
     ),

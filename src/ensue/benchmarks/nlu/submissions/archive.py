@@ -27,6 +27,10 @@ _ENCRYPTED = 0x1 | 0x40
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What a local header takes before its name; the data begin behind name and extra field.
 _LOCAL_SIZE = 30
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What file managers put into a zip unasked. It is never unpacked, and passed over in silence.
+_STRAY_FOLDER, _STRAY_BEGINNING = "__MACOSX", "._"
+_STRAY_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,9 @@ class Archive:
     @property
     def names(self) -> list[str]:
         """What the zip calls its entries, those that are not read among them."""
-        return [entry.orig_filename for entry in self._zipped.infolist()]
+        entries = self._zipped.infolist()
+        top = _top_folder(entries)
+        return [entry.orig_filename.removeprefix(top) for entry in entries]
 
     def lines(self, name: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
         """The lines of a file with their numbers, up to the first that cannot be had."""
@@ -69,7 +75,7 @@ class Archive:
             with self._zipped.open(self._files[name]) as file:
                 for line in self._cut(file):
                     number += 1
-                    yield number, line
+                    yield number, line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         except _Stop as stop:
             problems.add(name, number + 1, str(stop))
         except (
@@ -112,6 +118,7 @@ def open_archive(
 ) -> Archive:
     """The zip with its expected files; what is wrong with its entries is noted, and those are not read.
 
+    The files may all lie in one folder, as in a zip made of that folder; what a file manager adds is passed over.
     A file that is no zip at all, or one with so many entries that its directory is not read, is refused here.
     """
     limits = limits or Limits()
@@ -129,15 +136,21 @@ def open_archive(
         raise Refused(path, problems.listed()) from None
     entries = zipped.infolist()
     _check_overlaps(entries, problems)
+    top = _top_folder(entries)
     files: dict[str, zipfile.ZipInfo] = {}
     for entry in entries:
-        fault = _entry_fault(entry, expected, limits)
-        if fault is None and entry.filename in files:
+        name = entry.orig_filename.removeprefix(top)
+        fault = _path_fault(entry)
+        if fault is None:
+            if _is_stray(entry.orig_filename) or not name:
+                continue
+            fault = _file_fault(entry, name, expected, limits)
+        if fault is None and name in files:
             fault = "the zip has this file twice."
         if fault:
             problems.add(_printable(entry.orig_filename), 0, fault)
         else:
-            files[entry.filename] = entry
+            files[name] = entry
     return Archive(zipped, files, limits)
 
 
@@ -165,19 +178,35 @@ def _fault(file: IO[bytes], limits: Limits) -> str | None:
     return None
 
 
-def _entry_fault(entry: zipfile.ZipInfo, expected: Collection[str], limits: Limits) -> str | None:
-    """Why an entry is not read, by what the directory says of it."""
+def _is_stray(name: str) -> bool:
+    """Whether an entry is a file manager's own."""
+    first, last = name.partition("/")[0], name.rpartition("/")[2]
+    return first == _STRAY_FOLDER or last in _STRAY_FILES or last.startswith(_STRAY_BEGINNING)
+
+
+def _top_folder(entries: list[zipfile.ZipInfo]) -> str:
+    """The one folder that all files lie in, with its slash; empty where some lie elsewhere."""
+    names = [entry.orig_filename for entry in entries if not _is_stray(entry.orig_filename)]
+    tops = {name.partition("/")[:2] for name in names}
+    return "".join(tops.pop()) if len(tops) == 1 and all("/" in name for name in names) else ""
+
+
+def _path_fault(entry: zipfile.ZipInfo) -> str | None:
+    """Why an entry is refused whatever it holds: a name that leads elsewhere, or a link."""
     # The name as it stands in the zip: the library cuts it at a NUL and turns separators round.
     name = entry.orig_filename
     if name.startswith(("/", "\\")) or name[1:2] == ":":
         return "an absolute path; put the files themselves at the top of the zip."
     if ".." in name.replace("\\", "/").split("/"):
         return "a path that leads out of the zip; put the files themselves at its top."
+    return "a link, not a file." if stat.S_ISLNK(entry.external_attr >> 16) else None
+
+
+def _file_fault(entry: zipfile.ZipInfo, name: str, expected: Collection[str], limits: Limits) -> str | None:
+    """Why a file is not read, by what the directory says of it; `name` is without the folder that holds all."""
     if "/" in name or "\\" in name:
         return "in a folder; put the files themselves at the top of the zip."
-    if stat.S_ISLNK(entry.external_attr >> 16):
-        return "a link, not a file."
-    if name not in expected or name != entry.filename:
+    if name not in expected or entry.orig_filename != entry.filename:
         return f"not a file of this submission; there is {', '.join(expected)}."
     if entry.flag_bits & _ENCRYPTED:
         return "encrypted; make the zip without a password."

@@ -128,8 +128,11 @@ def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
 
 def read_labels(folder: Path, suite: str, tasks: Sequence[str] = ()) -> dict[str, TaskData]:
     """The tasks of a suite that a folder in the official layout has."""
+    specs = _wanted(suite, tasks)
+    if not folder.is_dir():
+        raise EnsueError(f"{folder} is not a folder; name the one that holds the tasks of {suite}.")
     read_task = importlib.import_module(f"ensue.benchmarks.{suite}.data").read_task
-    found = {spec.name: read_task(folder, spec) for spec in _wanted(suite, tasks)}
+    found = {spec.name: read_task(folder, spec) for spec in specs}
     return {name: data for name, data in found.items() if data is not None}
 
 
@@ -224,16 +227,19 @@ def _judge(
     answers: Mapping[tuple[str, str], Mapping[str, Prediction]],
     not_scored: Mapping[str, str],
 ) -> Graded:
+    from ensue.benchmarks.nlu.diagnostics import phenomena_rows
     from ensue.benchmarks.nlu.judging import judge
     from ensue.benchmarks.nlu.scores import SCORE, SUITES, rows
     from ensue.benchmarks.nlu.systems import Answered
 
-    judged = []
+    judged, phenomena = [], []
     for (task, part), found in answers.items():
-        one = judge(data[task], Answered(task, {part: found}), part)
+        answered = Answered(task, {part: found})
+        one = judge(data[task], answered, part)
         if one is not None:
             judged.append(one)
-    metrics = rows(judged)
+        phenomena += phenomena_rows(data[task], answered, part)
+    metrics = [*rows(judged), *phenomena]
     title = SUITES[suite][0]
     scores = [row["value"] for row in metrics if row["task"] == title and row["metric"] == SCORE]
     notes = [note for one in judged for note in one.notes]
