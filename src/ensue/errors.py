@@ -1,8 +1,18 @@
 """The errors a user may see: one sentence that names the thing and the next step."""
 
+from collections.abc import Sequence
+
 
 class EnsueError(Exception):
     """Bad input or usage: printed as one sentence, exit code 2."""
+
+
+class TooLong(EnsueError):
+    """Some of the texts given are longer than a model takes; `places` says which, so that the others can be done."""
+
+    def __init__(self, words: str, places: Sequence[int]) -> None:
+        super().__init__(words)
+        self.places = tuple(places)
 
 
 class RunFailed(EnsueError):

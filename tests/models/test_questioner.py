@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, TooLong
 from ensue.models import load_model
 from ensue.models.prompts_qg import chat_prompt, few_shot_prompt, marked_excerpt, plain_prompt
 from ensue.models.protocols import AnswerSpan, Questioner
@@ -180,3 +180,17 @@ def test_the_default_model_asks_about_a_person(smollm2_folder):
     model = load_model("smollm2")
     (asked,) = model.ask([text], [span(text, "Ilse Brandt")], count=5, beams=5, max_tokens=20)
     assert any("?" in one.question for one in asked)
+
+
+def test_texts_with_no_room_for_a_question_are_named(folder, model):
+    long = " ".join(tiny.SENTENCES) * 8
+    spans = [span(TEXT, "mill"), AnswerSpan(0, 3), span(TEXT, "mill", 1)]
+    with pytest.raises(TooLong, match="1024") as caught:
+        model.ask([TEXT, long, TEXT], spans, count=1, beams=1, max_tokens=9)
+    assert caught.value.places == (1,)
+    # The room ends where prompt and question together fill it: one more token is one too many.
+    prompt = model._questioner._prompts([TEXT], spans[:1])[0]
+    room = 1024 - len(prompt.shared) - len(prompt.own)
+    assert len(model.ask([TEXT], spans[:1], count=1, beams=1, min_tokens=1, max_tokens=room)) == 1
+    with pytest.raises(TooLong):
+        model.ask([TEXT], spans[:1], count=1, beams=1, max_tokens=room + 1)

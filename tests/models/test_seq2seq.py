@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, TooLong
 from ensue.models import load_model
 from ensue.models.hf_seq2seq import QuestionInput
 from ensue.models.protocols import AnswerSpan, Generator, Questioner, abilities
@@ -134,6 +134,16 @@ def test_a_wording_that_lacks_something_is_one_sentence(settings):
         QuestionInput.from_settings(settings)
 
 
-def test_a_text_too_long_is_one_sentence(model):
+def test_a_text_too_long_is_one_sentence_and_named(model):
+    long = " ".join(tiny.SENTENCES) * 2
     with pytest.raises(EnsueError, match="256"):
-        model.generate([" ".join(tiny.SENTENCES) * 2])
+        model.generate([long])
+    with pytest.raises(TooLong) as caught:
+        model.ask(["A dog.", long, "A cat.", long], [AnswerSpan(2, 5)] * 4, count=1, beams=1)
+    assert caught.value.places == (1, 3)
+    # As many as it takes are not too many.
+    just, over = "Q" * 254, "Q" * 255
+    assert [len(ids) for ids in model.tokenizer([just, over])["input_ids"]] == [256, 257]
+    assert len(model.generate([just], max_tokens=2)) == 1
+    with pytest.raises(TooLong):
+        model.generate([over], max_tokens=2)

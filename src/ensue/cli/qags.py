@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ensue.benchmarks.qags.inspect import Inspection
 
 
+# Of so many summaries in trouble the ids are printed; all are in the file.
+_NAMED = 5
+
+
 def qags(
     source: Annotated[Path | None, typer.Option(help="File of the text that was summarised.")] = None,
     summary: Annotated[Path | None, typer.Option(help="File of the summary.")] = None,
@@ -100,17 +104,18 @@ def qags(
 
 
 def _tell_many(rows: list[dict[str, Any]], output: Path, models: str, json: bool) -> None:
-    from collections import Counter
-
     mean = sum(row["score"] for row in rows) / len(rows)
-    troubles = Counter(row["trouble"] for row in rows if "trouble" in row)
+    troubles: dict[str, list[str]] = {}
+    for row in rows:
+        if "trouble" in row:
+            troubles.setdefault(row["trouble"], []).append(row["id"])
     if json:
-        common.print_json(
-            {"summaries": len(rows), "mean": mean, "troubles": dict(troubles), "file": str(output)}
-        )
+        counts = {trouble: len(ids) for trouble, ids in troubles.items()}
+        common.print_json({"summaries": len(rows), "mean": mean, "troubles": counts, "file": str(output)})
         return
-    for trouble, count in troubles.items():
-        print(f"{trouble}, scored 0: {count}")
+    for trouble, ids in troubles.items():
+        more = ", …" if len(ids) > _NAMED else ""
+        print(f"{trouble}, scored 0: {len(ids):,} ({', '.join(ids[:_NAMED])}{more})")
     print(f"QAGS {mean:.3f} on average of {len(rows):,} summaries ({models}): {output}")
 
 

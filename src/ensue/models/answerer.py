@@ -44,6 +44,10 @@ class AnswerModel:
         self.form = PairForm(tokenizer)
         self.batch_tokens = batch_tokens or _BATCH_TOKENS.get(device.type, 1024)
 
+    @property
+    def device_kind(self) -> str:
+        return str(self.device.type)
+
     def answer(self, questions: Sequence[str], contexts: Sequence[str]) -> list[FoundAnswer]:
         """One answer for each question and its context; empty where no answer is the better guess.
 

@@ -44,6 +44,10 @@ class CausalModel(LanguageModel):
             return int(bos)
         return own_bos(self.tokenizer)
 
+    @property
+    def device_kind(self) -> str:
+        return str(self.network.device.type)
+
     def room(self, policy: Policy) -> int:
         """How many tokens of text fit at once, beside a BOS."""
         return self.length(policy) - (self._bos(policy) is not None)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.decoding import decoding, own_tokens_only
 from ensue.models.hf import Loaded, Options, load
@@ -217,11 +217,19 @@ class Seq2SeqModel:
             yield batch
 
     def _check_room(self, rows: Sequence[Sequence[int]]) -> None:
-        longest, limit = max(map(len, rows), default=0), self.card.max_length
-        if limit is not None and longest > limit:
-            raise EnsueError(
-                f"A text of {longest} tokens does not fit the {limit} tokens {self.card.name} takes; shorten it."
+        limit = self.card.max_length
+        if limit is None:
+            return
+        if places := [place for place, row in enumerate(rows) if len(row) > limit]:
+            raise TooLong(
+                f"A text of {max(map(len, rows))} tokens does not fit the {limit} tokens {self.card.name} takes; "
+                f"shorten it.",
+                places,
             )
+
+    @property
+    def device_kind(self) -> str:
+        return str(self.network.device.type)
 
 
 def is_seq2seq(config: Mapping[str, Any]) -> bool:

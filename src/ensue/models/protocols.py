@@ -150,6 +150,22 @@ class SuffixScorer(Model, Protocol):
         """For each prefix length a score of each suffix, cut to so many tokens; the higher, the better."""
 
 
+@runtime_checkable
+class Placed(Protocol):
+    """A model that says on what kind of device it runs."""
+
+    @property
+    def device_kind(self) -> str:
+        """`cpu`, `cuda` and so on."""
+
+
+def portion_of(model: Model, *, on_cpu: int, elsewhere: int) -> int:
+    """How many requests are handed over at once where each portion is kept when it is done: few on a slow machine, so
+    that little is lost by a kill. By the kind of device and never by the clock: the same texts must meet in a batch
+    when a run goes on."""
+    return on_cpu if isinstance(model, Placed) and model.device_kind == "cpu" else elsewhere
+
+
 Capability = TypeVar("Capability", bound=Model)
 
 _ABILITIES: dict[type, str] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.prompts_qg import PromptMaker, chat_prompt, few_shot_prompt
 from ensue.models.protocols import AnswerSpan, Asked
@@ -90,13 +90,20 @@ class CausalQuestioner:
         ]
 
     def _check_room(self, prompts: Sequence[TokenPrompt], new: int) -> None:
-        longest = max((len(prompt.shared) + len(prompt.own) for prompt in prompts), default=0)
         limit = self.card.max_length
-        if limit is not None and prompts and longest + new > limit:
-            raise EnsueError(
-                f"A text of {longest} tokens with its prompt and {new} for the question do not fit the {limit} "
-                f"tokens {self.card.name} takes; give it shorter texts."
+        if limit is None:
+            return
+        lengths = [len(prompt.shared) + len(prompt.own) for prompt in prompts]
+        if places := [place for place, length in enumerate(lengths) if length + new > limit]:
+            raise TooLong(
+                f"A text of {max(lengths)} tokens with its prompt and {new} for the question do not fit the {limit} "
+                f"tokens {self.card.name} takes; give it shorter texts.",
+                places,
             )
+
+    @property
+    def device_kind(self) -> str:
+        return self.model.device_kind
 
     def _batches(self, prompts: Sequence[TokenPrompt], beams: int, new: int) -> Iterator[list[TokenPrompt]]:
         """Prompts of one text together, like-long texts together, as many as rows and the cache allow."""

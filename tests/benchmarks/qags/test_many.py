@@ -9,8 +9,8 @@ import pytest
 from ensue.benchmarks.qags.choices import DEFAULT
 from ensue.benchmarks.qags.inspect import inspect
 from ensue.benchmarks.qags.many import read_pairs, score_pairs, write_rows
-from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, Parts
-from ensue.errors import EnsueError
+from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, NO_SOURCE, TOO_LONG, Parts
+from ensue.errors import EnsueError, TooLong
 from tests.benchmarks.qags.toys import FAITHFUL, NAMELESS, SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
 
 
@@ -46,11 +46,45 @@ def test_each_row_is_what_an_inspection_of_it_says(tmp_path) -> None:
     assert [json.loads(line) for line in lines] == rows
 
 
+class Impatient(WordsBefore):
+    """Asks about no text of more than so many characters."""
+
+    def ask(self, contexts, answers, **search):
+        if long := [place for place, text in enumerate(contexts) if len(text) > 150]:
+            raise TooLong("A text is too long.", long)
+        return super().ask(contexts, answers, **search)
+
+
+def test_one_bad_pair_ends_nothing_and_is_named(tmp_path) -> None:
+    path = write(
+        tmp_path / "pairs.jsonl",
+        {"source": SOURCE, "summary": FAITHFUL, "id": "first"},
+        {"source": SOURCE, "summary": f"{FAITHFUL} {WRONG}", "id": "long"},
+        {"source": " \n", "summary": WRONG, "id": "sourceless"},
+        {"source": "", "summary": "", "id": "nothing"},
+        {"source": SOURCE, "summary": WRONG, "id": None},
+    )
+    asks = Impatient()
+    rows = list(score_pairs(read_pairs(path), Parts(NameFinder(), asks, NameAfter()), DEFAULT))
+    assert [row["id"] for row in rows] == ["first", "long", "sourceless", "nothing", "5"]
+    assert [row.get("trouble") for row in rows] == [None, TOO_LONG, NO_SOURCE, EMPTY, None]
+    assert [row["score"] for row in rows[1:4]] == [0.0, 0.0, 0.0]
+    for row, summary in ((rows[0], FAITHFUL), (rows[4], WRONG)):
+        assert row["score"] == inspect(SOURCE, summary, parts(), DEFAULT).score
+    # Nothing is asked about a summary that there is no source to hold it against.
+    alone = write(tmp_path / "alone.jsonl", {"source": "", "summary": WRONG})
+    asks.asked.clear()
+    list(score_pairs(read_pairs(alone), Parts(NameFinder(), asks, NameAfter()), DEFAULT))
+    assert asks.asked == []
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
         ([{"source": SOURCE}], "line 1.*summary"),
-        ([{"source": "", "summary": "x"}], "line 1.*source"),
+        ([{"summary": "x"}], "line 1.*source"),
+        ([{"source": None, "summary": "x"}], "line 1.*source"),
+        ([{"source": "a", "summary": "x", "id": ["1"]}], "line 1.*id"),
         ([{"source": "a", "summary": 3}], "line 1.*summary"),
         ([{"source": "a", "summary": "x", "id": 1}, {"source": "a", "summary": "y", "id": "1"}], "'1' twice"),
         ([], "no rows"),

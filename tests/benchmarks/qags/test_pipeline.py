@@ -165,6 +165,54 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, stop_after: int) -> None:
     assert third.answerer.answered == []  # type: ignore[attr-defined]
 
 
+class Slow(WordsBefore):
+    """Runs on a CPU, and is stopped after so many portions."""
+
+    device_kind = "cpu"
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        super().__init__()
+        self.portions: list[int] = []
+        self.stop_after = stop_after
+
+    def ask(self, contexts, answers, **search):  # type: ignore[no-untyped-def]
+        if len(self.portions) == self.stop_after:
+            raise KeyboardInterrupt
+        self.portions.append(len(contexts))
+        return super().ask(contexts, answers, **search)
+
+
+def test_little_is_lost_on_a_slow_machine_and_portions_stay_the_same(tmp_path) -> None:
+    kept = tmp_path / "steps.jsonl"
+    first, second, whole = Slow(1), Slow(), Slow()
+    expected = examine(PAIRS, Parts(NameFinder(), whole, NameAfter()), STRICT.asking, [STRICT.keeping])
+    # Eight answers in all, ten beams each: forty rows are about half a minute of a small model on two cores.
+    assert whole.portions == [4, 4]
+    with pytest.raises(KeyboardInterrupt), Steps(kept) as steps:
+        examine(PAIRS, Parts(NameFinder(), first, NameAfter()), STRICT.asking, [STRICT.keeping], steps=steps)
+    told: list[tuple[int, int]] = []
+    with Steps(kept) as steps:
+        parts = Parts(NameFinder(), second, NameAfter())
+        found = examine(
+            PAIRS,
+            parts,
+            STRICT.asking,
+            [STRICT.keeping],
+            steps=steps,
+            progress=lambda done, total, unit: told.append((done, total)) if "asked" in unit else None,
+        )
+    assert found == expected
+    assert second.portions == [4]
+    assert told == [(4, 8), (8, 8)]
+    # A GPU is given far more at once, and so is what does not say where it runs.
+    second.device_kind, second.portions = "cuda", []
+    examine(PAIRS, parts, STRICT.asking, [STRICT.keeping])
+    assert second.portions == [8]
+    greedy = Slow()
+    examine(PAIRS, Parts(NameFinder(), greedy, NameAfter()), FAST.asking, [STRICT.keeping])
+    assert greedy.portions == [8]
+
+
 def test_another_model_or_another_search_is_another_question(tmp_path) -> None:
     with Steps(tmp_path / "steps.jsonl") as steps:
         examine(PAIRS, toys(), STRICT.asking, [STRICT.keeping], steps=steps)

@@ -180,6 +180,39 @@ def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".finished*"))
 
 
+def test_portions_are_the_same_when_a_run_goes_on(tmp_path: Path) -> None:
+    """One lost line has its whole portion written again: the same texts meet in a batch."""
+    path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n), LONG[: 400 + n]) for n in range(5)))
+    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+
+    class Slow(Counting):
+        device_kind = "cpu"
+
+        def __init__(self, portions: int) -> None:
+            super().__init__(portions)
+            self.given: list[list[str]] = []
+
+        def generate(self, prompts: Any, **options: Any) -> list[str]:
+            texts = super().generate(prompts, **options)
+            self.given.append(list(prompts))
+            return texts
+
+    whole = Slow(9)
+    prepared.evaluate(whole, Workplace())
+    assert [len(one) for one in whole.given] == [4, 4, 2]
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(Slow(2), Workplace(None, kept))
+    [file] = kept.glob(".finished*")
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    assert len(lines) == 8
+    file.write_text("".join(lines[:5] + lines[6:]), "utf-8")
+    going = Slow(9)
+    prepared.evaluate(going, Workplace(None, kept))
+    assert going.given == whole.given[1:]
+
+
 def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     named = save_encoder(tmp_path / "encoder", seed=1)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, TooLong
 from ensue.metrics.answers import normalised
 
 PIPELINE = "en_core_web_sm"
@@ -46,7 +46,15 @@ class CandidateFinder:
 
     def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
         """All candidates of each text, in the order in which they stand in it; a text may have none."""
-        for document in self._pipeline.pipe(texts, batch_size=64):
+        given = list(texts)
+        limit = self._pipeline.max_length
+        if long := [place for place, text in enumerate(given) if len(text) > limit]:
+            raise TooLong(
+                f"A text of {max(map(len, given)):,} characters is more than the {limit:,} that spaCy reads; "
+                f"shorten it.",
+                long,
+            )
+        for document in self._pipeline.pipe(given, batch_size=64):
             yield sorted(_spans(document), key=_place)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from ensue.benchmarks.qags.candidates import PIPELINE, Candidate, default_finder
-from ensue.benchmarks.qags.steps import Steps, once
+from ensue.benchmarks.qags.steps import Request, Steps, once
+from ensue.errors import TooLong
 from ensue.version import __version__
 
 # spaCy reads a summary in about ten milliseconds.
@@ -38,17 +40,34 @@ class DefaultFinder:
         return default_finder().candidates(texts)
 
 
+def skipping_long(
+    work: Callable[[Sequence[Request]], Sequence[Any]], requests: Sequence[Request]
+) -> list[Any]:
+    """The outcome of each request, None for one that is too long: one such must not end a run over thousands."""
+    try:
+        return list(work(requests))
+    except TooLong as error:
+        long = set(error.places)
+        others = [one for place, one in enumerate(requests) if place not in long]
+        done = iter(work(others) if others else ())
+        return [None if place in long else next(done) for place in range(len(requests))]
+
+
 def find_candidates(
     texts: Sequence[str], finder: Finder, steps: Steps, tell: Callable[[int, int], None] | None = None
-) -> dict[str, list[Candidate]]:
-    """All candidates of each text that is not blank; which of them are asked about is chosen later."""
+) -> dict[str, list[Candidate] | None]:
+    """All candidates of each text that is not blank, None for one too long to be read.
+
+    Which of them are asked about is chosen later.
+    """
     requests = [(text,) for text in texts if text.strip()]
 
     def find(part: Sequence[tuple[str]]) -> list[list[Candidate]]:
         return list(finder.candidates([text for (text,) in part]))
 
     question = {"step": "all candidates", "version": __version__, "finder": finder.identity}
-    outcomes = once(steps, question, requests, find, chunk=_FOUND_AT_ONCE, tell=tell)
+    outcomes = once(steps, question, requests, partial(skipping_long, find), chunk=_FOUND_AT_ONCE, tell=tell)
     return {
-        text: [Candidate(*one) for one in found] for (text,), found in zip(requests, outcomes, strict=True)
+        text: None if found is None else [Candidate(*one) for one in found]
+        for (text,), found in zip(requests, outcomes, strict=True)
     }

@@ -91,8 +91,8 @@ def inspect(
     result = scored([found], 0, similarity, encoder)[0]
     if result.trouble:
         raise EnsueError(
-            f"There is nothing to check the summary by ({result.trouble}: 1); give a longer one, another questioner "
-            f"or weaker filters."
+            f"There is nothing to check the summary by ({result.trouble}: 1); give another summary, another "
+            f"questioner or weaker filters."
         )
     lines = lines_of(found, result)
     return Inspection(result.score, lines, pieces_of(summary, lines), dict(found.removed(preset.keeping)))

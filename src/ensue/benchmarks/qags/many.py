@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Progress
-from ensue.benchmarks.nlu.files import Found, jsonl_rows
+from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.qags.choices import Preset
 from ensue.benchmarks.qags.inspect import lines_of, pieces_of
 from ensue.benchmarks.qags.pipeline import Pair, Parts, examine
@@ -28,14 +28,22 @@ class Given(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[Given]:
-    """Rows with `source`, `summary` and perhaps `id`; a summary may be empty, which is told when it is scored."""
+    """Rows with `source`, `summary` and perhaps `id`; either text may be empty, which is told when it is scored."""
     found = [
-        Given(str(row.fields.get("id", number)), Pair(row.text("source"), row.any_text("summary")))
+        Given(_id(row, number), Pair(row.any_text("source"), row.any_text("summary")))
         for number, row in enumerate(jsonl_rows(Found(path)), start=1)
     ]
     if twice := [name for name, count in Counter(one.id for one in found).items() if count > 1]:
         raise EnsueError(f"{path} has the id {twice[0]!r} twice; give every pair an id of its own, or none.")
     return found
+
+
+def _id(row: Row, number: int) -> str:
+    """What a pair is called: its number where it says nothing."""
+    given = row.fields.get("id")
+    if isinstance(given, list | dict | bool):
+        row.refuse("'id' is neither a text nor a number")
+    return str(number if given is None else given)
 
 
 def score_pairs(

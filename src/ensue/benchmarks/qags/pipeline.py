@@ -9,20 +9,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Progress
 from ensue.benchmarks.qags.candidates import Candidate, choose_answers, to_choose_from
 from ensue.benchmarks.qags.choices import Asking, Keeping
 from ensue.benchmarks.qags.filters import Proposal, Selection, Tidied, select, tidy, verdict
-from ensue.benchmarks.qags.finding import Finder, find_candidates
+from ensue.benchmarks.qags.finding import Finder, find_candidates, skipping_long
 from ensue.benchmarks.qags.steps import Steps, once
-from ensue.models.protocols import Answerer, AnswerSpan, Asked, FoundAnswer, Model, Questioner
+from ensue.models.protocols import (
+    Answerer,
+    AnswerSpan,
+    Asked,
+    FoundAnswer,
+    Model,
+    Questioner,
+    portion_of,
+)
 from ensue.version import __version__
 
-# So much is lost at most by a kill: about 32 summaries with ten answers each, and a few seconds of answers.
-_ASKED_AT_ONCE, _ANSWERED_AT_ONCE = 320, 2_048
+# So much is lost at most by a kill: some seconds of a GPU's work, or half a minute of two cores'. Questions are
+# counted with all beams of their search, each of which is a row of a batch.
+_ASKED_ON_CPU, _ASKED_ELSEWHERE = 40, 3_200
+_ANSWERED_ON_CPU, _ANSWERED_ELSEWHERE = 128, 2_048
 EMPTY = "summaries without text"
+NO_SOURCE = "sources without text"
+TOO_LONG = "summaries too long for what reads or asks"
 NO_CANDIDATES = "summaries without an answer to ask about"
 NO_QUESTIONS = "summaries about which no usable question was asked"
 
@@ -94,12 +107,13 @@ def examine(
         raise ValueError("Questions are kept by at least one rule.")
     steps = steps if steps is not None else Steps()
     told = _telling(progress)
-    summaries = list(dict.fromkeys(pair.summary for pair in pairs))
+    summaries = list(dict.fromkeys(pair.summary for pair in pairs if pair.source.strip()))
     chosen = {
         text: choose_answers(
             to_choose_from(found, asking.candidates), text, n=asking.answers, seed=asking.seed
         )
         for text, found in find_candidates(summaries, parts.finder, steps, told("summaries read")).items()
+        if found is not None
     }
     # The shortest question is a matter of form, the same for all selections.
     tidied = _tidied(chosen, parts.questioner, asking, keepings[0].shortest, steps, told)
@@ -116,7 +130,7 @@ def examine(
     asked = [
         (tidied[pair.summary].proposals[place].question, pair.source)
         for pair in pairs
-        if pair.summary in tidied
+        if pair.source.strip() and pair.summary in tidied
         for place in _places(picked[pair.summary])
     ]
     known |= dict(
@@ -140,16 +154,20 @@ def _tidied(
         return questioner.ask(contexts, [AnswerSpan(start, end) for _, start, end in part], **asking.search())
 
     question = {"step": "ask", "model": _identity(questioner), **asking.search()}
-    outcomes = iter(
-        once(steps, question, requests, ask, chunk=_ASKED_AT_ONCE, tell=told("answers asked about"))
-    )
-    return {
-        text: tidy(
-            [(one, [Asked(str(q), float(score)) for q, score in next(outcomes)]) for one in candidates],
+    rows = portion_of(questioner, on_cpu=_ASKED_ON_CPU, elsewhere=_ASKED_ELSEWHERE)
+    chunk = max(rows // asking.beams, 1)
+    work = partial(skipping_long, ask)
+    outcomes = iter(once(steps, question, requests, work, chunk=chunk, tell=told("answers asked about")))
+    tidied = {}
+    for text, candidates in chosen.items():
+        asked = [(one, next(outcomes)) for one in candidates]
+        found = tidy(
+            [(one, [Asked(str(q), float(score)) for q, score in many or ()]) for one, many in asked],
             shortest=shortest,
         )
-        for text, candidates in chosen.items()
-    }
+        if found.proposals or all(many is not None for _, many in asked):
+            tidied[text] = found
+    return tidied
 
 
 def _answered(
@@ -163,7 +181,8 @@ def _answered(
         return answerer.answer([question for question, _ in part], [context for _, context in part])
 
     question = {"step": "answer", "model": _identity(answerer)}
-    outcomes = once(steps, question, requests, answer, chunk=_ANSWERED_AT_ONCE, tell=told(unit))
+    chunk = portion_of(answerer, on_cpu=_ANSWERED_ON_CPU, elsewhere=_ANSWERED_ELSEWHERE)
+    outcomes = once(steps, question, requests, answer, chunk=chunk, tell=told(unit))
     return [
         FoundAnswer(str(text), int(start), int(end), float(score)) for text, start, end, score in outcomes
     ]
@@ -189,8 +208,10 @@ def _examined(
     known: Mapping[tuple[str, str], FoundAnswer],
 ) -> Examined:
     text = pair.summary
-    if text not in chosen:
-        return Examined(pair, trouble=EMPTY)
+    if not pair.source.strip() or not text.strip():
+        return Examined(pair, trouble=EMPTY if not text.strip() else NO_SOURCE)
+    if text not in tidied:
+        return Examined(pair, trouble=TOO_LONG)
     proposals = tidied[text].proposals
     asked = set(_places(picked[text]))
     return Examined(
@@ -208,8 +229,12 @@ def _examined(
 
 
 def _identity(model: Model) -> dict[str, str]:
-    """What tells a model from others; how it is prompted may change with the version."""
-    return {"version": __version__, **(model.card.identity or {"name": model.card.name})}
+    """What tells a model from others.
+
+    How it is prompted may change with the version, and where its questions end with its folder's words on generation.
+    """
+    said = {"generation": model.card.generation} if model.card.generation else {}
+    return {"version": __version__, **(model.card.identity or {"name": model.card.name}), **said}
 
 
 def _telling(progress: Progress | None) -> Callable[[str], Callable[[int, int], None] | None]:

@@ -24,7 +24,7 @@ from ensue.benchmarks.summaries.extractive import lead, oracle
 from ensue.benchmarks.summaries.retrieval import Retriever, nearest_text
 from ensue.benchmarks.summaries.written import WrittenTexts
 from ensue.errors import EnsueError
-from ensue.models.protocols import Encoder, Generator, Model, require
+from ensue.models.protocols import Encoder, Generator, Model, portion_of, require
 from ensue.text.sentences import split_sentences
 
 HUMAN, LEAD, ORACLE, RETRIEVAL, WRITTEN = "human", "lead", "oracle", "retrieval", "written"
@@ -33,8 +33,8 @@ SYSTEMS = (HUMAN, LEAD, ORACLE, RETRIEVAL, WRITTEN, GENERATE)
 # What a model is that is only one of these names.
 BASELINE_KIND = "summaries"
 DEFAULT_ENCODER = "minilm"
-# Prompts handed to a generator at once: what is finished is kept after each.
-_PORTION = 16
+# Prompts handed to a generator at once: what is finished is kept after each portion.
+_ON_CPU, _ELSEWHERE = 4, 16
 
 
 class Summary(NamedTuple):
@@ -149,16 +149,22 @@ def _generated(
     kept: WrittenTexts,
     workplace: Workplace,
 ) -> list[Summary]:
-    """What a model writes, portion by portion; what an interrupted run wrote is taken as it is."""
+    """What a model writes, portion by portion; what an interrupted run wrote is taken as it is.
+
+    Portions are cut from all examples, whatever is known already, so that the same texts meet in a batch when a run
+    goes on; one of which anything is missing is written whole.
+    """
     new = settings["max_tokens"]
     room = room_of(generator, settings["max_input"], new)
     given = prompts_of(examples, layout_of(generator, settings["prompt"]), room, retriever)
-    waiting = [place for place, one in enumerate(examples) if kept.get(one.id) is None]
     # Like-long ones together: a batch is as slow as its longest.
-    waiting.sort(key=lambda place: (-len(given[place].text), place))
+    order = sorted(range(len(examples)), key=lambda place: (-len(given[place].text), place))
+    size = portion_of(generator, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
     stop = STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
-    for begin in range(0, len(waiting), _PORTION):
-        portion = waiting[begin : begin + _PORTION]
+    for begin in range(0, len(order), size):
+        portion = order[begin : begin + size]
+        if all(kept.get(examples[place].id) is not None for place in portion):
+            continue
         texts = generator.generate(
             [given[place].text for place in portion],
             max_tokens=new,
