@@ -56,6 +56,15 @@ def pack(sentences: Iterable[Sequence[int]], size: int) -> list[Tokens]:
     return segments
 
 
+def first_segment(sentences: Iterable[Sequence[int]], size: int) -> Tokens:
+    """The segment a text begins with when it is packed from the left; empty where the text is.
+
+    >>> first_segment([[1, 2], [3], [4, 5]], size=4), first_segment([[1, 2, 3, 4, 5], [6]], size=4)
+    ([1, 2, 3], [1, 2, 3, 4])
+    """
+    return next(iter(pack(sentences, size)), [])
+
+
 def pack_to_end(sentences: Iterable[Sequence[int]], size: int, most: int) -> list[Tokens]:
     """At most `most` segments that end where the text ends, filled from the right.
 

@@ -18,7 +18,7 @@ from ensue.models.hf import (
     tokenizer_fingerprint,
     weights_fingerprint,
 )
-from ensue.models.segments import frame_of, pack_to_end, sentence_tokens
+from ensue.models.segments import first_segment, frame_of, pack_to_end, sentence_tokens
 
 ARCHITECTURE = "SuffixLM"
 _BATCH_SEGMENTS = {"cuda": 2048}
@@ -43,7 +43,7 @@ class SuffixModel:
         """Dot products of each suffix's vector with the predicted one, for each prefix length.
 
         A prefix of n tokens is the last n / 128 segments (at least one), so every segment is encoded once
-        whatever the number of lengths.
+        whatever the number of lengths. A suffix is its first segment: the sentences that fit whole, as in training.
         """
         import torch
 
@@ -54,9 +54,8 @@ class SuffixModel:
         before = pack_to_end(sentence_tokens(self.tokenizer, context), size, most)
         if not before:
             raise EnsueError(f"A context has no word {self.card.name} can read: {context[:40]!r}.")
-        after = [
-            _head(sentence_tokens(self.tokenizer, suffix), min(size, suffix_tokens)) for suffix in suffixes
-        ]
+        shorter = min(size, suffix_tokens)
+        after = [first_segment(sentence_tokens(self.tokenizer, suffix), shorter) for suffix in suffixes]
         with torch.inference_mode():
             vectors = self.network.vectors(self._encode([*before, *after]))
             choices = vectors[len(before) :].float()
@@ -77,10 +76,6 @@ class SuffixModel:
             ids, mask = _padded(rows, int(self.tokenizer.pad_token_id or 0))
             pieces.append(self.network.encode(ids.to(self.device), mask.to(self.device)))
         return torch.cat(pieces)
-
-
-def _head(sentences: Sequence[Sequence[int]], size: int) -> list[int]:
-    return [token for sentence in sentences for token in sentence][:size]
 
 
 def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:

@@ -157,7 +157,7 @@ def bare_encoder(encoder: Any) -> None:
 
 
 def truncate_encoder(encoder: Any, layers: int) -> None:
-    """Keep only the last layers of a BERT-style encoder, those that variant D trains, on its embeddings."""
-    kept = encoder.encoder.layer[-layers:]
+    """Keep only the embeddings and the first layers of a BERT-style encoder, as the authors' code does."""
+    kept = encoder.encoder.layer[:layers]
     encoder.encoder.layer = kept
     encoder.config.num_hidden_layers = len(kept)
