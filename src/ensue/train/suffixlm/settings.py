@@ -29,7 +29,9 @@ VARIANTS = {
     "B": Variant("frozen encoder, attention weights uniform over the segments before", attention="average"),
     "C": Variant("as A, segments dropped from attention in training", segment_dropout=0.2),
     "D": Variant("as A, the encoder's last two layers trained", trained="last"),
-    "E": Variant("encoder truncated to its first two layers, all of it trained", trained="all", kept_layers=2),
+    "E": Variant(
+        "encoder truncated to its first two layers, all of it trained", trained="all", kept_layers=2
+    ),
 }
 TRAINED_LAYERS = 2
 # The most steps the paper trains for.
