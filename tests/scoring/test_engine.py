@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.errors import RunFailed
 from ensue.models.baselines import RandomModel, UnigramModel
 from ensue.models.names import load_model
 from ensue.scoring.engine import score
@@ -126,3 +128,105 @@ def test_progress_ends_at_the_total() -> None:
     assert seen[0][0] == 0
     assert seen[-1][0] == seen[-1][1]
     assert [d for d, _ in seen] == sorted(d for d, _ in seen)
+
+
+@pytest.mark.parametrize("kind", ["bert", "causal"])
+def test_texts_with_the_same_tokens_have_their_own_spans(tmp_path: Path, kind: str) -> None:
+    """A tokenizer that lowers case and drops spaces and accents gives these one row of tokens."""
+    if kind == "bert":
+        model = load_model(str(tiny.save_bert(tmp_path / "model")))
+    else:
+        model = load_model(str(tiny.save_lowering_llama(tmp_path / "model")))
+    texts = [
+        "The café was closed.",
+        "the   cafe WAS   closed.",
+        "  The CAFÉ was closed .",
+        "THE cafe was closed.",
+    ]
+    alone = [score(model, [Request(t, detail=True)]).scores[0] for t in texts]  # type: ignore[arg-type]
+    with Journal(tmp_path / "journal") as journal:
+        first = score(model, [Request(texts[0], detail=True)], journal=journal)  # type: ignore[arg-type]
+        requests = [Request(t, detail=t != texts[3]) for t in texts]
+        together = score(model, requests, journal=journal)  # type: ignore[arg-type]
+    assert (first.computed, together.computed) == (1, 0)
+    assert len({one.logprob for one in alone}) == 1
+    for text, one, other in zip(texts[:3], alone, together.scores, strict=False):
+        encoded = model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)  # type: ignore[attr-defined]
+        own = [tuple(span) for span in encoded["offset_mapping"]][kind == "causal" :]
+        assert list(other.token_spans or ()) == own
+        assert other == one
+    assert together.scores[3] == (*alone[0][:3], None, None)
+
+
+def test_of_two_with_the_same_tokens_only_the_one_that_asks_gets_detail(tmp_path: Path) -> None:
+    model = load_model(str(tiny.save_bert(tmp_path / "model")))
+    for order in ((False, True), (True, False)):
+        requests = [Request(t, detail=d) for t, d in zip(("A dog.", "a  DOG."), order, strict=True)]
+        scores = score(model, requests).scores  # type: ignore[arg-type]
+        assert [one.token_logprobs is not None for one in scores] == list(order)
+        spans = scores[order.index(True)].token_spans or ()
+        assert (spans[0], spans[-1]) == (((0, 1), (5, 6)) if order[0] else ((0, 1), (6, 7)))
+
+
+class _Faulty(UnigramModel):
+    """A scorer with one batch for all, in which chosen texts have a token that is no number."""
+
+    def __init__(self, bad: float, where: set[int]) -> None:
+        super().__init__(TEXTS, "test")
+        self.bad, self.where = bad, where
+
+    def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
+        batch = []
+        for index, part in enumerate(parts):
+            one = self._score(part)  # type: ignore[arg-type]
+            if index in self.where:
+                one.logprobs[1] = self.bad
+            batch.append((index, one))
+        yield batch[:2]
+        yield batch[2:5]
+        raise AssertionError("a refused run goes no further")
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf"), float("inf")])
+def test_what_is_no_number_is_refused_by_name_and_the_rest_is_kept(tmp_path: Path, bad: float) -> None:
+    requests = [Request(t) for t in TEXTS]
+    path = tmp_path / "journal"
+    with Journal(path) as journal, pytest.raises(RunFailed) as raised:
+        score(_Faulty(bad, {3}), requests, journal=journal)
+    assert f"{TEXTS[3][:40]!r}" in str(raised.value)
+    assert str(bad) in str(raised.value)
+    with Journal(path) as journal:
+        assert len(journal) == 4
+        again = score(_Watched(), requests, journal=journal)
+    assert again.computed == len(TEXTS) - 4
+    assert again.scores == score(_Watched(), requests).scores
+
+
+def test_a_journal_with_what_is_no_number_is_not_believed(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal") as journal:
+        good = score(_Watched(), [Request(TEXTS[0])], journal=journal).scores
+    key = json.loads((tmp_path / "journal").read_text().splitlines()[-1])[1]
+    (tmp_path / "journal").unlink()
+    with Journal(tmp_path / "journal") as journal:
+        journal.add([(key, Score(float("nan"), 5, float("nan")))])
+        again = score(_Watched(), [Request(TEXTS[0])], journal=journal)
+    assert (again.scores, again.computed) == (good, 1)
+
+
+@pytest.mark.parametrize("save", [tiny.save_llama, tiny.save_bert])
+def test_a_float16_overflow_names_text_dtype_and_a_way_out(tmp_path: Path, save) -> None:  # type: ignore[no-untyped-def]
+    """Only the second text has the token whose vector overflows, so the probe passes."""
+    import torch
+
+    model = load_model(str(save(tmp_path / "model")), dtype="float16")
+    texts = ["A small boat drifted.", "A dog."]
+    ids = [set(model.tokenizer(t, add_special_tokens=False)["input_ids"]) for t in texts]  # type: ignore[attr-defined]
+    model.executor  # type: ignore[attr-defined]  # noqa: B018 (probed before the fault is there)
+    head = model.network.get_output_embeddings()  # type: ignore[attr-defined]
+    head.weight = torch.nn.Parameter(head.weight.clone(), requires_grad=False)
+    table = model.network.get_input_embeddings().weight  # type: ignore[attr-defined]
+    table[sorted(ids[1] - ids[0])] = torch.inf
+    with Journal(tmp_path / "journal") as journal:
+        with pytest.raises(RunFailed, match=r"'A dog\.' in float16.*use --dtype bfloat16 or float32"):
+            score(model, [Request(t) for t in texts], journal=journal)  # type: ignore[arg-type]
+        assert len(journal) <= 1

@@ -44,6 +44,21 @@ def save_llama(folder: Path, *, bos: bool = False, seed: int = 0, max_length: in
     return _save(folder, LlamaForCausalLM, config, seed, _fast(tokenizer, bos="<s>", eos="</s>"))
 
 
+def save_lowering_llama(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
+    """A Llama whose tokenizer lowers case and drops accents and spaces, as BERT's does."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = _word_piece()
+    config = LlamaConfig(
+        **_SIZES,
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=max_length,
+        initializer_range=_STD,
+        **_ids(tokenizer, pad="[PAD]"),
+    )
+    return _save(folder, LlamaForCausalLM, config, seed, _fast_bert(tokenizer))
+
+
 def save_gpt2(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
     """A GPT-2, which has a BOS token and does not put it first."""
     from transformers import GPT2Config, GPT2LMHeadModel

@@ -24,14 +24,14 @@ class CausalModel(LanguageModel):
     @cached_property
     def executor(self) -> Any:
         """The executor, probed once: how this model may be run is found out, not assumed."""
-        from ensue.scoring.causal import CausalExecutor
-        from ensue.scoring.probe import probe_causal
+        from ensue.models.verdicts import known_way
+        from ensue.scoring.probe import CausalWay, find_causal_way
 
         options = self._loaded.options
-        found = probe_causal(self.network, default_budget(self.network, options.batch_tokens))
-        if found.share and not options.share_prefixes:
-            return CausalExecutor(found.network, found.budget, share=False)
-        return found
+        way = known_way(self._loaded, CausalWay, lambda: find_causal_way(self.network))
+        if not options.share_prefixes:
+            way = way._replace(share=False, pack=False)
+        return way.executor(self.network, default_budget(self.network, options.batch_tokens))
 
     def _bos(self, policy: Policy) -> int | None:
         """BOS only where the tokenizer itself, or the model card, says so, unless the policy overrides."""

@@ -25,11 +25,14 @@ class MaskedModel(LanguageModel):
 
     @cached_property
     def executor(self) -> Any:
-        from ensue.scoring.masked import MaskedExecutor
-        from ensue.scoring.network import Network
+        """The executor, probed once: how this model may be run is found out, not assumed."""
+        from ensue.models.verdicts import known_way
+        from ensue.scoring.probe import MaskedWay, find_masked_way
 
+        mask = self.specials.mask
+        way = known_way(self._loaded, MaskedWay, lambda: find_masked_way(self.network, mask))
         budget = default_budget(self.network, self._loaded.options.batch_tokens)
-        return MaskedExecutor(Network(self.network), budget, self.specials.mask)
+        return way.executor(self.network, budget, mask)
 
     def room(self, policy: Policy) -> int:
         """How many tokens of text fit at once, between the special ones."""

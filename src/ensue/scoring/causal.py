@@ -39,12 +39,33 @@ class CausalExecutor:
 
     def run(self, parts: Sequence[TokenPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Scores of the parts not in `done`, a batch at a time. Out of memory halves the budget and goes on."""
+        groups: dict[int | None, list[int]] = {}
+        for place, length in enumerate(self.network.lengths([len(part.ids) for part in parts])):
+            groups.setdefault(length, []).append(place)
+        for length, places in groups.items():
+            known = {j for j, place in enumerate(places) if place in done}
+            for batch in self._run_group([parts[place] for place in places], known, length):
+                named = [(places[j], score) for j, score in batch]
+                yield [(place, self._sure(parts[place], score, length)) for place, score in named]
+
+    def _sure(self, part: TokenPart, score: PartScore, length: int | None) -> PartScore:
+        """A score, asked for again alone where it is no number: what is none spreads to all that share its row."""
+        if np.isfinite(score.logprobs).all():
+            return score
+        alone = CausalExecutor(self.network, self.budget, share=False)
+        ((_, found),) = next(alone._attempt([part], frozenset(), length))
+        return found
+
+    def _run_group(
+        self, parts: Sequence[TokenPart], done: Set[int], length: int | None
+    ) -> Iterator[Finished]:
+        """Scores of parts whose lengths may be run together."""
         finished = set(done)
         offset = list(range(len(parts)))
         while True:
             try:
                 known = {j for j, i in enumerate(offset) if i in finished}
-                for batch in self._attempt([parts[i] for i in offset], known):
+                for batch in self._attempt([parts[i] for i in offset], known, length):
                     named = [(offset[j], score) for j, score in batch]
                     finished.update(i for i, _ in named)
                     yield named
@@ -64,7 +85,7 @@ class CausalExecutor:
             if self.network.device.type == "cuda":
                 torch.cuda.empty_cache()
 
-    def _attempt(self, parts: Sequence[TokenPart], done: Set[int]) -> Iterator[Finished]:
+    def _attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         if self.share:
             nodes = pack_leaves(
                 split_long(build_tree(parts), self.budget.longest_run),
@@ -76,7 +97,7 @@ class CausalExecutor:
             nodes = build_tree(parts, min_run=_NO_SHARING)
         steps = make_plan(nodes, self.budget)
         needed = needed_steps(nodes, steps, done)
-        pass_ = _Pass(self.network, nodes, Pool(cache_peak(nodes, steps)), share=self.share)
+        pass_ = _Pass(self.network, nodes, Pool(cache_peak(nodes, steps)), length, share=self.share)
         for step, wanted in zip(steps, needed, strict=True):
             if not wanted:
                 pass_.release(step)
@@ -96,8 +117,11 @@ class CausalExecutor:
 class _Pass:
     """One walk over a plan: which nodes are cached where, and the log-probabilities found so far."""
 
-    def __init__(self, network: Network, nodes: Sequence[Node], pool: Pool, *, share: bool) -> None:
+    def __init__(
+        self, network: Network, nodes: Sequence[Node], pool: Pool, length: int | None, *, share: bool
+    ) -> None:
         self.network, self.nodes, self.pool, self.share = network, nodes, pool, share
+        self.length = length
         self.paths: dict[int, Slots] = {}
         self.last_hidden: dict[int, torch.Tensor] = {}
         self.logprobs: dict[int, Array] = {}
@@ -137,13 +161,15 @@ class _Pass:
             lengths = torch.tensor([node.length for node in batch], device=device)
             padding = torch.arange(width, device=device)[None] < lengths[:, None]
             mask = None if bool(padding.all()) else padding.long()
-            return self.network.hidden(tensor, attention_mask=mask, position_ids=where)
+            return self.network.hidden(tensor, attention_mask=mask, position_ids=where, length=self.length)
         past, mask = self._past(batch, width)
         if any(node.pack is not None and node.pack.branches for node in batch):
             mask = self._seen(batch, width, 0 if past is None else past.shape[1])
         keep, slots = self._keep(batch, width)
         cache = BranchCache(self.pool, past, keep, slots)
-        return self.network.hidden(tensor, attention_mask=mask, position_ids=where, cache=cache)
+        return self.network.hidden(
+            tensor, attention_mask=mask, position_ids=where, cache=cache, length=self.length
+        )
 
     def _past(self, batch: Sequence[Node], width: int) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """The slots each row branches from, left-padded, and the mask that hides the padding.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
+from ensue.errors import RunFailed
 from ensue.models.protocols import Scorer
+from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
 from ensue.version import __version__
@@ -67,13 +72,18 @@ def score(
         wants_detail[key] |= request.detail
     if journal is not None:
         for key in keys:
-            if (found := journal.get(key, detail=wants_detail[key])) is not None:
+            found = journal.get(key, detail=wants_detail[key])
+            if found is not None and math.isfinite(found.logprob):
                 known[key] = found
     ready = set(known)
-    _compute(scorer, _by_key(keys, prepared), wants_detail, known, journal, progress)
+    named = dict(zip(keys, distinct, strict=True))
+    _compute(scorer, dict(zip(keys, prepared, strict=True)), named, wants_detail, known, journal, progress)
     place = {_question(request): index for index, request in enumerate(distinct)}
     places = [place[_question(request)] for request in requests]
-    scores = [known[keys[index]] for index in places]
+    scores = [
+        _own(known[keys[index]], prepared[index], detail=request.detail)
+        for index, request in zip(places, requests, strict=True)
+    ]
     notes: Counter[str] = Counter()
     for item in prepared:
         notes.update(item.notes)
@@ -103,18 +113,23 @@ def _distinct(requests: Sequence[Request]) -> list[Request]:
     return list(seen.values())
 
 
-def _by_key(keys: Sequence[str], prepared: Sequence[Prepared]) -> dict[str, Prepared]:
-    """What is to be computed under each key; of two that differ only in detail, the one with spans."""
-    found: dict[str, Prepared] = {}
-    for key, item in zip(keys, prepared, strict=True):
-        if key not in found or found[key].spans is None:
-            found[key] = item
-    return found
+def _own(score: Score, prepared: Prepared, *, detail: bool) -> Score:
+    """A score as one request asked for it.
+
+    Texts that differ only in what their tokenizer drops (case, accents, spaces) have tokens and score in common, but
+    each has its own characters.
+    """
+    if not detail:
+        return score._replace(token_logprobs=None, token_spans=None)
+    if prepared.spans is None or score.token_logprobs is None:
+        return score
+    return score._replace(token_spans=prepared.spans)
 
 
 def _compute(
     scorer: Scorer,
     prepared: dict[str, Prepared],
+    named: dict[str, Request],
     wants_detail: dict[str, bool],
     known: dict[str, Score],
     journal: Journal | None,
@@ -157,7 +172,11 @@ def _compute(
         return
     for batch in scorer.execute(parts, done):
         ready = []
+        refused: RunFailed | None = None
         for place, part_score in batch:
+            if not np.isfinite(part_score.logprobs).all():
+                refused = refused or _refused(scorer, part_score, named[next(iter(waiting[place]))])
+                continue
             found[place] = part_score
             finished += parts[place].size
             for key in waiting[place]:
@@ -165,5 +184,17 @@ def _compute(
                 if missing[key] == 0:
                     ready.append(key)
         settle(ready)
+        if refused is not None:
+            raise refused
         if progress is not None:
             progress(finished, total)
+
+
+def _refused(scorer: Scorer, score: PartScore, request: Request) -> RunFailed:
+    """The error about a part with a log-probability that is no number; what other texts have is kept."""
+    bad = score.logprobs[~np.isfinite(score.logprobs)][0]
+    what = beginning(request.context + request.continuation)
+    if request.context:
+        what += f" (scored: {request.continuation[:40]!r})"
+    card = scorer.card
+    return not_finite(float(bad), model=card.name, dtype=card.identity.get("dtype"), what=what)

@@ -134,12 +134,16 @@ def _words(tokenizer: Any, text: str) -> list[int]:
 
 
 class MaskedExecutor:
-    """Scores masked parts: rows of like length in batches, the head at the masked position only."""
+    """Scores masked parts: rows of like length in batches, the head at the masked position only.
 
-    def __init__(self, network: Network, budget: Budget, mask: int) -> None:
+    Without `pad` only rows of one length run together: some models take padding for text.
+    """
+
+    def __init__(self, network: Network, budget: Budget, mask: int, *, pad: bool = True) -> None:
         self.network = network
         self.budget = budget
         self.mask = mask
+        self.pad = pad and network.rope is None
 
     def run(self, parts: Sequence[MaskedPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Scores of the parts not in `done`; a part comes out when its last position is known."""
@@ -154,6 +158,8 @@ class MaskedExecutor:
         while position < len(rows):
             width = len(parts[rows[position][0]].ids)
             batch = rows[position : position + max(self.budget.batch // width, 1)]
+            if not self.pad:
+                batch = [row for row in batch if len(parts[row[0]].ids) == width]
             wanted = any(part in left for part, _ in batch)
             try:
                 values = self._run(parts, batch) if wanted else None
@@ -198,6 +204,8 @@ class MaskedExecutor:
         device = self.network.device
         with torch.inference_mode():
             padding = None if mask.all() else torch.from_numpy(mask).to(device)
-            hidden = self.network.hidden(torch.from_numpy(ids).to(device), attention_mask=padding)
+            hidden = self.network.hidden(
+                torch.from_numpy(ids).to(device), attention_mask=padding, length=width
+            )
             chosen = hidden.flatten(0, 1).index_select(0, torch.from_numpy(where).to(device))
             return self.network.logprobs(chosen, targets)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from ensue.scoring.allocator import keep_buffers
+from ensue.scoring.rope import length_rope
 
 # Logits are made for so many entries (rows × vocabulary) at a time: 64 MB in float32, 1 GB on a GPU.
 _CPU_ENTRIES = 2**24
@@ -46,6 +49,7 @@ class Network:
         accepted = inspect.signature(self.trunk.forward if split else model.forward).parameters
         self.takes_positions = "position_ids" in accepted
         self.takes_cache = "past_key_values" in accepted
+        self.rope = length_rope(model)
         self.vocabulary = int(model.get_output_embeddings().weight.shape[0])
         if self.device.type == "cpu":
             keep_buffers()
@@ -77,17 +81,26 @@ class Network:
         attention_mask: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
         cache: Any | None = None,
+        length: int | None = None,
     ) -> torch.Tensor:
-        """The last hidden states, batch × positions × width."""
+        """The last hidden states, batch × positions × width.
+
+        `length` is that of the sequences the tokens are from, for positions that depend on it.
+        """
         arguments: dict[str, Any] = {"input_ids": ids, "attention_mask": attention_mask}
         if self.takes_positions:
             arguments["position_ids"] = position_ids
         if self.takes_cache:
             arguments |= {"past_key_values": cache, "use_cache": cache is not None}
-        if self.split:
-            output = self.trunk(**arguments)
-            return output[0]
-        return self.model(**arguments).logits
+        kept = nullcontext() if self.rope is None or length is None else self.rope.held(length)
+        with kept:
+            return self.trunk(**arguments)[0] if self.split else self.model(**arguments).logits
+
+    def lengths(self, lengths: Sequence[int]) -> list[int | None]:
+        """For each sequence's length one that stands for all it may be run with; None where all may."""
+        if self.rope is None:
+            return [None] * len(lengths)
+        return [self.rope.length_for(length) for length in lengths]
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """The head on rows of hidden states (rows × width), in float32."""

@@ -3,75 +3,189 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from ensue.errors import EnsueError
-from ensue.scoring.causal import CausalExecutor, out_of_memory
+from ensue.scoring.causal import CausalExecutor, Finished, out_of_memory
+from ensue.scoring.finite import not_finite
+from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.request import TokenPart
+from ensue.scoring.request import MaskedPart, TokenPart
+from ensue.scoring.rope import length_rope, states_length_rope
 
 log = logging.getLogger(__name__)
+
+Array = npt.NDArray[np.float64]
+Way = TypeVar("Way")
 
 # Nats a token. Wrong masks or positions show as whole nats, rounding as far less.
 _TOLERANCE = {torch.float32: 2e-3, torch.float64: 2e-3}
 _LOW_PRECISION_TOLERANCE = 0.25
 # Small batches that force branching, padding on both sides and a chain of runs.
 _TINY = Budget(batch=24, full=12, cache=40, attended=200)
+# One batch of all masked copies, most of them padded.
+_TOGETHER = Budget(batch=128, full=128, cache=0, attended=128)
+# One row at a time.
+_ALONE = Budget(batch=1, full=1, cache=0, attended=1)
+# What a path that a model cannot go raises.
+_FAILURES = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    NotImplementedError,
+    KeyError,
+    IndexError,
+)
+
+
+class CausalWay(NamedTuple):
+    """How a left-to-right model is run: its head apart from its trunk, prefixes branched from, short continuations
+    side by side; `alone` is one text at a time, where positions depend on the length in a way that cannot be held."""
+
+    split: bool
+    share: bool
+    pack: bool
+    alone: bool = False
+
+    def executor(self, model: Any, budget: Budget) -> CausalExecutor:
+        network = Network(model, split=self.split)
+        if self.alone:
+            network.rope = None
+            return CausalExecutor(network, _ALONE, share=False)
+        return CausalExecutor(network, budget, share=self.share, pack=self.pack)
+
+
+class MaskedWay(NamedTuple):
+    """How a masked model is run: its head apart from its trunk, texts of different lengths in one batch."""
+
+    split: bool
+    pad: bool
+
+    def executor(self, model: Any, budget: Budget, mask: int) -> MaskedExecutor:
+        return MaskedExecutor(Network(model, split=self.split), budget, mask, pad=self.pad)
+
+
+_CAUSAL_WAYS = [
+    CausalWay(split, share, pack)
+    for split in (True, False)
+    for share, pack in ((True, True), (True, False), (False, False))
+]
+_MASKED_WAYS = [MaskedWay(split, pad) for split, pad in product((True, False), repeat=2)]
+
+
+def find_causal_way(model: Any) -> CausalWay:
+    """Prefix sharing and a divided head where they give the model's own numbers, plainer paths where they do not."""
+    parts = _causal_parts(_vocabulary(model))
+    rope = length_rope(model)
+    ways = _CAUSAL_WAYS
+    if states_length_rope(model.config) if rope is None else not rope.holds():
+        ways = [CausalWay(split, share=False, pack=False, alone=True) for split in (True, False)]
+
+    def attempt(way: CausalWay) -> list[Finished]:
+        executor = way.executor(model, _TINY)
+        if way.share and not executor.network.takes_cache:
+            raise NotImplementedError("it takes no cache")
+        return list(executor.run(parts))
+
+    reference = [_plain(model, part) for part in parts]
+    _check_finite(model, reference)
+    _check_looks_back(model, parts[0], reference[0])
+    return _first_right(model, ways, attempt, reference)
+
+
+def find_masked_way(model: Any, mask: int) -> MaskedWay:
+    """Padded batches and a divided head where they give the model's own numbers, plainer paths where they do not."""
+    parts = _masked_parts(_vocabulary(model))
+    reference = [_plain_masked(model, part, mask) for part in parts]
+    _check_finite(model, reference)
+    return _first_right(
+        model, _MASKED_WAYS, lambda way: list(way.executor(model, _TOGETHER, mask).run(parts)), reference
+    )
 
 
 def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
-    """An executor for a causal model: prefix sharing and a divided head where they give the model's own
-    numbers, plainer paths where they do not."""
-    parts = _probe_parts(int(model.get_output_embeddings().weight.shape[0]))
-    reference = [_plain(model, part) for part in parts]
-    tolerance = _TOLERANCE.get(model.dtype, _LOW_PRECISION_TOLERANCE)
+    """An executor for a causal model that gives the model's own numbers."""
+    return find_causal_way(model).executor(model, budget)
+
+
+def probe_masked(model: Any, budget: Budget, mask: int) -> MaskedExecutor:
+    """An executor for a masked model that gives the model's own numbers."""
+    return find_masked_way(model, mask).executor(model, budget, mask)
+
+
+def _first_right(
+    model: Any, ways: Sequence[Way], attempt: Callable[[Way], list[Finished]], reference: Sequence[Array]
+) -> Way:
+    """The first of several ways whose scores are those of the reference."""
+    tolerance = _tolerance(model)
     worst = "no path was tried"
-    for split, share, pack in (
-        (True, True, True),
-        (True, True, False),
-        (True, False, False),
-        (False, True, True),
-        (False, True, False),
-        (False, False, False),
-    ):
+    for way in ways:
         try:
-            network = Network(model, split=split)
-            if share and not network.takes_cache:
-                continue
-            found = dict(
-                item
-                for batch in CausalExecutor(network, _TINY, share=share, pack=pack).run(parts)
-                for item in batch
-            )
-        except (
-            RuntimeError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            NotImplementedError,
-            KeyError,
-            IndexError,
-        ) as error:
+            found = dict(item for batch in attempt(way) for item in batch)
+        except _FAILURES as error:
             if out_of_memory(error):
                 raise
             worst = f"{type(error).__name__}: {str(error)[:120]}"
-            log.debug("split=%s share=%s pack=%s failed: %s", split, share, pack, worst)
+            log.debug("%s failed: %s", way, worst)
             continue
-        gap = max(float(np.abs(found[i].logprobs - r).max()) for i, r in enumerate(reference))
+        gap = max(_gap(found[i].logprobs, expected) for i, expected in enumerate(reference))
         if gap <= tolerance:
-            return CausalExecutor(Network(model, split=split), budget, share=share, pack=pack)
+            return way
         worst = f"scores moved by {gap:.3g} nats"
-        log.debug("split=%s share=%s pack=%s: %s", split, share, pack, worst)
+        log.debug("%s: %s", way, worst)
     raise EnsueError(
         f"{type(model).__name__} cannot be scored: no way of running it gives its own numbers ({worst})."
     )
 
 
-def _probe_parts(vocabulary: int) -> list[TokenPart]:
+def _tolerance(model: Any) -> float:
+    return _TOLERANCE.get(model.dtype, _LOW_PRECISION_TOLERANCE)
+
+
+def _vocabulary(model: Any) -> int:
+    return int(model.get_output_embeddings().weight.shape[0])
+
+
+def _gap(found: Array, expected: Array) -> float:
+    """The largest difference; none where both say that a token is impossible."""
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(found == expected, 0.0, np.abs(found - expected))
+    return float("inf") if np.isnan(gaps).any() else float(gaps.max())
+
+
+def _check_finite(model: Any, reference: Sequence[Array]) -> None:
+    """A model that gives no number for a few short sequences gives none for a text."""
+    if np.isnan(np.concatenate(reference)).any():
+        raise not_finite(
+            float("nan"), model=type(model).__name__, dtype=_name(model.dtype), what="a short probe"
+        )
+
+
+def _check_looks_back(model: Any, part: TokenPart, expected: Array) -> None:
+    """Refuse a model whose earlier predictions move with a later token: it is no left-to-right model."""
+    ids = part.ids.copy()
+    ids[-1] = (ids[-1] + 1) % _vocabulary(model)
+    found = _plain(model, TokenPart(ids, part.start))
+    if _gap(found[:-1], expected[:-1]) > _tolerance(model):
+        raise EnsueError(
+            f"{type(model).__name__} predicts a token from what comes after it too, so it gives no left-to-right "
+            f"log-likelihood; score with a causal model, or with one that has a masked-language-model head."
+        )
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _causal_parts(vocabulary: int) -> list[TokenPart]:
     """A few short sequences that share prefixes of different lengths."""
     generator = np.random.default_rng(0)
     draw = generator.integers(0, vocabulary, size=(7, 16), dtype=np.int32)
@@ -82,17 +196,46 @@ def _probe_parts(vocabulary: int) -> list[TokenPart]:
         np.concatenate([trunk[:12], draw[2][:14]]),
         np.concatenate([trunk[:12], draw[2][:9], draw[3][:5]]),
         draw[3][:11],
-        # A second, shorter prefix: rows that branch from both need padding on the left.
-        *(np.concatenate([other[:8], draw[i][:7]]) for i in (1, 2, 3, 5, 6)),
+        # A second, longer prefix: rows that branch from both need padding on the left.
+        *(np.concatenate([other, draw[i][:7]]) for i in (1, 2, 3)),
     ]
     return [TokenPart(ids, 1) for ids in rows]
 
 
-def _plain(model: Any, part: TokenPart) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _masked_parts(vocabulary: int) -> list[MaskedPart]:
+    """Three short sequences of different lengths, in which a few tokens are masked, one or two at a time."""
+    generator = np.random.default_rng(0)
+    # Special tokens come first in most vocabularies.
+    low = vocabulary // 2
+    return [
+        MaskedPart(
+            generator.integers(low, vocabulary, size=length, dtype=np.int32),
+            (1, length - 3),
+            ((1,), (length - 3, length - 2)),
+        )
+        for length in (14, 9, 5)
+    ]
+
+
+def _plain(model: Any, part: TokenPart) -> Array:
     """One sequence, one call, the whole vocabulary at every position."""
+    ids = torch.from_numpy(part.ids.astype(np.int64)).to(model.device)[None]
     with torch.inference_mode():
-        ids = torch.from_numpy(part.ids.astype(np.int64)).to(model.device)[None]
-        logits = model(input_ids=ids).logits[0].float()
-        table = torch.log_softmax(logits[:-1], -1)
+        table = torch.log_softmax(model(input_ids=ids).logits[0].float()[:-1], -1)
         chosen = table.gather(1, ids[0, 1:, None])[:, 0]
-        return chosen[part.start - 1 :].double().cpu().numpy()  # type: ignore[no-any-return]
+    rope = length_rope(model)
+    if rope is not None:
+        rope.forget()
+    return chosen[part.start - 1 :].double().cpu().numpy()  # type: ignore[no-any-return]
+
+
+def _plain_masked(model: Any, part: MaskedPart, mask: int) -> Array:
+    """One masked copy at a time."""
+    out = []
+    for target, hidden in zip(part.targets, part.hidden, strict=True):
+        ids = part.ids.astype(np.int64)
+        ids[list(hidden)] = mask
+        with torch.inference_mode():
+            logits = model(input_ids=torch.from_numpy(ids).to(model.device)[None]).logits[0, target].float()
+        out.append(float(torch.log_softmax(logits, -1)[int(part.ids[target])]))
+    return np.asarray(out)
