@@ -22,12 +22,12 @@ class Package:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model with a short name."""
+    """A model, or data that a metric needs, with a short name."""
 
     name: str
     about: str
     licence: str
-    format: Literal["gguf", "folder", "word-vectors", "spacy"]
+    format: Literal["gguf", "folder", "word-vectors", "spacy", "wordnet"]
     version: str
     megabytes: int
     packages: tuple[Package, ...]

@@ -19,6 +19,11 @@ BASELINES = ("random", "unigram")
 UNTRAINED = ("most-frequent", "hypothesis-only", "cbow", "bilstm", "bilstm-attention", "source-overlap")
 # What summarises without a model: people themselves, a story's first, best or nearest sentences.
 SUMMARISERS = ("human", "lead", "oracle", "retrieval", "written")
+# What has a short name and cannot be run, by its format.
+_NO_MODELS = {
+    "spacy": "a pipeline that finds answers for QAGS",
+    "wordnet": "what METEOR looks synonyms up in",
+}
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -69,10 +74,8 @@ def load_model(
 
         return from_text(Path(name.removeprefix("cbow:")).expanduser())
     if name in catalog():
-        if catalog()[name].format == "spacy":
-            raise EnsueError(
-                f"{name} is a pipeline that finds answers for QAGS, not a model that can be run."
-            )
+        if catalog()[name].format in _NO_MODELS:
+            raise EnsueError(f"{name} is {_NO_MODELS[catalog()[name].format]}, not a model that can be run.")
         from ensue.models.store import pull
 
         return _from_folder(pull(catalog()[name]), name, options, {})

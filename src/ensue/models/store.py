@@ -18,8 +18,8 @@ from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.models.catalog import Entry, Package
 
-# The file by which a folder is known to be a model, where that is not config.json.
-_WHOLE = {"spacy": "config.cfg"}
+# The file by which a folder is known to be whole, where that is not config.json.
+_WHOLE = {"spacy": "config.cfg", "wordnet": "index.noun"}
 
 
 def home() -> Path:

@@ -29,7 +29,6 @@ TITLES = {
     "rougeL": "ROUGE-L",
     "meteor": "METEOR",
     "bertscore": "BERTScore",
-    "meteor_exact": "METEOR, fewest chunks",
 }
 PROPERTIES = ("correctness", "coverage", "overall")
 SUBSETS = ("model", "human", "all")

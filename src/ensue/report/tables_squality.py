@@ -27,7 +27,6 @@ _SHORT = {
     "rouge2": "ROUGE-2",
     "rougeL": "ROUGE-L",
     "meteor": "METEOR",
-    "meteor_exact": "METEOR*",
     "bertscore": "BERTScore",
 }
 _SUBSETS = {"model": "models'", "human": "people's", "all": "all"}
@@ -82,8 +81,6 @@ def _fill_system(table: Table, results: Mapping[str, Any]) -> None:
         words.insert(
             0, f"{items.n:,} questions, {items.clusters:,} {'story' if items.clusters == 1 else 'stories'}."
         )
-    if "meteor_exact" in found:
-        words.append("METEOR*: with the fewest chunks; METEOR is NLTK's, as the paper's.")
     if "bertscore" in found:
         words.append("Published BERTScores are RoBERTa-large's.")
     table.caption = escape(" ".join(words))

@@ -42,7 +42,7 @@ _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 class WordNet:
-    """The part of WordNet that METEOR asks: base forms of a word, its synsets and their words."""
+    """The part of WordNet that METEOR asks: base forms of a word, and the words that share a synset with one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,7 +50,6 @@ class WordNet:
         self._irregular = {part: dict(_read_exceptions(folder / f"{part}.exc")) for part in _PARTS}
         # A synset's offset is its byte position, so the files are kept as bytes.
         self._data = {part: _bytes(folder / f"data.{part}") for part in _PARTS}
-        self.senses = lru_cache(maxsize=1 << 17)(self._senses)
         self.synonyms = lru_cache(maxsize=1 << 17)(self._synonyms)
 
     def base_forms(self, word: str, part: str) -> list[str]:
@@ -60,16 +59,6 @@ class WordNet:
             irregular = [word[: -len(old)] + new for old, new in _ENDINGS[part] if word.endswith(old)]
         index = self._index[part]
         return [form for form in dict.fromkeys([word, *irregular]) if form in index]
-
-    def _senses(self, word: str) -> frozenset[str]:
-        """The synsets of all base forms of the word, by part of speech and offset."""
-        word = word.lower()
-        return frozenset(
-            f"{part}{offset}"
-            for part in _PARTS
-            for form in self.base_forms(word, part)
-            for offset in self._index[part][form]
-        )
 
     def _synonyms(self, word: str) -> frozenset[str]:
         """All single words that share a synset with a base form of the word; names keep WordNet's capitals."""
@@ -97,14 +86,14 @@ class WordNet:
 
 
 @lru_cache(maxsize=2)
-def load_wordnet(folder: str | None = None) -> WordNet:
-    """WordNet from a folder, or from where ENSUE_WORDNET, Debian or NLTK have it; nothing is ever downloaded."""
-    return WordNet(find_wordnet(folder))
+def load_wordnet(folder: Path) -> WordNet:
+    """The WordNet of a folder, read once."""
+    return WordNet(folder)
 
 
-def find_wordnet(folder: str | None = None) -> Path:
-    """The folder with WordNet's database files; one sentence on how to get it where there is none."""
-    named = folder or os.environ.get(VARIABLE)
+def find_wordnet() -> Path | None:
+    """Where ENSUE_WORDNET, NLTK or Debian have WordNet's database files; None where nobody has them."""
+    named = os.environ.get(VARIABLE)
     nltk = [
         f"{place}/corpora/wordnet" for place in os.environ.get("NLTK_DATA", "").split(os.pathsep) if place
     ]
@@ -117,10 +106,7 @@ def find_wordnet(folder: str | None = None) -> Path:
         raise EnsueError(
             f"{named} holds no WordNet: there is no index.noun in it; name the folder of its database files."
         )
-    raise EnsueError(
-        f"METEOR's synonyms need WordNet 3.0, which is not on this machine: install Debian's wordnet-base, or set "
-        f"{VARIABLE} to the folder that holds index.noun and data.noun."
-    )
+    return None
 
 
 def _read_index(path: Path) -> Iterator[tuple[str, list[int]]]:

@@ -42,12 +42,12 @@ def bleu_values(judged: JudgedSet) -> Values:
 
 
 def meteor_values(judged: JudgedSet) -> Values:
-    """METEOR, the best over references."""
+    """NLTK's METEOR, the best over references."""
+    from ensue.benchmarks.summaries.scoring import wordnet_for_meteor
     from ensue.metrics.meteor import meteor_of
-    from ensue.text.wordnet import load_wordnet
 
-    rows = meteor_of(_texts(judged), judged.references, load_wordnet().senses)
-    return {"meteor": [max(one.score for one in row) for row in rows]}
+    rows = meteor_of(_texts(judged), judged.references, wordnet_for_meteor().synonyms)
+    return {"meteor": [max(row) for row in rows]}
 
 
 def bertscore_values(judged: JudgedSet, encoder: TokenEncoder) -> Values:

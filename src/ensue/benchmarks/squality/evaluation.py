@@ -17,7 +17,6 @@ from ensue.benchmarks.summaries.scoring import (
     LEFT_OUT,
     Measure,
     bertscore_measure,
-    exact_meteor_measure,
     meteor_measure,
     named,
     scores_of,
@@ -29,7 +28,7 @@ from ensue.stats.bootstrap import clustered_interval
 
 TASK = "squality"
 # What `--set metrics=` understands; `rouge` is three metrics.
-METRICS = ("rouge", "meteor", "meteor_exact", "bertscore")
+METRICS = ("rouge", "meteor", "bertscore")
 WORDS = "words"
 
 
@@ -43,8 +42,6 @@ def measures_of(
             found.append(rouge_measure)
         elif name == "meteor":
             found.append(meteor_measure(wordnet_for_meteor()))
-        elif name == "meteor_exact":
-            found.append(exact_meteor_measure(wordnet_for_meteor()))
         else:
             encoder = require(load(settings["bertscore_model"]), TokenEncoder, "BERTScore")
             found.append(bertscore_measure(encoder, settings["bertscore_layer"], notes))

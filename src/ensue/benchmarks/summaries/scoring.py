@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from ensue.benchmarks.summaries.bertscore import bertscore_of
 from ensue.errors import EnsueError
-from ensue.metrics.meteor import meteor_of, tokens
-from ensue.metrics.meteor_nltk import nltk_meteor
+from ensue.metrics.meteor import meteor_of
+from ensue.models.catalog import catalog
 from ensue.models.protocols import TokenEncoder
-from ensue.text.wordnet import WordNet, load_wordnet
+from ensue.models.store import pull
+from ensue.text.wordnet import VARIABLE, WordNet, find_wordnet, load_wordnet
 
 # From candidates and each one's references to metrics by name, each with one value a reference.
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], Mapping[str, Sequence[Sequence[float]]]]
@@ -74,29 +74,12 @@ def named(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 
 def meteor_measure(wordnet: WordNet) -> Measure:
-    """METEOR as NLTK computes it, which is what the paper's figures were made with (its human row comes out)."""
+    """METEOR by NLTK, which is what the paper's figures were made with (its human row comes out)."""
 
     def measure(
         candidates: Sequence[str], references: Sequence[Sequence[str]]
     ) -> dict[str, list[list[float]]]:
-        words = cache(tokens)
-        values = [
-            [nltk_meteor(words(candidate), words(reference), wordnet.synonyms).score for reference in own]
-            for candidate, own in zip(candidates, references, strict=True)
-        ]
-        return {"meteor": values}
-
-    return measure
-
-
-def exact_meteor_measure(wordnet: WordNet) -> Measure:
-    """METEOR with the fewest chunks, as it is defined; half as much again as NLTK's on summaries of 240 words."""
-
-    def measure(
-        candidates: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> dict[str, list[list[float]]]:
-        rows = meteor_of(candidates, references, wordnet.senses)
-        return {"meteor_exact": [[one.score for one in row] for row in rows]}
+        return {"meteor": meteor_of(candidates, references, wordnet.synonyms)}
 
     return measure
 
@@ -132,8 +115,15 @@ def _cut(encoder: TokenEncoder, texts: Sequence[str]) -> int:
 
 
 def wordnet_for_meteor() -> WordNet:
-    """WordNet, or a sentence that also says how to do without METEOR."""
+    """WordNet from where it lies on this machine; fetched once, as models are, where it lies nowhere."""
+    folder = find_wordnet()
+    if folder is not None:
+        return load_wordnet(folder)
     try:
-        return load_wordnet()
+        return load_wordnet(pull(catalog()["wordnet"]))
     except EnsueError as error:
-        raise EnsueError(f"{str(error).rstrip('.')}; or leave METEOR out with --set metrics=rouge.") from None
+        raise EnsueError(
+            f"METEOR's synonyms need WordNet 3.0, which is not on this machine and cannot be fetched "
+            f"({str(error).rstrip('.')}): install Debian's wordnet-base, set {VARIABLE} to a folder that holds "
+            f"index.noun and data.noun, or leave METEOR out with --set metrics."
+        ) from None
