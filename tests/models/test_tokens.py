@@ -23,33 +23,41 @@ def model(request, tmp_path_factory) -> TokenEncoder:
 
 
 def naive(model, text: str, layer: int) -> tuple[list[int], np.ndarray]:
+    # To a RoBERTa a text begins as a word within a sentence does.
+    text = " " + text if text and "Roberta" in type(model.tokenizer).__name__ else text
     ids = model.tokenizer(text, truncation=True, max_length=model.card.max_length)["input_ids"]
-    special = set(model.tokenizer.all_special_ids)
-    kept = [i for i, token in enumerate(ids) if token not in special or token == model.tokenizer.unk_token_id]
     if not ids:
         return [], np.zeros((0, 32), np.float32)
     with torch.inference_mode():
         states = model.network.base_model(torch.tensor([ids]), output_hidden_states=True).hidden_states[
             layer
         ][0]
-    return [ids[i] for i in kept], states[kept].numpy()
+    return ids, states.numpy()
 
 
 @pytest.mark.parametrize("layer", [None, 0, 1, -1])
-def test_every_token_but_special_ones_in_order(model, layer) -> None:
-    found, ids = model.encode_tokens(TEXTS, layer), model.token_ids(TEXTS)
+def test_every_token_in_order_and_which_are_special(model, layer) -> None:
+    found, tokens = model.encode_tokens(TEXTS, layer), model.text_tokens(TEXTS)
     assert [one.dtype for one in found] == [np.dtype(np.float32)] * len(TEXTS)
-    for text, vectors, tokens in zip(TEXTS, found, ids, strict=True):
+    special = set(model.tokenizer.all_special_ids) - {model.tokenizer.unk_token_id}
+    for text, vectors, one in zip(TEXTS, found, tokens, strict=True):
         expected_ids, expected = naive(model, text, -1 if layer is None else layer)
-        assert tokens == expected_ids
-        assert vectors.shape == (len(tokens), 32)
+        assert one.ids == expected_ids
+        assert one.special == [token in special for token in expected_ids]
+        assert vectors.shape == (len(one.ids), 32)
         np.testing.assert_allclose(vectors, expected, atol=1e-5)
     assert len(found[3]) > 60
-    assert len(found[2]) == 0
+    assert all(tokens[2].special)
+
+
+def test_space_around_a_text_is_no_part_of_it(model) -> None:
+    one, two = model.text_tokens([" A dog.\n", "A dog."])
+    assert one == two
+    assert model.text_tokens([" \n"]) == model.text_tokens([""])
 
 
 def test_what_there_is_not(model) -> None:
-    assert model.encode_tokens([]) == model.token_ids([]) == []
+    assert model.encode_tokens([]) == model.text_tokens([]) == []
     with pytest.raises(EnsueError, match=r"has layers 0 \(the embedding\) to 2, and no layer 3"):
         model.encode_tokens(TEXTS, 3)
 

@@ -85,12 +85,14 @@ def save_bert(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
     return _save(folder, BertForMaskedLM, _bert_config(tokenizer, max_length), seed, _fast_bert(tokenizer))
 
 
-def save_encoder(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
+def save_encoder(folder: Path, *, seed: int = 0, max_length: int = 128, layers: int = 2) -> Path:
     """A BERT without a head: it encodes and cannot score."""
     from transformers import BertModel
 
     tokenizer = _word_piece()
-    return _save(folder, BertModel, _bert_config(tokenizer, max_length), seed, _fast_bert(tokenizer))
+    config = _bert_config(tokenizer, max_length)
+    config.num_hidden_layers = layers
+    return _save(folder, BertModel, config, seed, _fast_bert(tokenizer))
 
 
 def save_roberta(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:

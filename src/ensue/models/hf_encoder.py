@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded
+from ensue.models.protocols import TextTokens
 
 OVER_LAYERS = "cls-average-over-layers"
 POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
@@ -57,10 +58,10 @@ class EncoderModel:
 
         return encode_tokens(self._loaded, texts, layer)
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        from ensue.models.hf_tokens import token_ids
+    def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
+        from ensue.models.hf_tokens import text_tokens
 
-        return token_ids(self._loaded, texts)
+        return text_tokens(self._loaded, texts)
 
 
 def stated_pooling(folder: Path) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded
 from ensue.models.hf_encoder import encode_texts, layer_count
+from ensue.models.protocols import TextTokens
 from ensue.scoring.request import Part, PartScore, Policy
 
 
@@ -59,7 +60,7 @@ class LanguageModel:
 
         return encode_tokens(self._loaded, texts, layer)
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        from ensue.models.hf_tokens import token_ids
+    def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
+        from ensue.models.hf_tokens import text_tokens
 
-        return token_ids(self._loaded, texts)
+        return text_tokens(self._loaded, texts)

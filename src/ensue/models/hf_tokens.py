@@ -1,10 +1,10 @@
-"""The vector of every token of a text, from any layer of a Hugging Face model, special tokens left out."""
+"""The vector of every token of a text, special ones too, from any layer of a Hugging Face model."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.hf import Loaded
 from ensue.models.hf_encoder import _BATCH_TOKENS, _batches, _pad, layer_count
+from ensue.models.protocols import TextTokens
+
+# To these a word without a space before it is another word, so a text is begun with one.
+_SPACE_FIRST = ("Roberta", "GPT2")
 
 
 def encode_tokens(
@@ -26,7 +30,7 @@ def encode_tokens(
         raise EnsueError(f"{loaded.card.name} has layers 0 (the embedding) to {depth}, and no layer {layer}.")
     if not texts:
         return []
-    ids, special = _tokenised(loaded, texts)
+    ids = [one.ids for one in text_tokens(loaded, texts)]
     trunk = network.base_model
     options: dict[str, Any] = {"output_hidden_states": layer is not None}
     if "use_cache" in inspect.signature(trunk.forward).parameters:
@@ -47,26 +51,18 @@ def encode_tokens(
             states = (result[0] if layer is None else result.hidden_states[layer]).float().cpu().numpy()
         for row, i in zip(states, chosen, strict=True):
             # A copy, so that the padding of the batch is not kept with it.
-            out[i] = row[: len(ids[i])][~np.asarray(special[i], dtype=bool)].copy()
+            out[i] = row[: len(ids[i])].copy()
     return out
 
 
-def token_ids(loaded: Loaded, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens that `encode_tokens` gives a vector each, as numbers of the tokenizer's vocabulary."""
+def text_tokens(loaded: Loaded, texts: Sequence[str]) -> list[TextTokens]:
+    """The tokens of each text, cut at the model's length; space around a text is no part of it."""
     if not texts:
         return []
-    ids, special = _tokenised(loaded, texts)
-    return [
-        [token for token, is_special in zip(row, marks, strict=True) if not is_special]
-        for row, marks in zip(ids, special, strict=True)
-    ]
-
-
-def _tokenised(loaded: Loaded, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """Token ids of each text, cut at the model's length, and which of them the tokenizer itself put there."""
     limit = loaded.card.max_length
+    before = " " if type(loaded.tokenizer).__name__.startswith(_SPACE_FIRST) else ""
     found = loaded.tokenizer(
-        list(texts),
+        [before + text.strip() if text.strip() else "" for text in texts],
         truncation=limit is not None,
         max_length=limit,
         return_attention_mask=False,
@@ -74,4 +70,7 @@ def _tokenised(loaded: Loaded, texts: Sequence[str]) -> tuple[list[list[int]], l
         return_special_tokens_mask=True,
         verbose=False,
     )
-    return cast(list[list[int]], found["input_ids"]), cast(list[list[int]], found["special_tokens_mask"])
+    return [
+        TextTokens(list(ids), [bool(mark) for mark in marks])
+        for ids, marks in zip(found["input_ids"], found["special_tokens_mask"], strict=True)
+    ]

@@ -65,15 +65,22 @@ class Layered(Encoder, Protocol):
         """How many layers lie above the embedding; `range(layer_count + 1)` names them all."""
 
 
+class TextTokens(NamedTuple):
+    """A text's tokens as numbers, and which of them the tokenizer put there itself."""
+
+    ids: list[int]
+    special: list[bool]
+
+
 @runtime_checkable
 class TokenEncoder(Model, Protocol):
-    """Turns each token of a text into a vector; special tokens have none."""
+    """Turns each token of a text into a vector, special ones too."""
 
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
         """Of each text an array tokens × width, of the last layer where none is named (0 is the embedding)."""
 
-    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens those vectors belong to, as numbers."""
+    def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
+        """The tokens those vectors belong to."""
 
 
 @runtime_checkable

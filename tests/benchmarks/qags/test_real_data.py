@@ -12,9 +12,11 @@ from scipy import stats
 from ensue.benchmarks.qags import data, falke, frank, summaries
 from ensue.benchmarks.qags.baselines import BASELINES
 from ensue.benchmarks.qags.judgments import agreement, human_consistency
+from ensue.benchmarks.qags.measures import rouge_values
 from ensue.benchmarks.qags.metaeval import over_summaries, summary_level, system_level
 from ensue.benchmarks.qags.published import published_agreement, published_metrics
 from ensue.benchmarks.qags.ranking import choose, rank_with
+from ensue.benchmarks.qags.sets import read_sets
 
 pytestmark = pytest.mark.data
 
@@ -107,3 +109,18 @@ def test_frank_has_labels_and_metrics_of_every_summary(root: Path) -> None:
     assert len(found.summaries) == frank.SIZE
     assert (len(found.of("cnndm")), len(found.of("xsum"))) == (1_250, 996)
     assert found.notes == {"summaries without Dep Entail": 83, "summaries without FEQA": 4}
+
+
+def test_the_xsum_column_of_table_4_1_by_the_reference_put_first_in_the_article(root: Path) -> None:
+    judged = read_sets(str(root), ["xsum"], None).sets[0]
+    article = judged.pairs[0].source
+    assert judged.references[0] == (article[: article.index("centre.") + len("centre.")],)
+    assert judged.has_references
+    assert not read_sets(str(root), ["cnndm"], 5).sets[0].has_references
+    human = judged.human["consistency"]
+    printed = {row.metric.lower(): row.xsum for row in published_metrics()}
+    found = {name: stats.pearsonr(values, human)[0] for name, values in rouge_values(judged).items()}
+    for name in ("rouge-2", "rouge-l"):
+        assert found[name] == pytest.approx(printed[name], abs=0.0003), name
+    assert found["rouge-1"] == pytest.approx(printed["rouge-1"], abs=0.015)
+    assert found == pytest.approx({"rouge-1": 0.1427, "rouge-2": 0.0893, "rouge-l": 0.0885}, abs=5e-5)

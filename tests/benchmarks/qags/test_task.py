@@ -104,9 +104,7 @@ def test_a_variant_equal_to_the_run_has_its_figures(outcome: Outcome) -> None:
 
 def test_troubles_are_counted_and_nothing_is_nan(outcome: Outcome) -> None:
     assert outcome.notes["summaries without an answer to ask about, scored 0"] == 2
-    assert outcome.skipped == {
-        f"{name} has no references, so no rouge": 1 for name in ("cnndm", "xsum", "falke")
-    }
+    assert outcome.skipped == {f"{name} has no references, so no rouge": 1 for name in ("cnndm", "falke")}
     text = json.dumps([outcome.metrics, outcome.items, outcome.extras, outcome.notes], allow_nan=False)
     assert "NaN" not in text
     without = [item for item in outcome.items if "trouble" in item["outputs"]["qags"]]

@@ -11,9 +11,18 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ensue.benchmarks.summaries.bertscore import Tokens, bertscore_of, match, unit, weighted_bertscore_of
+from ensue.benchmarks.summaries.bertscore import (
+    Tokens,
+    bertscore_of,
+    layer_for,
+    match,
+    unit,
+    weighted_bertscore_of,
+)
 from ensue.metrics.overlap import best, mean
 from ensue.models import load_model
+from ensue.models.card import ModelCard
+from ensue.models.protocols import TextTokens
 from tests.support import tiny
 
 POOL = [*tiny.SENTENCES[:5], "A dog.", "The rain stopped.", ""]
@@ -25,19 +34,19 @@ def model(tmp_path_factory):
 
 
 def naive(model, candidate: str, reference: str, layer: int, weight) -> list[float]:
-    """One pair, token by token."""
+    """One pair, token by token: all may be matched, the first and the last ([CLS] and [SEP]) weigh nothing."""
 
     def states(text: str) -> tuple[list[int], list[torch.Tensor]]:
         ids = model.tokenizer(text)["input_ids"]
         with torch.inference_mode():
             found = model.network(torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0]
-        return ids[1:-1], list(found[1:-1].double())
+        return ids, list(found.double())
 
     def share(one, other) -> float:
-        if not one[0] or not other[0]:
+        if len(one[0]) == 2 or len(other[0]) == 2:
             return 0.0
         total = weighed = 0.0
-        for token, vector in zip(*one, strict=True):
+        for token, vector in list(zip(*one, strict=True))[1:-1]:
             nearest = max(float(torch.cosine_similarity(vector, v, dim=0)) for v in other[1])
             weighed += weight(token) * nearest
             total += weight(token)
@@ -47,6 +56,46 @@ def naive(model, candidate: str, reference: str, layer: int, weight) -> list[flo
     precision, recall = share(given_, wanted), share(wanted, given_)
     f1 = 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
     return [precision, recall, f1]
+
+
+class Edged:
+    """An encoder of one word between two special tokens, of which the first is near the other text's word."""
+
+    card = ModelCard(name="edged", kind="encoder", source="test")
+
+    def encode_tokens(self, texts, layer=None):
+        rows = {"a": [[1, 0], [0.6, 0.8], [-1, 0]], "b": [[0.6, 0.8], [0, 1], [-1, 0]]}
+        return [np.asarray(rows[text], np.float32) for text in texts]
+
+    def text_tokens(self, texts):
+        return [TextTokens([0, 5, 1], [True, False, True]) for _ in texts]
+
+
+def test_a_word_may_be_matched_with_a_special_token_that_weighs_nothing() -> None:
+    ((found,),) = bertscore_of(Edged(), ["a"], [["b"]])
+    # The word of `a` is b's first token (cosine 1), b's word is nearest a's word (0.8).
+    assert found == pytest.approx((1.0, 0.8, 2 * 0.8 / 1.8))
+
+
+def test_the_layer_that_was_tuned_for_a_model() -> None:
+    assert layer_for("roberta-large") == layer_for("FacebookAI/roberta-large") == 17
+    assert layer_for("bert-base-uncased") == 9
+    assert layer_for("microsoft/deberta-xlarge-mnli") == 40
+    assert layer_for("minilm") is None
+    assert layer_for("roberta-large", 3) == 3
+    assert layer_for("roberta-large", 0) == 0
+
+
+def test_the_tuned_layer_is_taken_where_none_is_named(model, tmp_path) -> None:
+    """A network of two layers under a name whose tuned layer is 9 has no such layer; of twelve it has."""
+    deep = load_model(str(tiny.save_encoder(tmp_path / "bert-base-uncased", layers=12)))
+    candidates, references = POOL[:2], [POOL[2:4], POOL[3:5]]
+    found = bertscore_of(deep, candidates, references)
+    for candidate, own, row in zip(candidates, references, found, strict=True):
+        np.testing.assert_allclose(
+            row, [naive(deep, candidate, one, 9, lambda _: 1.0) for one in own], atol=1e-5
+        )
+    assert found != bertscore_of(deep, candidates, references, layer=12)
 
 
 @pytest.mark.parametrize("layer", [None, 1])

@@ -9,10 +9,14 @@ from typing import NamedTuple
 
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.errors import EnsueError
+from ensue.text.sentences import split_sentences
 
 # The sets of judgments by the name of their file, with the number of summaries the paper states.
 FILES: Mapping[str, str] = {"cnndm": "mturk_cnndm.jsonl", "xsum": "mturk_xsum.jsonl"}
 SIZES: Mapping[str, int] = {"cnndm": 235, "xsum": 239}
+# The sets whose articles begin with their reference: XSum's was the article's head before it was taken away as the
+# summary, and was put back for the judgments (§4.5.1). It is one sentence. CNN/DM's references are not in the data.
+REFERENCE_FIRST = frozenset({"xsum"})
 _ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
 
 
@@ -43,6 +47,11 @@ class JudgedSummary:
     def text(self) -> str:
         """The summary as one text."""
         return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def first_sentence(self) -> str:
+        """The article's first sentence, which in a set of `REFERENCE_FIRST` is the reference."""
+        return split_sentences(self.article)[0]
 
 
 def read_judgments(folder: Path, name: str) -> list[JudgedSummary]:

@@ -104,14 +104,18 @@ def _file(root: Path, name: str) -> Path | None:
 
 def _judgments(folder: Path, name: str, limit: int | None, every_score: bool) -> JudgedSet:
     judged = tuple(data.read_judgments(folder, name)[:limit])
+    first = name in data.REFERENCE_FIRST
     return JudgedSet(
         name,
         tuple(one.id for one in judged),
         tuple(one.id for one in judged),
         tuple(Pair(one.article, one.text) for one in judged),
-        tuple(() for _ in judged),
+        tuple((one.first_sentence,) if first else () for one in judged),
         {CONSISTENCY: tuple(human_consistency(judged).tolist())},
         judged=judged,
+        notes={f"{name}: references that are the first sentence of the article": len(judged)}
+        if first
+        else {},
     )
 
 

@@ -39,6 +39,7 @@ from ensue.benchmarks.squality.systems import (
 )
 from ensue.benchmarks.squality.versions import SPLITS, find_file, split_name
 from ensue.benchmarks.squality.words import plain_words, spacy_words
+from ensue.benchmarks.summaries.bertscore import layer_for
 from ensue.benchmarks.summaries.written import WrittenTexts
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
@@ -59,7 +60,7 @@ SETTINGS = {
         ["rouge", "meteor"], f"some of {', '.join(METRICS)}", read.many(read.one_of(*METRICS))
     ),
     "bertscore_model": Setting("minilm", "the encoder of BERTScore; the paper's is roberta-large", read.text),
-    "bertscore_layer": Setting(None, "its layer; the last when none", read.optional(read.whole(0))),
+    "bertscore_layer": Setting(None, "its layer (none: tuned, or last)", read.optional(read.whole(0))),
     "retrieve": Setting(
         None,
         "an encoder: the sentences nearest the question are retrieved with it, to be read or to be the summary",
@@ -210,8 +211,9 @@ class SqualityRun:
         if "meteor" in s["metrics"]:
             parts.append("meteor:nltk")
         if "bertscore" in s["metrics"]:
-            layer = "last" if s["bertscore_layer"] is None else s["bertscore_layer"]
-            parts.append(f"bertscore:{loaded[s['bertscore_model']].marked_name}/{layer}")
+            judge = loaded[s["bertscore_model"]]
+            layer = layer_for(judge.name, s["bertscore_layer"])
+            parts.append(f"bertscore:{judge.marked_name}/{'last' if layer is None else layer}")
         parts.append(f"seed:{self.seed}")
         return " ".join([*parts, *([] if self.limit is None else [f"limit:{self.limit}"])])
 

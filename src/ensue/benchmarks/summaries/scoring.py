@@ -22,8 +22,6 @@ from ensue.text.wordnet import VARIABLE, WordNet, find_wordnet, load_wordnet
 # From candidates and each one's references to metrics by name, each with one value a reference.
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], Mapping[str, Sequence[Sequence[float]]]]
 
-# Tokens that an encoder may put around a text.
-_SPECIAL = 2
 MEAN, LEFT_OUT = "_mean", "_loo"
 
 
@@ -107,11 +105,11 @@ def bertscore_measure(
 
 
 def _cut(encoder: TokenEncoder, texts: Sequence[str]) -> int:
-    """How many texts fill all that an encoder takes, up to the special tokens around them."""
+    """How many texts fill all that an encoder takes."""
     limit = encoder.card.max_length
     if limit is None:
         return 0
-    return sum(len(ids) >= limit - _SPECIAL for ids in encoder.token_ids(texts))
+    return sum(len(one.ids) >= limit for one in encoder.text_tokens(texts))
 
 
 def wordnet_for_meteor() -> WordNet:
