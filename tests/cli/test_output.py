@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from ensue.cli import common
 from tests.support.command import ENSUE, environment, start, write_lines
 
 
@@ -32,3 +33,15 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
         assert process.wait(60) == 1
     assert "Traceback" not in said
     assert "Exception ignored" not in said
+
+
+def test_lines_of_progress_begin_anew_with_each_task(capsys):
+    with common.progress_bar("glue bilstm") as told:
+        for unit in ("updates of RTE at most", "updates of CB at most"):
+            for done in (1, 5, 10, 11, 20):
+                told(done, 100, unit)
+    assert capsys.readouterr().err.splitlines() == [
+        f"glue bilstm: {percent} % of 100 {unit}"
+        for unit in ("updates of RTE at most", "updates of CB at most")
+        for percent in (1, 10, 20)
+    ]

@@ -174,3 +174,14 @@ def test_pooling_that_cannot_be_read_is_one_sentence(tmp_path, content):
     (folder / "1_Pooling" / "config.json").write_text(content)
     with pytest.raises(EnsueError, match="states its pooling in a form that cannot be read"):
         load_model(str(folder))
+
+
+def test_texts_that_are_cut_are_counted(model, folder):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    words = [" ".join(["sun"] * n) for n in range(8, 135, 3)]
+    naive = sum(len(tokenizer(text)["input_ids"]) > 128 for text in [*words, *TEXTS])
+    assert 0 < naive < len(words)
+    assert model.count_cut([*words, *TEXTS]) == naive
+    assert model.count_cut(TEXTS[:2]) == model.count_cut([]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -32,6 +33,10 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting; lists by commas. Repeatable."),
 ]
+
+
+# The longest that a command without a terminal is silent while it is told of progress.
+_SECONDS_BETWEEN = 20.0
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
@@ -100,14 +105,20 @@ def progress_bar(title: str) -> Iterator[Callable[..., None]]:
 
 
 class _Lines:
-    """Progress where there is no terminal: one line for every tenth done."""
+    """Progress where there is no terminal: a line for every tenth done, and now and then one in between."""
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self.tenth = -1
+        self.about: tuple[int, str] = (-1, "")
+        self.tenth, self.told = -1, 0.0
 
     def __call__(self, done: int, total: int, unit: str = "tokens") -> None:
-        tenth = 10 * done // total if total else 10
-        if tenth > self.tenth:
-            self.tenth = tenth
-            say(f"{self.title}: {10 * tenth} % of {total:,} {unit}")
+        percent = 100 * done // total if total else 100
+        now = time.monotonic()
+        # A run of several tasks begins anew with each.
+        anew = (total, unit) != self.about
+        if anew or percent // 10 > self.tenth or now - self.told >= _SECONDS_BETWEEN:
+            self.about, self.tenth, self.told = (total, unit), percent // 10, now
+            # Of a training that may end long before its last update, whole percents would all be 0.
+            shown = f"{percent}" if percent >= 10 or not total else f"{100 * done / total:.2g}"
+            say(f"{self.title}: {shown} % of {total:,} {unit}")

@@ -53,6 +53,9 @@ class EncoderModel:
             self._loaded, texts, layers=layers, pooling=pooling or self.pooling, normalise=normalise
         )
 
+    def count_cut(self, texts: Sequence[str]) -> int:
+        return count_cut(self._loaded, texts)
+
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
         from ensue.models.hf_tokens import encode_tokens
 
@@ -98,6 +101,17 @@ def stated_length(folder: Path) -> int | None:
 def layer_count(network: Any) -> int:
     """How many layers a network has above its embedding."""
     return int(network.config.num_hidden_layers)
+
+
+def count_cut(loaded: Loaded, texts: Sequence[str]) -> int:
+    """How many texts have more tokens than the model takes, those that its tokenizer adds counted."""
+    limit = loaded.card.max_length
+    # A token is no less than a byte, so that most texts need not be tokenised to be known to fit.
+    long = [text for text in texts if limit is not None and len(text.encode("utf-8", "replace")) > limit // 2]
+    if limit is None or not long:
+        return 0
+    ids = loaded.tokenizer(long, return_attention_mask=False, return_token_type_ids=False, verbose=False)
+    return sum(len(row) > limit for row in ids["input_ids"])
 
 
 def encode_texts(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded
-from ensue.models.hf_encoder import encode_texts, layer_count
+from ensue.models.hf_encoder import count_cut, encode_texts, layer_count
 from ensue.models.protocols import TextTokens
 from ensue.scoring.request import Part, PartScore, Policy
 
@@ -54,6 +54,9 @@ class LanguageModel:
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
     ) -> npt.NDArray[np.float32]:
         return encode_texts(self._loaded, texts, layers=layers, pooling=pooling or "mean", normalise=False)
+
+    def count_cut(self, texts: Sequence[str]) -> int:
+        return count_cut(self._loaded, texts)
 
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
         from ensue.models.hf_tokens import encode_tokens

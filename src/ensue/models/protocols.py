@@ -57,6 +57,14 @@ class Encoder(Model, Protocol):
 
 
 @runtime_checkable
+class Cutting(Encoder, Protocol):
+    """An encoder that reads only the beginning of a long text, and can say of which."""
+
+    def count_cut(self, texts: Sequence[str]) -> int:
+        """How many of the texts are longer than it takes."""
+
+
+@runtime_checkable
 class Layered(Encoder, Protocol):
     """An encoder that gives vectors of any of its layers, as many as are asked for in one pass."""
 

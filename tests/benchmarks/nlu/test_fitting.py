@@ -51,7 +51,9 @@ def test_tasks_are_drawn_in_proportion_to_their_size_and_weigh_one_on_average() 
 
 
 def test_validation_is_due_once_a_pass_within_bounds() -> None:
-    assert Schedule().checks(250) == 100
+    assert Schedule().checks(129) == Schedule().checks(250) == 100
+    # All of it in one batch.
+    assert Schedule().checks(128) == Schedule().checks(1) == 10
     assert Schedule().checks(128_000) == 1000
     assert Schedule().checks(10**7) == 10_000
     assert Schedule(validate_every=7).checks(10**7) == 7
@@ -94,6 +96,14 @@ def test_the_best_check_is_kept_and_the_third_failure_ends_it() -> None:
     assert how.scores == [0.1, 0.7, 0.6, 0.9, 0.2, 0.9]
     torch.testing.assert_close(network.weight.detach(), made.seen[3])  # type: ignore[attr-defined]
     assert not torch.equal(made.seen[3], made.seen[5])  # type: ignore[attr-defined]
+
+
+def test_every_update_is_told_of_under_the_tasks_name() -> None:
+    network, told = torch.nn.Linear(3, 2), []
+    made = learner(network, [0.1, 0.2, 0.3])
+    schedule = Schedule(validate_every=2, max_steps=5)
+    fit(network, [made], schedule, seed=0, progress=lambda *state: told.append(state))
+    assert told == [(step, 5, "updates of Single at most") for step in range(1, 6)]
 
 
 def test_steps_are_limited() -> None:

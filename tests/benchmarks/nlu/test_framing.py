@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +21,7 @@ from ensue.benchmarks.nlu.framing import (
     parts_of,
     rows_of,
     spread,
+    with_held_out,
 )
 from ensue.errors import EnsueError
 from tests.support.small_tasks import FORMS, spec, task
@@ -118,3 +121,50 @@ def test_a_twentieth_is_held_out_where_dev_has_no_labels() -> None:
 def test_spread_is_that_of_a_sample() -> None:
     assert spread([0.5]) == {"runs": 1, "dev_mean": 0.5, "dev_sd": 0.0}
     assert spread([1.0, 2.0, 3.0])["dev_sd"] == pytest.approx(1.0)
+
+
+def test_a_task_with_a_training_set_only_is_judged_by_a_tenth_of_it() -> None:
+    data = task("pair", train=200)
+    alone = TaskData(data.spec, {"train": data.splits["train"]}, "alone")
+    found = with_held_out(alone)
+    train, held = found.splits["train"], found.splits["held-out"]
+    assert (len(train), len(held), found.judged_splits) == (180, 20, ["held-out"])
+    assert {one.id for one in train} | {one.id for one in held} == {one.id for one in data.splits["train"]}
+    assert with_held_out(alone) == found
+    assert found.fingerprint != alone.fingerprint
+    assert list(found.notes.values()) == [20]
+    # The same part whatever the seed of a run; what is chosen on is another.
+    parts = parts_of(found, 3)
+    assert parts is not None
+    assert parts.held_out
+    assert len(parts.chosen_on) == 9
+    assert not {one.id for one in parts.chosen_on} & {one.id for one in held}
+
+
+def test_groups_are_held_out_whole_and_two_thousand_examples_suffice() -> None:
+    data = task("pair", train=30_000, dev=1)
+    many = with_held_out(TaskData(data.spec, {"train": data.splits["train"]}, "many"))
+    assert len(many.splits["held-out"]) == 2_000
+    clustered = [replace(one, cluster=str(place // 7)) for place, one in enumerate(data.splits["train"][:70])]
+    found = with_held_out(TaskData(data.spec, {"train": clustered}, "few"))
+    assert len(found.splits["held-out"]) == 7
+    assert len({one.cluster for one in found.splits["held-out"]}) == 1
+    assert (
+        found.splits["held-out"]
+        != with_held_out(TaskData(replace(data.spec, name="Other"), {"train": clustered}, "few")).splits[
+            "held-out"
+        ]
+    )
+
+
+def test_nothing_is_held_out_where_something_else_is_answered_or_there_is_too_little() -> None:
+    data = task("pair")
+    for splits in (
+        data.splits,
+        {"train": data.splits["train"], "test": data.splits["test"]},
+        {"dev": data.splits["dev"]},
+        {"train": data.splits["train"][:1]},
+        {"train": [replace(one, cluster="one") for one in data.splits["train"]]},
+    ):
+        given = TaskData(data.spec, splits, "given")
+        assert with_held_out(given) is given

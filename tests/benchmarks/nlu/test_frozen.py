@@ -128,3 +128,39 @@ def test_a_blank_text_has_zeros() -> None:
 def test_a_model_that_cannot_encode_is_refused() -> None:
     with pytest.raises(EnsueError, match="Mode frozen needs a model that can encode"):
         answer([task("pair")], load_model("random"))
+
+
+class Short(Words):
+    """Reads two words of a text."""
+
+    def count_cut(self, texts: Sequence[str]) -> int:
+        return sum(len(words_of(text)) > 5 for text in texts)
+
+
+def test_texts_the_encoder_cuts_are_counted_by_task() -> None:
+    trained = task("pair", name="RTE")
+    diagnostic = TaskData(spec("pair", "AX", answered_by="RTE"), {"test": trained.splits["dev"][:7]}, "ax")
+
+    def long(*names: str, data: TaskData = trained) -> int:
+        texts = {text for name in names for example in data.splits[name] for text in example.texts}
+        return sum(len(words_of(text)) > 5 for text in texts)
+
+    found = answer([trained, diagnostic], Short(), layer=[0, 1])
+    assert [one.task for one in found] == ["RTE", "AX"] * 2
+    for one in found[::2]:
+        assert dict(one.notes) == {
+            "training texts cut at None tokens": long("train"),
+            "texts cut at None tokens": long("dev", "test"),
+        }
+        assert long("train") > long("dev", "test") > 0
+    assert dict(found[1].notes) == {"texts cut at None tokens": long("test", data=diagnostic)}
+    assert not answer([trained], Words())[0].notes
+
+
+def test_trainings_on_vectors_are_told_of() -> None:
+    told: list[tuple[int, int, str]] = []
+    place = Workplace(progress=lambda *state: told.append(state))
+    list(
+        Frozen(Schedule(validate_every=10, max_steps=20)).answer(Words(), [task("pair")], SETTINGS, 0, place)
+    )
+    assert told[-1] == (20, 20, "updates of Pair at most")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from sklearn.metrics import matthews_corrcoef
 
 import ensue
+from ensue.runs.reading import read_fits
 from tests.benchmarks.nlu import folders
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
@@ -171,3 +173,44 @@ def test_bad_questions_are_one_sentence(data: Path, tmp_path: Path) -> None:
     refused(
         here("run", "glue", "--model", "random", "--data", glue, "--mode", "guess"), "mode=guess will not do"
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("most-frequent", {}),
+        ("hypothesis-only", {}),
+        ("random", {"template": "question"}),
+        ("cbow", {"vectors": "learned", "max_steps": 20}),
+        ("encoder", {"mode": "frozen"}),
+        ("encoder", {"mode": "finetune", "epochs": 1}),
+    ],
+)
+def test_a_task_with_only_a_training_set_is_judged_by_a_held_out_part(
+    tmp_path: Path, model: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every mode by the same examples, none of them learnt from, and under a split of that name."""
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
+    head = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+    asked = [f"{n}\t1\t2\tWhere is boat {n}?\tWho has boat {n}?\t{n % 3 // 2}\n" for n in range(40)]
+    path = tmp_path / "glue" / "QQP" / "train.tsv"
+    path.parent.mkdir(parents=True)
+    path.write_text(head + "".join(asked), "utf-8")
+    drawn = list(range(40))
+    random.Random("QQP").shuffle(drawn)
+    name = str(tiny.save_encoder(tmp_path / "tiny")) if model == "encoder" else model
+    run = ensue.run("glue/QQP", model=name, data=tmp_path / "glue", output=tmp_path / "run", **settings)
+    own = [row for row in run.results["metrics"] if row["task"] == "QQP"]
+    assert {row["metric"] for row in own} == {"accuracy", "f1", "score"}
+    assert {(row["settings"]["split"], row["n"]) for row in own} == {("held-out", 4)}
+    (total,) = [row for row in run.results["metrics"] if row["task"] == "GLUE"]
+    assert total["settings"]["split"] == "held-out"
+    assert [item["id"] for item in run.items] == [f"QQP/held-out/{n}" for n in sorted(drawn[:4])]
+    assert (
+        run.results["notes"][
+            "QQP: examples of the training set held out to judge by, for want of dev and test"
+        ]
+        == 4
+    )
+    for fit in read_fits(run.folder):
+        assert fit.get("train_examples", fit.get("examples", 36)) in (34, 36)

@@ -249,3 +249,21 @@ def test_the_signature_names_what_was_chosen(model):
     ):
         assert word in words
     assert "dropout" not in words
+
+
+def test_every_step_is_told_of_and_sequences_that_are_cut_are_noted(model):
+    told = []
+    data = invented.task("single", train=32, dev=10)
+    (found,) = answers(model, [data], max_length=8, progress=lambda *state: told.append(state), **SHORT)
+    assert told == [(1, 2, "steps"), (2, 2, "steps")]
+
+    def long(split):
+        return sum(len(model.tokenizer(one.texts[0])["input_ids"]) > 8 for one in data.splits[split])
+
+    assert dict(found.notes) == {
+        "training sequences cut at 8 tokens": long("train"),
+        "sequences cut at 8 tokens": long("dev"),
+    }
+    assert long("dev") == 10
+    (whole,) = answers(model, [data], **SHORT)
+    assert not whole.notes

@@ -9,7 +9,7 @@ import pytest
 
 from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.nlu.choosing import dev_score
-from ensue.benchmarks.nlu.examples import TaskData
+from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.framing import parts_of
 from ensue.benchmarks.nlu.systems import Answered, find, mode_of
 from ensue.benchmarks.settings import resolve
@@ -154,3 +154,32 @@ def test_the_mode_is_found_and_other_models_are_refused() -> None:
         answer("random", [task("pair")])
     signed = system.signature(load_model("bilstm"), resolve("glue", system.settings, {}))
     assert "train:bilstm vectors:glove-50d width:256" in signed
+
+
+def test_texts_that_are_cut_are_counted(vectors: str) -> None:
+    """Of each task the distinct texts that are longer than max_words, in training and in what is answered."""
+    trained = task("pair", name="RTE")
+    diagnostic = TaskData(spec("pair", "AX", answered_by="RTE"), {"test": trained.splits["dev"][:7]}, "ax")
+    found = answer("cbow", [trained, diagnostic], vectors=vectors, max_steps=20, max_words=5)
+
+    def long(*splits: list[Example]) -> int:
+        texts = {text for split in splits for example in split for text in example.texts}
+        return sum(len(words_of(text)) > 5 for text in texts)
+
+    def long_each(*splits: list[Example]) -> int:
+        return sum(long(split) for split in splits)
+
+    assert long(trained.splits["train"]) > 0
+    assert dict(found[0].notes) == {
+        "training texts cut at 5 words": long(trained.splits["train"]),
+        "texts cut at 5 words": long_each(trained.splits["dev"], trained.splits["test"]),
+    }
+    assert dict(found[1].notes) == {"texts cut at 5 words": long(diagnostic.splits["test"])}
+    (whole,) = answer("cbow", [trained], vectors=vectors, max_steps=20)
+    assert not whole.notes
+
+
+def test_a_task_with_one_training_example_and_no_dev_is_left_out(vectors: str) -> None:
+    data = task("pair")
+    alone = TaskData(data.spec, {"train": data.splits["train"][:1]}, "one")
+    assert answer("cbow", [alone], vectors=vectors) == []

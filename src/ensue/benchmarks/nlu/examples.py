@@ -21,6 +21,8 @@ Form = Literal["single", "pair", "score", "choice", "answers", "entity", "word",
 TRAIN, DEV, TEST = "train", "dev", "test"
 # MNLI has two more; a split that is not called train is for judging.
 DEV_MISMATCHED, TEST_MISMATCHED = "dev-mismatched", "test-mismatched"
+# A part of the training set, to judge a task by that has nothing else.
+HELD_OUT = "held-out"
 
 # A label of the task, a score (STS-B), or an entity's surface form (ReCoRD).
 Prediction = str | float

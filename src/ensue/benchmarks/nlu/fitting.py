@@ -127,6 +127,7 @@ def fit(
     by_task: dict[str, float] = {}
     scores: list[float] = []
     step = best_step = 0
+    trained = ", ".join(learner.spec.name for learner in learners)
     while step < schedule.max_steps and not rule.over:
         network.train()
         for _ in range(min(every, schedule.max_steps - step)):
@@ -136,6 +137,8 @@ def fit(
             nn.utils.clip_grad_norm_(parameters, schedule.clip)
             optimiser.step()
             step += 1
+            if progress is not None:
+                progress(step, schedule.max_steps, f"updates of {trained} at most")
         network.eval()
         found = {learner.spec.name: learner.score() for learner in learners}
         scores.append(float(np.mean(list(found.values()))))
@@ -143,10 +146,8 @@ def fit(
             best_step, by_task, kept = step, found, [part.detach().clone() for part in parameters]
         for group in optimiser.param_groups:
             group["lr"] = rule.rate
-        if progress is not None:
-            progress(step, schedule.max_steps, "updates")
     if not kept:
-        raise RunFailed(f"Training {', '.join(by.spec.name for by in learners)} gave no score on dev.")
+        raise RunFailed(f"Training {trained} gave no score on dev.")
     with torch.no_grad():
         for part, best in zip(parameters, kept, strict=True):
             part.copy_(best)

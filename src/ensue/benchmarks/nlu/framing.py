@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -9,7 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, Form, Prediction, Span, TaskData, TaskSpec
+from ensue.benchmarks.nlu.examples import (
+    DEV,
+    HELD_OUT,
+    TRAIN,
+    Example,
+    Form,
+    Prediction,
+    Span,
+    TaskData,
+    TaskSpec,
+)
 from ensue.errors import EnsueError
 
 Floats = npt.NDArray[np.float64]
@@ -21,7 +34,9 @@ _GAP = "@placeholder"
 _ASKED = {"cause": "What caused this?", "effect": "What followed from this?"}
 _NOT_ENTAILED = "not_entailment"
 # The share of the training set that is chosen on where a task has no labelled dev set.
-_HELD_OUT = 0.05
+_CHOSEN_ON = 0.05
+# What is judged where a task has a training set only: this share of it, and about so many examples at most.
+_JUDGED, _MOST_JUDGED = 0.1, 2_000
 
 
 class Row(NamedTuple):
@@ -168,15 +183,46 @@ class Parts(NamedTuple):
 
 
 def parts_of(data: TaskData, seed: int) -> Parts | None:
-    """Training set and dev set (without labelled dev, a twentieth of the training set); None if there is none."""
-    if not data.labelled(TRAIN):
+    """Training set and dev set (without labelled dev, a twentieth of the training set); None if there is none, or
+    too little to divide."""
+    if not data.labelled(TRAIN) or (len(data.splits[TRAIN]) < 2 and not data.labelled(DEV)):
         return None
     train = data.splits[TRAIN]
     if data.labelled(DEV):
         return Parts(train, data.splits[DEV], False)
     order = np.random.default_rng(seed).permutation(len(train))
-    cut = max(1, round(_HELD_OUT * len(train)))
+    cut = max(1, round(_CHOSEN_ON * len(train)))
     return Parts([train[i] for i in sorted(order[cut:])], [train[i] for i in sorted(order[:cut])], True)
+
+
+def with_held_out(data: TaskData) -> TaskData:
+    """The task with a tenth of its training set as a split of its own, where there is no other to answer.
+
+    Whole clusters, drawn by the task's name alone, so that runs of every seed and mode are judged by the same.
+    """
+    train = data.splits.get(TRAIN, [])
+    clusters = list(dict.fromkeys(example.resampled_with for example in train))
+    if data.judged_splits or not data.labelled(TRAIN) or len(clusters) < 2:
+        return data
+    random.Random(data.spec.name).shuffle(clusters)
+    wanted = min(_MOST_JUDGED, max(1, round(_JUDGED * len(train))))
+    sizes = Counter(example.resampled_with for example in train)
+    taken: set[str] = set()
+    for cluster in clusters[:-1]:
+        if sum(sizes[one] for one in taken) >= wanted:
+            break
+        taken.add(cluster)
+    parts = {
+        TRAIN: [example for example in train if example.resampled_with not in taken],
+        HELD_OUT: [example for example in train if example.resampled_with in taken],
+    }
+    said = "examples of the training set held out to judge by, for want of dev and test"
+    return replace(
+        data,
+        splits=parts,
+        fingerprint=hashlib.sha256(f"{data.fingerprint} {HELD_OUT}".encode()).hexdigest(),
+        notes=data.notes + Counter({said: len(parts[HELD_OUT])}),
+    )
 
 
 def answered_with(data: TaskData, tasks: Sequence[TaskData]) -> list[TaskData]:

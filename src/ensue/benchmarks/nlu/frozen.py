@@ -7,12 +7,14 @@ says, and the one that is best on dev answers. Of a marked word or mention (WiC,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Setting, Workplace
-from ensue.benchmarks.nlu.examples import TaskData
+from ensue.benchmarks.base import Progress, Setting, Workplace
+from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.framing import (
     Answers,
     Framed,
@@ -30,7 +32,7 @@ from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained, answered, best_of
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
-from ensue.models.protocols import Encoder, Model, require
+from ensue.models.protocols import Cutting, Encoder, Model, require
 
 if TYPE_CHECKING:
     from ensue.benchmarks.nlu.fitting import Learner, Split
@@ -63,7 +65,7 @@ class Frozen:
                 continue
             about = answered_with(data, tasks)
             # Encoded when the first training needs it: where all are finished already, never.
-            vectors = _Later(encoder, _texts(about), layers, settings["pooling"], workplace)
+            vectors = _Later(encoder, about, layers, settings["pooling"], workplace)
             for layer in layers:
 
                 def train(
@@ -74,7 +76,10 @@ class Frozen:
                     parts: Parts = parts,
                 ) -> Trained:
                     device = settings["classifier_device"]
-                    return _train(about, parts, vectors(), layer, self.schedule, device, seed)
+                    found = _train(
+                        about, parts, vectors(), layer, self.schedule, device, seed, workplace.progress
+                    )
+                    return replace(found, fit={**found.fit, "cuts": vectors.cuts})
 
                 # The layer is part of the name too, so that each has its own file.
                 name = data.spec.name if layer is None else f"{data.spec.name}-layer-{layer}"
@@ -94,12 +99,12 @@ class _Later:
     def __init__(
         self,
         encoder: Encoder,
-        texts: list[str],
+        about: Sequence[TaskData],
         layers: Sequence[int | None],
         pooling: str | None,
         workplace: Workplace,
     ) -> None:
-        self._encoder, self._texts, self._pooling, self._workplace = encoder, texts, pooling, workplace
+        self._encoder, self._about, self._pooling, self._workplace = encoder, about, pooling, workplace
         self._layers = [layer for layer in layers if layer is not None] or None
         self._found: SentenceVectors | None = None
 
@@ -109,12 +114,32 @@ class _Later:
 
             self._found = encode_once(
                 self._encoder,
-                self._texts,
+                _texts(
+                    self._about[0].spec.form, [one for data in self._about for one in data.splits.values()]
+                ),
                 layers=self._layers,
                 pooling=self._pooling,
                 progress=self._workplace.progress,
             )
         return self._found
+
+    @cached_property
+    def cuts(self) -> dict[str, dict[str, int]]:
+        """How many texts of each task the encoder does not read to their end, for those that are."""
+        if not isinstance(self._encoder, Cutting):
+            return {}
+        form, found = self._about[0].spec.form, {}
+        for data in self._about:
+            learnt = [data.splits[TRAIN]] if TRAIN in data.splits else []
+            sets = {"training texts": learnt, "texts": [data.splits[name] for name in data.judged_splits]}
+            words = {
+                f"{what} cut at {self._encoder.card.max_length} tokens": self._encoder.count_cut(
+                    _texts(form, examples)
+                )
+                for what, examples in sets.items()
+            }
+            found[data.spec.name] = {what: count for what, count in words.items() if count}
+        return {task: words for task, words in found.items() if words}
 
 
 def pieces_of(row: Row) -> tuple[str, ...]:
@@ -122,14 +147,12 @@ def pieces_of(row: Row) -> tuple[str, ...]:
     return (*row.texts, *(row.texts[mark.text][mark.start : mark.end] for mark in row.marks))
 
 
-def _texts(about: Sequence[TaskData]) -> list[str]:
-    """All distinct texts of some tasks but blank ones, which no encoder need know."""
-    form = about[0].spec.form
+def _texts(form: Form, splits: Sequence[list[Example]]) -> list[str]:
+    """All distinct texts of some splits but blank ones, which no encoder need know."""
     found: dict[str, None] = {}
-    for data in about:
-        for examples in data.splits.values():
-            for row in ask(form, examples).rows:
-                found.update(dict.fromkeys(pieces_of(row)))
+    for examples in splits:
+        for row in ask(form, examples).rows:
+            found.update(dict.fromkeys(pieces_of(row)))
     return [text for text in found if text.strip()]
 
 
@@ -141,6 +164,7 @@ def _train(
     schedule: Schedule,
     device: str,
     seed: int,
+    progress: Progress | None,
 ) -> Trained:
     """Train the first task's classifier and answer all the tasks with it."""
     import torch
@@ -162,7 +186,7 @@ def _train(
         return _split(framed, vectors, layer, network, where)
 
     learner = Learner(spec, split(train), split(chosen_on))
-    how = fit(network, [learner], schedule, seed)
+    how = fit(network, [learner], schedule, seed, progress)
     held = {"held_out": True} if parts.held_out else {}
     return Trained(how.best, {**how.as_json(), **held}, _answers(about, learner, split))
 

@@ -15,6 +15,7 @@ from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.nlu import systems
 from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
+from ensue.benchmarks.nlu.framing import with_held_out
 from ensue.benchmarks.nlu.judging import items, judge
 from ensue.benchmarks.nlu.scores import SUITES, rows
 from ensue.benchmarks.nlu.systems import Answered, System
@@ -165,7 +166,10 @@ class NluBenchmark:
             found = {spec.name: self._read(folder, spec, limit) for spec in wanted}
         else:
             found = {spec.name: self._read_hub(data, spec, limit) for spec in wanted}
-        tasks = [task for task in found.values() if task is not None]
+        # A task that only helps another is not judged, so that all of its training set may be learnt from.
+        tasks = [
+            with_held_out(task) if task.spec in asked else task for task in found.values() if task is not None
+        ]
         there = [spec.name for spec in asked if found[spec.name] is not None]
         if not there:
             raise EnsueError(f"{data} has no file of {', '.join(spec.name for spec in asked)}.")

@@ -96,8 +96,11 @@ def best_of(
 
 
 def answered(trained: Trained, fits: list[dict[str, Any]], settings: Mapping[str, Any]) -> Iterator[Answered]:
-    """A training's answers, task by task; what is told of it goes with the first."""
+    """A training's answers, task by task; what is told of it goes with the first, what was cut with each."""
+    cuts = trained.fit.get("cuts", {})
     for place, (task, splits) in enumerate(trained.answers.items()):
         predictions = {split: found.predictions for split, found in splits.items()}
         chances = {split: found.chances for split, found in splits.items() if found.chances}
-        yield Answered(task, predictions, settings, chances, fits if place == 0 else ())
+        yield Answered(
+            task, predictions, settings, chances, fits if place == 0 else (), notes=cuts.get(task, {})
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ class Finetuning:
         workplace: Workplace,
     ) -> None:
         self._base, self._settings, self._seed, self._workplace = base, settings, seed, workplace
-        self._trained = [data for data in tasks if data.labelled(TRAIN)]
+        self._trained = [data for data in tasks if parts_of(data, seed) is not None]
         self._others = [data for data in tasks if not data.labelled(TRAIN)]
         self._seeds = range(seed, seed + settings["runs"])
         self._first = self._intermediate()
@@ -105,14 +106,18 @@ class Finetuning:
         if self._settings["save"] == "yes" and self._workplace.folder is not None:
             save_trained(self._workplace.folder, trained, self._base.tokenizer, self._base.card, seed)
         given: dict[str, dict[str, Answers]] = {}
+        cuts = {layout.data.spec.name: Counter({layout.words("training sequences"): trained.record["cut"]})}
         cut = 0
         for other in asked:
             splits = {
                 split: layout.split(other, split) for split in other.judged_splits if other.splits[split]
             }
-            cut += sum(one.cut for one in splits.values())
+            here = sum(one.cut for one in splits.values())
+            cuts.setdefault(other.spec.name, Counter())[layout.words("sequences")] += here
+            cut += here
             given[other.spec.name] = {split: _answered(trained, one, other) for split, one in splits.items()}
-        record = {**trained.record, "start": name, "cut_judged": cut}
+        told = {task: dict(+found) for task, found in cuts.items() if +found}
+        record = {**trained.record, "start": name, "cut_judged": cut, "cuts": told}
         return Kept(float(trained.record.get("dev_score") or 0.0), record, given)
 
     def _steps(self, data: TaskData) -> int:
@@ -161,7 +166,8 @@ class Finetuning:
         if path is not None and take_weights(path, trunk, kept.key):
             return trunk
         layout = _Layout(self._base, first, self._settings, self._seed)
-        trained = layout.fit(self._base.trunk, self._seed, lambda _: None).network.trunk
+        self._total += self._steps(first)
+        trained = layout.fit(self._base.trunk, self._seed, self._tell).network.trunk
         if path is not None:
             kept.write(path, lambda temporary: keep_weights(temporary, trained, kept.key))
         return trained
@@ -200,6 +206,10 @@ class _Layout:
         trained = fit(start, self._to_train, dev, self._recipe, seed, told)
         trained.record["chosen_on"] = "a part of train" if held_out else DEV
         return trained
+
+    def words(self, what: str) -> str:
+        """What is said of sequences that were cut."""
+        return f"{what} cut at {self._recipe.max_length} tokens"
 
     def split(self, data: TaskData, split: str) -> Split:
         """A judged split, of this task or of one its classifier answers."""

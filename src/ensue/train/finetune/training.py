@@ -103,8 +103,8 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
             schedule.step()
             optimiser.zero_grad(set_to_none=True)
             steps += 1
+            told(1)
             if done % per_check == 0 or done == len(plan):
-                told(steps)
                 watch.look(epoch + done / len(plan), float(loss_sum) / steps)
                 loss_sum, steps = torch.zeros((), device=device), 0
                 if watch.over:

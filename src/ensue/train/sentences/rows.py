@@ -29,11 +29,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbered:
-    """Rows as numbers of texts, `sides` and `marks` as in a batch, and the words of each text."""
+    """Rows as numbers of texts, `sides` and `marks` as in a batch, the words of each text, and how many were cut."""
 
     texts: list[Ints]
     sides: Ints
     marks: Ints
+    cut: int = 0
 
     @property
     def lengths(self) -> Ints:
@@ -63,7 +64,7 @@ def number(rows: Sequence[Row], vocabulary: Vocabulary, max_words: int) -> Numbe
     """Rows as numbers; texts are cut to so many words, and what is marked beyond them is lost."""
     texts: list[Ints] = []
     known: dict[tuple[Any, ...], tuple[int, list[tuple[int, int]]]] = {}
-    sides, marks = [], []
+    sides, marks, cut = [], [], 0
     for row in rows:
         found = []
         for place, text in enumerate(row.texts):
@@ -71,6 +72,7 @@ def number(rows: Sequence[Row], vocabulary: Vocabulary, max_words: int) -> Numbe
             key = (text, *((mark.start, mark.end) for mark in own))
             if key not in known:
                 words, marked = words_and_marks(text, own)
+                cut += len(words) > max_words
                 numbers = vocabulary.number(words[:max_words]) or [UNKNOWN]
                 known[key] = (len(texts), [(min(a, max_words), min(b, max_words)) for a, b in marked])
                 texts.append(np.asarray(numbers, dtype=np.int64))
@@ -80,5 +82,5 @@ def number(rows: Sequence[Row], vocabulary: Vocabulary, max_words: int) -> Numbe
         marks.append([(found[mark.text][0], *next(left[mark.text])) for mark in row.marks])
     shape = (len(rows), len(rows[0].marks), 3)
     return Numbered(
-        texts, np.asarray(sides, dtype=np.int64), np.asarray(marks, dtype=np.int64).reshape(shape)
+        texts, np.asarray(sides, dtype=np.int64), np.asarray(marks, dtype=np.int64).reshape(shape), cut
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -74,8 +75,13 @@ def train(
         network = SentenceNetwork(vocabulary, plan.shape, tasks)
     network = network.to(device)
 
-    def split(name: str, rows: Framed) -> Split:
+    cuts: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def split(name: str, rows: Framed, asked: str = "", what: str = "texts") -> Split:
+        """Rows for the classifier of `name`; with the task they were `asked` of, how many texts were cut is kept."""
         numbered = number(rows.rows, vocabulary, plan.max_words)
+        if asked:
+            cuts[asked][f"{what} cut at {plan.max_words} words"] += numbered.cut
 
         def forward(chosen: Ints) -> Any:
             return network(name, numbered.batch(chosen, device))
@@ -85,21 +91,27 @@ def train(
     learners = []
     for one in members:
         spec = one.data.spec
-        chosen_on = split(spec.name, frame(spec, one.parts.chosen_on))
-        learners.append(Learner(spec, split(spec.name, framed[spec.name]), chosen_on))
+        # A dev set is among what is answered, and counted there.
+        counted = spec.name if one.parts.held_out else ""
+        chosen_on = split(spec.name, frame(spec, one.parts.chosen_on), counted, "training texts")
+        learnt = split(spec.name, framed[spec.name], spec.name, "training texts")
+        learners.append(Learner(spec, learnt, chosen_on))
     how = fit(network, learners, plan.schedule, seed, progress)
     answers: dict[str, Mapping[str, Answers]] = {}
     for one, learner in zip(members, learners, strict=True):
         for data in one.answers:
             answers[data.spec.name] = {
                 name: answered_as(
-                    learner.answer(split(learner.spec.name, ask(learner.spec.form, data.splits[name]))),
+                    learner.answer(
+                        split(learner.spec.name, ask(learner.spec.form, data.splits[name]), data.spec.name)
+                    ),
                     learner.spec,
                     data.spec,
                 )
                 for name in data.judged_splits
             }
     told = {**how.as_json(), "words": len(vocabulary), "device": device.type}
+    told["cuts"] = {task: dict(+found) for task, found in cuts.items() if +found}
     if len(members) > 1:
         told["dev_by_task"] = how.by_task
     held = [one.data.spec.name for one in members if one.parts.held_out]
