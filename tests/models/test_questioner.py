@@ -115,6 +115,7 @@ def test_a_score_is_the_mean_log_probability_of_the_question(model):
     from ensue.models.beam import BeamRules
 
     (found,) = questioner._search([prompt], BeamRules(5, questioner.ends, 0, 40, 1.0, 3))
+    means: dict[str, float] = {}
     for one in found:
         said = [*one.tokens, *([] if one.end is None else [one.end])]
         ids = torch.tensor([[*prompt.shared, *prompt.own, *said]])
@@ -123,6 +124,14 @@ def test_a_score_is_the_mean_log_probability_of_the_question(model):
         steps = table.gather(1, ids[0, 1:, None])[-len(said) :, 0]
         assert one.logprob == pytest.approx(float(steps.sum()), abs=1e-3)
         assert one.length == len(said)
+        words = model.tokenizer.decode(said, skip_special_tokens=True).split("\n")[0].strip()
+        means.setdefault(words, float(steps.mean()))
+    # What questions are ranked by over all answers is the mean, so that a long one can win.
+    (asked,) = questioner.ask([TEXT], [answer], count=5, beams=5, min_tokens=0, max_tokens=40)
+    assert len(asked) > 1
+    assert {one.question: one.score for one in asked} == pytest.approx(
+        {words: mean for words, mean in means.items() if words}, abs=1e-4
+    )
 
 
 def test_company_changes_nothing(model):

@@ -139,7 +139,7 @@ class QagsRun:
         return Outcome(
             items=self._items(values, questioned, workplace),
             metrics=rows,
-            signature=self._signature(model, parts),
+            signature=self._signature(model, parts, encoder),
             skipped=dict(skipped),
             tokens=0,
             extras=extras,
@@ -257,26 +257,21 @@ class QagsRun:
         if kept is not None and self.settings["cache"] is None:
             kept.unlink(missing_ok=True)
 
-    def _signature(self, model: Model, parts: Parts | None) -> str:
+    def _signature(self, model: Model, parts: Parts | None, encoder: Model | None) -> str:
         limit = "" if self.limit is None else f" limit:{self.limit}"
+        vectors = "" if encoder is None else f"encoder:{encoder.card.marked_name} "
         if parts is None:
-            return f"ensue:{__version__} metrics without models seed:{self.seed}{limit}"
+            return f"ensue:{__version__} metrics without models {vectors}seed:{self.seed}{limit}"
         preset = self._preset()
         asking, keeping = preset.asking, preset.keeping
         return (
-            f"ensue:{__version__} asks:{model.card.name} weights:{_weights(model)} "
-            f"answers:{parts.answerer.card.name} weights:{_weights(parts.answerer)} "
+            f"ensue:{__version__} asks:{model.card.name} weights:{model.card.mark} "
+            f"answers:{parts.answerer.card.name} weights:{parts.answerer.card.mark} "
             f"candidates:{asking.candidates} made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
-            f"similarity:{self.settings['similarity']} seed:{self.seed}{limit}"
+            f"finds:{parts.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{self.seed}{limit}"
         )
-
-
-def _weights(model: Model) -> str:
-    """What tells it from others of its name: an adapter rather than what it stands on."""
-    identity = model.card.identity
-    return (identity.get("adapter") or identity.get("weights", "-"))[:12]
 
 
 class QagsBenchmark:

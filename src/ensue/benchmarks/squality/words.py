@@ -47,7 +47,7 @@ def _spacy_english() -> Any:
         spacy = import_module("spacy")
     except ImportError as error:
         raise EnsueError(
-            f"The paper's word counts need spaCy ({error}): pip install 'ensue[summaries]', or take plain words."
+            f"The paper's word counts need spaCy, which is not installed ({error}); run: pip install 'ensue[qags]'."
         ) from None
     # Only the tokenizer: `make_doc` has no limit on the length of a text.
     return spacy.blank("en").make_doc
