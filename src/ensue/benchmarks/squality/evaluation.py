@@ -12,6 +12,7 @@ from ensue.benchmarks.base import Item, LoadModel, MetricRow, content_of
 from ensue.benchmarks.squality.data import Example
 from ensue.benchmarks.squality.human import held_out, rouge_measure
 from ensue.benchmarks.squality.systems import Summary
+from ensue.benchmarks.summaries.bertscore import layer_for
 from ensue.benchmarks.summaries.extractive import count_words
 from ensue.benchmarks.summaries.scoring import (
     LEFT_OUT,
@@ -23,6 +24,7 @@ from ensue.benchmarks.summaries.scoring import (
     wordnet_for_meteor,
 )
 from ensue.errors import EnsueError
+from ensue.models.card import ModelCard
 from ensue.models.protocols import TokenEncoder, require
 from ensue.stats.bootstrap import clustered_interval
 
@@ -46,6 +48,13 @@ def measures_of(
             encoder = require(load(settings["bertscore_model"]), TokenEncoder, "BERTScore")
             found.append(bertscore_measure(encoder, settings["bertscore_layer"], notes))
     return found
+
+
+def bertscore_by(settings: Mapping[str, Any], loaded: Mapping[str, ModelCard]) -> str:
+    """How BERTScore was measured, for a signature: by which model, known by its weights, and at which layer."""
+    card = loaded[settings["bertscore_model"]]
+    layer = layer_for(card.name, settings["bertscore_layer"])
+    return f"bertscore:{card.marked_name}/{'last' if layer is None else layer}"
 
 
 def judged_items(

@@ -11,9 +11,10 @@ from typing import Any
 
 from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Workplace, content_of
 from ensue.benchmarks.squality.data import Story
-from ensue.benchmarks.squality.evaluation import measures_of
+from ensue.benchmarks.squality.evaluation import bertscore_by, measures_of
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, Rated, rating_table
 from ensue.benchmarks.squality.judged import KINDS, references_of, summary_correlations
+from ensue.benchmarks.summaries.loads import Loads
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.models.protocols import Model
 from ensue.stats.bootstrap import clustered_interval
@@ -48,23 +49,28 @@ class HumanEvalRun:
     def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
         """Measure the rated summaries; the model takes no part."""
         notes = Counter({f"the model {model.card.name} takes no part in {TASK}": 1})
+        load = Loads(workplace.load or self.load)
         by_metric = scores_of(
             [one.text for one in self.rated],
             references_of(self.rated, self.stories),
-            measures_of(self.settings, self.load, notes),
+            measures_of(self.settings, load, notes),
         )
         items = list(self._items(by_metric))
         rows = [*self._means(items), *self._correlations(by_metric)]
-        signature = (
-            f"ensue:{__version__} data:{self.label} metrics:{','.join(self.settings['metrics'])} "
-            f"property:overall seed:{self.seed}"
-        )
+        parts = [
+            f"ensue:{__version__}",
+            f"data:{self.label}",
+            f"metrics:{','.join(self.settings['metrics'])}",
+        ]
+        if "bertscore" in self.settings["metrics"]:
+            parts.append(bertscore_by(self.settings, load.cards))
+        parts += ["property:overall", f"seed:{self.seed}"]
         # Table A.10's deviations belong to no single metric row.
         extras = {"ratings": [row._asdict() for row in rating_table(self.rated)]}
         return Outcome(
             items=items,
             metrics=rows,
-            signature=signature,
+            signature=" ".join(parts),
             skipped={},
             tokens=0,
             extras=extras,

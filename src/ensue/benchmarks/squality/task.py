@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, LoadModel, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.squality.data import (
     REFERENCES,
     Example,
@@ -19,7 +19,14 @@ from ensue.benchmarks.squality.data import (
     examples,
     read_stories,
 )
-from ensue.benchmarks.squality.evaluation import METRICS, human_items, judged_items, measures_of, rows_of
+from ensue.benchmarks.squality.evaluation import (
+    METRICS,
+    bertscore_by,
+    human_items,
+    judged_items,
+    measures_of,
+    rows_of,
+)
 from ensue.benchmarks.squality.given import digest_of
 from ensue.benchmarks.squality.human_eval import find_human_eval, read_human_eval
 from ensue.benchmarks.squality.inputs import STYLES
@@ -39,7 +46,7 @@ from ensue.benchmarks.squality.systems import (
 )
 from ensue.benchmarks.squality.versions import SPLITS, find_file, split_name
 from ensue.benchmarks.squality.words import plain_words, spacy_words
-from ensue.benchmarks.summaries.bertscore import layer_for
+from ensue.benchmarks.summaries.loads import Loads
 from ensue.benchmarks.summaries.written import WrittenTexts
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
@@ -119,7 +126,7 @@ class SqualityRun:
         """Have every question answered, and measure the answers against people's."""
         system = system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
-        load = _Loads(workplace.load or load_by_name)
+        load = Loads(workplace.load or load_by_name)
         encoder = retriever_of(system, model, self.settings["retrieve"], load)
         measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
@@ -211,9 +218,7 @@ class SqualityRun:
         if "meteor" in s["metrics"]:
             parts.append("meteor:nltk")
         if "bertscore" in s["metrics"]:
-            judge = loaded[s["bertscore_model"]]
-            layer = layer_for(judge.name, s["bertscore_layer"])
-            parts.append(f"bertscore:{judge.marked_name}/{'last' if layer is None else layer}")
+            parts.append(bertscore_by(s, loaded))
         parts.append(f"seed:{self.seed}")
         return " ".join([*parts, *([] if self.limit is None else [f"limit:{self.limit}"])])
 
@@ -267,22 +272,6 @@ def load_by_name(name: str) -> Model:
     from ensue.models.names import load_model
 
     return load_model(name)
-
-
-class _Loads:
-    """Loads further models once each, and keeps their cards for the signature."""
-
-    def __init__(self, load: LoadModel) -> None:
-        self._load, self._models = load, dict[str, Model]()
-
-    def __call__(self, name: str) -> Model:
-        if name not in self._models:
-            self._models[name] = self._load(name)
-        return self._models[name]
-
-    @property
-    def cards(self) -> dict[str, ModelCard]:
-        return {name: model.card for name, model in self._models.items()}
 
 
 def asdict_of(found: Any) -> dict[str, Any]:
