@@ -24,6 +24,17 @@ class Line(nn.Module):
         return ((self.layers(x)[:, 0] - y) ** 2).mean()
 
 
+class Squared(nn.Module):
+    """The mean square of what an inner module says."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, batch):
+        return (self.inner(batch[0]) ** 2).mean()
+
+
 def batches(epoch):
     for number in range(7):
         g = torch.Generator().manual_seed(epoch * 100 + number)
@@ -106,6 +117,49 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     loop = Loop(module, options, tmp_path, make_accelerator(options), save_best=lambda: None)
     with pytest.raises(EnsueError, match="does not fit this training"):
         loop.run(batches, lambda: {"dev_loss": 0.0}, resume=True)
+
+
+def test_a_checkpoint_is_one_file_so_that_no_step_is_paired_with_tensors_of_another(tmp_path):
+    """Whatever of a later checkpoint came into place before a kill, training goes on from whole ones only."""
+    _, whole, _ = fit(tmp_path / "whole", 30)
+    fit(tmp_path / "parts", 10)
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "parts").glob("checkpoint*")}
+    fit(tmp_path / "parts", 15, resume=True)
+    assert list(kept) == ["checkpoint.safetensors"]
+    for name, earlier in kept.items():
+        (tmp_path / "parts" / name).write_bytes(earlier)
+        fitted, parts, _ = fit(tmp_path / "parts", 30, resume=True)
+        assert fitted.steps == 30
+        assert all(torch.equal(value, parts[key]) for key, value in whole.items())
+
+
+def test_a_checkpoint_with_a_parameter_of_another_shape_is_refused(tmp_path):
+    """One number would fill a whole vector without a word."""
+    module = nn.Linear(1, 1)
+    options = LoopSettings(steps=5, device="cpu")
+    data = [(torch.ones(2, 1), torch.ones(2))]
+    loss = Squared(module)
+    Loop(loss, options, tmp_path, make_accelerator(options), save_best=lambda: None).run(
+        lambda epoch: iter(data), lambda: {"dev_loss": 0.0}, resume=False
+    )
+    wider = Squared(nn.Linear(1, 3))
+    loop = Loop(wider, options, tmp_path, make_accelerator(options), save_best=lambda: None)
+    before = wider.inner.weight.detach().clone()
+    with pytest.raises(EnsueError, match="does not fit this training"):
+        loop.run(lambda epoch: iter(data), lambda: {"dev_loss": 0.0}, resume=True)
+    assert torch.equal(wider.inner.weight, before)
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    def loop(question):
+        options = LoopSettings(steps=5, device="cpu")
+        accelerator = make_accelerator(options)
+        return Loop(Line(), options, tmp_path, accelerator, save_best=lambda: None, question=question)
+
+    loop("novels").run(batches, lambda: {"dev_loss": 0.0}, resume=False)
+    with pytest.raises(EnsueError, match="other data"):
+        loop("plays").run(batches, lambda: {"dev_loss": 0.0}, resume=True)
+    assert loop("novels").run(batches, lambda: {"dev_loss": 0.0}, resume=True).steps == 5
 
 
 def test_schedules():

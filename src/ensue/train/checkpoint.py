@@ -1,4 +1,4 @@
-"""Checkpoints of a training as safetensors and JSON: nothing is pickled."""
+"""Checkpoints of a training as one safetensors file each: nothing is pickled, nothing of two steps is mixed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import nn
 
 from ensue.errors import EnsueError
 
-TENSORS, STATE = "checkpoint.safetensors", "checkpoint.json"
+TENSORS = "checkpoint.safetensors"
 
 
 @dataclass
@@ -30,8 +31,13 @@ class Progress:
     seconds: float = 0.0
 
 
-def save_checkpoint(folder: Path, module: nn.Module, optimiser: Any, progress: Progress) -> None:
-    """Write what is needed to go on; each file whole, the JSON last, naming the step its tensors belong to."""
+def save_checkpoint(
+    folder: Path, module: nn.Module, optimiser: Any, progress: Progress, question: str = ""
+) -> None:
+    """Write what is needed to go on as one file, put in place whole: tensors, where they stand, and in what training.
+
+    `question` is a digest of what else decides the steps to come, the data above all.
+    """
     named = _trained(module)
     tensors = {f"model.{name}": value.detach().cpu().contiguous() for name, value in named.items()}
     states = _plain(optimiser).state
@@ -39,32 +45,35 @@ def save_checkpoint(folder: Path, module: nn.Module, optimiser: Any, progress: P
         for key, moment in states.get(value, {}).items():
             tensors[f"optimiser.{key}.{name}"] = moment.detach().cpu().contiguous()
     part = folder / f".{TENSORS}.part"
-    save_file(tensors, part, metadata={"step": str(progress.step)})
-    text = json.dumps({**asdict(progress), "tensors": TENSORS}, indent=2) + "\n"
-    state_part = folder / f".{STATE}.part"
-    state_part.write_text(text, "utf-8")
+    save_file(tensors, part, metadata={"progress": json.dumps(asdict(progress)), "question": question})
     part.replace(folder / TENSORS)
-    state_part.replace(folder / STATE)
 
 
-def load_checkpoint(folder: Path, module: nn.Module, optimiser: Any) -> Progress:
+def load_checkpoint(folder: Path, module: nn.Module, optimiser: Any, question: str = "") -> Progress:
     """Put module and optimiser back to the last checkpoint; a fresh start where there is none."""
-    if not (folder / STATE).exists():
+    if not (folder / TENSORS).exists():
         return Progress()
     try:
-        facts = json.loads((folder / STATE).read_text("utf-8"))
-        facts.pop("tensors")
-        progress = Progress(**facts)
-        tensors = load_file(folder / TENSORS)
+        facts, tensors = _read(folder / TENSORS)
+        progress = Progress(**json.loads(facts["progress"]))
         named = _trained(module)
-        with torch.no_grad():
-            for name, value in named.items():
-                value.copy_(tensors[f"model.{name}"])
+        shapes = {name: tensors[f"model.{name}"].shape for name in named}
+        other = [name for name, value in named.items() if value.shape != shapes[name]]
+        if other:
+            raise ValueError(f"{other[0]} is {tuple(shapes[other[0]])}")
     except Exception as error:
         reason = " ".join(str(error).split())[:150]
         raise EnsueError(
             f"The checkpoint in {folder} does not fit this training ({reason}); start again in another folder."
         ) from error
+    if facts["question"] != question:
+        raise EnsueError(
+            f"The checkpoint in {folder} is of a training on other data; put that data back, or start again in "
+            f"another folder."
+        )
+    with torch.no_grad():
+        for name, value in named.items():
+            value.copy_(tensors[f"model.{name}"])
     states = _plain(optimiser).state
     for name, value in named.items():
         found = {
@@ -78,6 +87,11 @@ def load_checkpoint(folder: Path, module: nn.Module, optimiser: Any) -> Progress
                 key: tensor if key == "step" else tensor.to(value.device) for key, tensor in found.items()
             }
     return progress
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
 def _trained(module: nn.Module) -> dict[str, torch.Tensor]:

@@ -96,9 +96,11 @@ class Loop:
         *,
         save_best: Callable[[], None],
         told: Told | None = None,
+        question: str = "",
     ) -> None:
+        """`question` is a digest of the data; a checkpoint of another one is not gone on with."""
         self.settings, self.folder, self.accelerator = settings, folder, accelerator
-        self.save_best, self.told = save_best, told
+        self.save_best, self.told, self.question = save_best, told, question
         self.plain = objective
         parameters = [p for p in objective.parameters() if p.requires_grad]
         if not parameters:
@@ -112,7 +114,9 @@ class Loop:
     def run(self, batches: Batches, evaluate: Evaluate, *, resume: bool) -> Fitted:
         """Train until the steps are done or the dev loss has not improved `patience` evaluations long."""
         began = time.monotonic()
-        progress = load_checkpoint(self.folder, self.plain, self.optimiser) if resume else Progress()
+        progress = Progress()
+        if resume:
+            progress = load_checkpoint(self.folder, self.plain, self.optimiser, self.question)
         if self.main:
             _cut_log(self.folder / LOG, progress.step)
         earlier = progress.seconds
@@ -221,7 +225,7 @@ class Loop:
             self._log(progress, **found, best=better)
             if better:
                 self.save_best()
-            save_checkpoint(self.folder, self.plain, self.optimiser, progress)
+            save_checkpoint(self.folder, self.plain, self.optimiser, progress, self.question)
         self.accelerator.wait_for_everyone()
         return progress.bad >= self.settings.patience
 

@@ -143,6 +143,29 @@ def test_a_killed_training_resumes_to_the_same_model(place, tmp_path):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
 
 
+def test_a_training_is_not_resumed_on_works_that_have_changed(place, tmp_path):
+    works = tmp_path / "works.jsonl"
+
+    def go_on(resume):
+        return train_suffixlm(
+            settings(place),
+            data=str(works),
+            dev=str(place / "dev.jsonl"),
+            output=tmp_path / "model",
+            workers=1,
+            resume=resume,
+        )
+
+    write_lines(works, work_rows(6, chapters=9, seed=0))
+    go_on(resume=False)
+    write_lines(works, work_rows(6, chapters=9, seed=5))
+    with pytest.raises(EnsueError, match="other data"):
+        go_on(resume=True)
+    # The same works, written again at another time.
+    write_lines(works, work_rows(6, chapters=9, seed=0))
+    assert go_on(resume=True).steps == 12
+
+
 def _stop_after(step):
     def told(done, total, unit):
         if unit == "steps" and done == step:

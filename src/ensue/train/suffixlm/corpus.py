@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, BinaryIO, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,13 @@ from ensue.models.segments import Tokens, frame_of, pack, sentence_tokens
 from ensue.parallel import ordered_map
 from ensue.text.headings import split_index
 from ensue.text.works import Headings, NotUsable, Unread, Work, find_works, read_work
+from ensue.train.shared import held
+from ensue.whole import write_whole
 
-_SEGMENTS, _INDEX = "segments.bin", "corpus.json"
+_INDEX = "corpus.json"
 Told = Callable[[int, int, str], None]
+# A work's name and segments by chapter, or the reason why it is left out.
+_Outcome = tuple[str, list[list[Tokens]]] | str
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Segments of many works: `width` token ids a row with special tokens, padded with `pad`."""
+    """Segments of many works: `width` token ids a row with special tokens, padded with `pad`.
+
+    `digest` is that of the rows and what they belong to, wherever they came from.
+    """
 
     folder: Path
     width: int
@@ -44,10 +51,14 @@ class Corpus:
     dtype: str
     spans: tuple[Span, ...]
     skipped: dict[str, int]
+    segments: str = "segments.bin"
+    digest: str = ""
 
     @cached_property
     def rows(self) -> npt.NDArray[Any]:
-        return np.memmap(self.folder / _SEGMENTS, dtype=self.dtype, mode="r", shape=(len(self), self.width))
+        return np.memmap(
+            self.folder / self.segments, dtype=self.dtype, mode="r", shape=(len(self), self.width)
+        )
 
     @cached_property
     def openings(self) -> npt.NDArray[np.int64]:
@@ -89,58 +100,97 @@ def prepare_corpus(
     }
     if (Path(source) / _INDEX).is_file():
         return _ready(Path(source), asked)
-    if (found := _read(folder, asked)) is not None:
-        return found
-    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        found = _read(folder, asked)
+        if found is None:
+            segment = partial(
+                _segment, tokenizer_folder=tokenizer_folder, segment_tokens=segment_tokens, headings=headings
+            )
+            outcomes = _told_of(ordered_map(segment, find_works(source), workers), told)
+            _make(folder, asked, outcomes, tokenizer)
+            found = _read(folder, asked)
+    assert found is not None, "a corpus that was just made answers its question"
+    return found
+
+
+def _make(folder: Path, asked: dict[str, Any], outcomes: Iterable[_Outcome], tokenizer: Any) -> None:
+    """Write the rows aside, put them in place under a name of their own, then say so in the index.
+
+    At every moment the index speaks of whole rows: those of before until it is replaced. Rows it no longer speaks of
+    are removed; whoever reads them has them mapped.
+    """
+    pad = int(tokenizer.pad_token_id or 0)
+    dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
+    part = folder / ".segments.part"
+    try:
+        with part.open("wb") as file:
+            spans, skipped = _write_rows(file, asked, outcomes, pad, dtype)
+        with part.open("rb") as file:
+            rows = hashlib.file_digest(file, "sha256").hexdigest()
+        name = f"segments-{hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}.bin"
+        part.replace(folder / name)
+    finally:
+        part.unlink(missing_ok=True)
+    index = {
+        **asked,
+        "pad": pad,
+        "dtype": dtype,
+        "segments": name,
+        "rows": rows,
+        "spans": [asdict(span) for span in spans],
+        "skipped": dict(skipped),
+    }
+    write_whole(folder / _INDEX, [json.dumps(index)])
+    for other in folder.glob("segments*.bin"):
+        if other.name != name:
+            other.unlink()
+
+
+def _write_rows(
+    file: BinaryIO, asked: dict[str, Any], outcomes: Iterable[_Outcome], pad: int, dtype: str
+) -> tuple[list[Span], Counter[str]]:
+    """Write the segments of the works asked for; return where each stands, and what was left out."""
+    source, left_out, wanted = asked["source"], asked["exclude"], asked["only"]
     spans: list[Span] = []
     skipped: Counter[str] = Counter()
     seen: set[str] = set()
-    pad = int(tokenizer.pad_token_id or 0)
-    dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
     total = 0
-    with (folder / _SEGMENTS).open("wb") as file:
-        segment = partial(
-            _segment, tokenizer_folder=tokenizer_folder, segment_tokens=segment_tokens, headings=headings
-        )
-        for done, outcome in enumerate(ordered_map(segment, find_works(source), workers), 1):
-            if told is not None:
-                told(done, 0, "works read")
-            if isinstance(outcome, str):
-                skipped[outcome] += 1
-                continue
-            work, chapters = outcome
-            if work in seen:
-                raise EnsueError(f"{source} holds two works called {work}.")
-            seen.add(work)
-            if work in left_out or (wanted is not None and work not in wanted):
-                skipped["excluded by name"] += 1
-                continue
-            rows = [row for chapter in chapters for row in chapter]
-            if len(rows) < 2:
-                skipped["works shorter than two segments"] += 1
-                continue
-            matrix = np.full((len(rows), segment_tokens), pad, dtype=dtype)
-            for place, row in enumerate(rows):
-                matrix[place, : len(row)] = row
-            file.write(matrix.tobytes())
-            starts = np.cumsum([0, *(len(chapter) for chapter in chapters)])[:-1] + total
-            openings = tuple(int(s) for s, chapter in zip(starts, chapters, strict=True) if chapter)
-            spans.append(Span(work, total, total + len(rows), openings))
-            total += len(rows)
+    for outcome in outcomes:
+        if isinstance(outcome, str):
+            skipped[outcome] += 1
+            continue
+        work, chapters = outcome
+        if work in seen:
+            raise EnsueError(f"{source} holds two works called {work}.")
+        seen.add(work)
+        if work in left_out or (wanted is not None and work not in wanted):
+            skipped["excluded by name"] += 1
+            continue
+        rows = [row for chapter in chapters for row in chapter]
+        if len(rows) < 2:
+            skipped["works shorter than two segments"] += 1
+            continue
+        matrix = np.full((len(rows), asked["segment_tokens"]), pad, dtype=dtype)
+        for place, row in enumerate(rows):
+            matrix[place, : len(row)] = row
+        file.write(matrix.tobytes())
+        starts = np.cumsum([0, *(len(chapter) for chapter in chapters)])[:-1] + total
+        openings = tuple(int(s) for s, chapter in zip(starts, chapters, strict=True) if chapter)
+        spans.append(Span(work, total, total + len(rows), openings))
+        total += len(rows)
     missing = [name for name in [*left_out, *(wanted or [])] if name not in seen]
     if missing:
         raise EnsueError(f"{source} has no work {missing[0]!r}; works are named by their id or file name.")
     if not spans:
         raise EnsueError(f"{source} holds no work that could be used ({_reasons(skipped)}).")
-    index = {
-        **asked,
-        "pad": pad,
-        "dtype": dtype,
-        "spans": [asdict(span) for span in spans],
-        "skipped": dict(skipped),
-    }
-    (folder / _INDEX).write_text(json.dumps(index), "utf-8")
-    return Corpus(folder, segment_tokens, pad, dtype, tuple(spans), dict(skipped))
+    return spans, skipped
+
+
+def _told_of(outcomes: Iterable[_Outcome], told: Told | None) -> Iterator[_Outcome]:
+    for done, outcome in enumerate(outcomes, 1):
+        if told is not None:
+            told(done, 0, "works read")
+        yield outcome
 
 
 def work_segments(tokenizer: Any, work: Work, segment_tokens: int) -> list[list[Tokens]]:
@@ -156,9 +206,6 @@ def work_segments(tokenizer: Any, work: Work, segment_tokens: int) -> list[list[
         packed = pack(sentence_tokens(tokenizer, text), frame.room)
         chapters.append([frame.around(segment) for segment in packed])
     return chapters
-
-
-_Outcome = tuple[str, list[list[Tokens]]] | str
 
 
 def _segment(unread: Unread, tokenizer_folder: Path, segment_tokens: int, headings: Headings) -> _Outcome:
@@ -178,13 +225,24 @@ def _tokenizer(folder: Path) -> Any:
 
 
 def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:
-    """The corpus in the folder, if it answers the same question."""
+    """The corpus in the folder, if it answers the same question and its rows are all there."""
     try:
-        index = json.loads((folder / _INDEX).read_text("utf-8"))
+        text = (folder / _INDEX).read_text("utf-8")
+        index = json.loads(text)
         if {key: index[key] for key in asked} != json.loads(json.dumps(asked)):
             return None
-        spans = tuple(Span(s["work"], s["begin"], s["end"], tuple(s["openings"])) for s in index["spans"])
-        return Corpus(folder, index["segment_tokens"], index["pad"], index["dtype"], spans, index["skipped"])
+        found = Corpus(
+            folder,
+            index["segment_tokens"],
+            index["pad"],
+            index["dtype"],
+            tuple(Span(s["work"], s["begin"], s["end"], tuple(s["openings"])) for s in index["spans"]),
+            index["skipped"],
+            index.get("segments", "segments.bin"),
+            hashlib.sha256(json.dumps([index.get("rows", text), index["spans"]]).encode()).hexdigest(),
+        )
+        # Mapped at once, for another process may put others in their place.
+        return found if found.rows.nbytes == (folder / found.segments).stat().st_size else None
     except (OSError, ValueError, KeyError):
         return None
 

@@ -22,11 +22,11 @@ from ensue.train.loop import Fitted, Loop, make_accelerator
 from ensue.train.record import CORPUS, begin_record, check_folder, write_record
 from ensue.train.suffixlm.breaks import break_accuracy, find_breaks
 from ensue.train.suffixlm.corpus import Corpus, prepare_corpus
-from ensue.train.suffixlm.objective import Negatives, Objective, tokens_of
+from ensue.train.suffixlm.encoded import ENCODED_AT_ONCE, encoded_segments
+from ensue.train.suffixlm.objective import Negatives, Objective
 from ensue.train.suffixlm.settings import TRAINED_LAYERS, VARIANTS, SuffixSettings
 from ensue.train.suffixlm.windows import Batch, epoch_batches, fixed_batches
 
-_ENCODED_AT_ONCE = 1024
 Told = Callable[[int, int, str], None]
 
 
@@ -77,8 +77,7 @@ def train_suffixlm(
     encoded = None
     if frozen:
         with accelerator.main_process_first():
-            main = accelerator.is_main_process
-            encoded = {n: _encoded(network, c, place / f"{n}-vectors.npy", main) for n, c in made.items()}
+            encoded = {name: encoded_segments(network, c, place, name) for name, c in made.items()}
     objective = Objective(
         network,
         made,
@@ -96,6 +95,7 @@ def train_suffixlm(
         accelerator,
         save_best=lambda: save_suffixlm(output, network, tokenizer),
         told=told,
+        question=" ".join(made[name].digest for name in ("train", "dev")),
     )
     size = settings.shape.max_segments
     breaks = find_breaks(made["dev"], size)
@@ -108,7 +108,7 @@ def train_suffixlm(
     def evaluate() -> Mapping[str, float]:
         losses = [float(objective(("dev", b))) for b in fixed_batches(made["dev"], size, settings.batch)]
         rows = np.arange(len(made["dev"]))
-        pieces = [rows[i : i + _ENCODED_AT_ONCE] for i in range(0, len(rows), _ENCODED_AT_ONCE)]
+        pieces = [rows[i : i + ENCODED_AT_ONCE] for i in range(0, len(rows), ENCODED_AT_ONCE)]
         vectors = torch.cat([objective.segment_vectors("dev", piece) for piece in pieces])
         return {"dev_loss": float(np.mean(losses)), "dev_accuracy": break_accuracy(network, vectors, breaks)}
 
@@ -142,21 +142,6 @@ def _encoder(settings: SuffixSettings) -> tuple[Any, Any, Path]:
         for layer in encoder.encoder.layer[-TRAINED_LAYERS:]:
             layer.requires_grad_(True)
     return encoder, loaded.tokenizer, Path(loaded.tokenizer.name_or_path)
-
-
-def _encoded(network: SuffixLM, corpus: Corpus, path: Path, main: bool) -> Any:
-    """What a frozen encoder makes of every segment, computed once (by the main process) and kept on disk."""
-    if main:
-        width = int(network.encoder.config.hidden_size)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(corpus), width))
-        device = network.positions.weight.device
-        with torch.inference_mode():
-            for begin in range(0, len(corpus), _ENCODED_AT_ONCE):
-                rows = np.arange(begin, min(begin + _ENCODED_AT_ONCE, len(corpus)))
-                table[rows] = network.encode(*tokens_of(corpus, rows, device)).float().cpu().numpy()
-        table.flush()
-    return np.load(path, mmap_mode="r")
 
 
 def _disjoint(made: dict[str, Corpus]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError, RunFailed
-from ensue.train.checkpoint import STATE, TENSORS
+from ensue.train.checkpoint import TENSORS
 from ensue.train.loop import Fitted, Told
 from ensue.train.record import RECORD, begin_record, check_folder, write_record
 from ensue.train.summarizer.settings import SummarizerSettings
@@ -56,7 +56,7 @@ def train_summarizer(
         lines.append({"name": settings.name, **settings.point, "dev_loss": tried.fitted.best_loss})
         loser = None if best is None else max(best, tried, key=lambda one: one.fitted.best_loss)
         best = tried if loser is not tried else best
-        _drop(output / GRID / settings.name, (TENSORS, STATE))
+        _drop(output / GRID / settings.name, (TENSORS,))
         if loser is not None:
             _drop_weights(output / GRID / loser.settings.name)
     assert best is not None, "a grid has at least one point"
