@@ -58,6 +58,11 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return read
 
 
+def yes_or_no(text: str) -> str:
+    """yes or no; from Python, True or False."""
+    return one_of("yes", "no")({"True": "yes", "False": "no"}.get(text, text))
+
+
 def text(value: str) -> str:
     """Any text; \\n and \\t are understood."""
     return value.replace("\\n", "\n").replace("\\t", "\t")

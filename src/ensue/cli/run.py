@@ -33,6 +33,9 @@ def run(
     intermediate: Annotated[
         str | None, typer.Option(help="Fine-tuning: train on this first (mnli, swag or a file).")
     ] = None,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Prompted tasks: put each prompt into the model's chat template.")
+    ] = False,
     report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,
     json: common.Json = False,
     dtype: common.Dtype = "float32",
@@ -55,6 +58,7 @@ def run(
         "allow_pickle": allow_pickle,
         "trust_remote_code": trust_remote_code,
     }
+    own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
     kept = "what was scored is kept: run the same command with --resume to go on"
     with common.stoppable(kept), common.progress_bar(" ".join(filter(None, (benchmark, model)))) as progress:
         done = run_benchmark(
@@ -67,7 +71,7 @@ def run(
             resume=resume,
             model_options=options,
             progress=progress,
-            **{key: value for key, value in {"mode": mode, "intermediate": intermediate}.items() if value},
+            **{key: value for key, value in own.items() if value},
             **common.parse_settings(settings),
         )
     results = done.results

@@ -52,6 +52,20 @@ class CausalModel(LanguageModel):
         """How many tokens of text fit at once, beside a BOS."""
         return self.length(policy) - (self._bos(policy) is not None)
 
+    def as_chat(self, prompt: str, policy: Policy) -> str:
+        """The prompt as a user's turn in the tokenizer's chat template, up to where the reply begins."""
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise EnsueError(
+                f"{self.card.name} has no chat template, so it was not trained to be talked to; leave chat out."
+            )
+        turns = [{"role": "user", "content": prompt}]
+        try:
+            text = str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # a template is a program of its own
+            raise EnsueError(f"The chat template of {self.card.name} cannot be used: {error}.") from error
+        # Many templates write BOS out, which is put first anyway.
+        return text if self._bos(policy) is None else text.removeprefix(self.tokenizer.bos_token)
+
     def check(self, policy: Policy) -> None:
         self._bos(policy)
         self.length(policy)

@@ -100,6 +100,14 @@ class Generator(Model, Protocol):
     ) -> list[str]: ...
 
 
+@runtime_checkable
+class Talker(Model, Protocol):
+    """Knows how a conversation with it is written down."""
+
+    def as_chat(self, prompt: str, policy: Policy) -> str:
+        """What a user says, as the text after which the model replies, without the BOS that the policy puts first."""
+
+
 class AnswerSpan(NamedTuple):
     """Characters `start` to `end` of a text: what a question is to be asked about."""
 

@@ -17,13 +17,15 @@ from ensue.benchmarks.nlu.prompting.filling import Filled, Option, droppable, fi
 from ensue.benchmarks.nlu.prompting.shots import draw, training_set
 from ensue.benchmarks.nlu.prompting.templates import Template, built_in, choose
 from ensue.errors import EnsueError
-from ensue.models.protocols import Model, Scorer, room_of
+from ensue.models.protocols import Model, Scorer, Talker, room_of
 from ensue.scoring.request import Policy, Request
 
 log = logging.getLogger(__name__)
 
 # Tells whether a prompt with any of its continuations fits the model.
 Fits = Callable[[str, Sequence[str]], bool]
+# A prompt as what a user says in a conversation, up to where the model's reply begins.
+Chat = Callable[[str], str]
 
 # The two ways of prompting ask in the same words, so these are the very same settings in both.
 SETTINGS = {
@@ -32,6 +34,7 @@ SETTINGS = {
     ),
     "shots": Setting(0, "examples from the training set that each prompt begins with", read.whole(0)),
     "shot_seed": Setting(None, "draws the shots (none: the run's seed)", read.optional(read.whole(0))),
+    "chat": Setting("no", "yes: each prompt as a user's turn in the model's chat template", read.yes_or_no),
     "answer_test": Setting(
         "no", "yes: answer splits without labels too, for a submission", read.one_of("no", "yes")
     ),
@@ -52,24 +55,33 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """A task in one template's words; `shots` is how many were asked for."""
+    """A task in one template's words; `shots` is how many were asked for, `chat` whether in a conversation."""
 
     task: TaskData
     template: Template
     shots: int
     asked: list[Asked]
     notes: Counter[str]
+    chat: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
         """What tells this answer to the task from others."""
-        return {"template": self.template.name, "shots": self.shots}
+        said = {"template": self.template.name, "shots": self.shots}
+        return {**said, "chat": "yes"} if self.chat else said
 
 
 def sheets(
-    task: TaskData, tasks: Sequence[TaskData], settings: Mapping[str, Any], seed: int, fits: Fits | None
+    task: TaskData,
+    tasks: Sequence[TaskData],
+    settings: Mapping[str, Any],
+    seed: int,
+    fits: Fits | None,
+    chat: Chat | None = None,
 ) -> list[Sheet]:
     """The task in the words of each template asked for; none where it cannot be asked so."""
+    if fits is not None and chat is not None:
+        fits = _fits_in_chat(fits, chat)
     shots = _shots(task, tasks, settings, seed)
     splits = asked_splits(task, settings)
     if shots is None or not splits:
@@ -83,8 +95,39 @@ def sheets(
             for split in splits
             for example in task.splits[split]
         ]
-        found.append(Sheet(task, template, settings["shots"], asked, notes))
+        if chat is not None:
+            asked = [_in_chat(one, chat) for one in asked]
+        found.append(Sheet(task, template, settings["shots"], asked, notes, chat is not None))
     return found
+
+
+def asked_words(settings: Mapping[str, Any]) -> str:
+    """How a task was asked, for a signature."""
+    chat = " chat:user-turn" if settings["chat"] == "yes" else ""
+    return f"templates:{','.join(settings['template'])} shots:{settings['shots']}{chat}"
+
+
+def chat_of(model: Model, settings: Mapping[str, Any], policy: Policy) -> Chat | None:
+    """How prompts are put to a model: None for plain text, else in its chat template."""
+    if settings["chat"] == "no":
+        return None
+    if not isinstance(model, Talker):
+        raise EnsueError(
+            f"{model.card.name} has no chat template here to put prompts in; leave chat out, or give a local model "
+            f"that has one, such as smollm2."
+        )
+    talker = model
+    return lambda prompt: talker.as_chat(prompt, policy)
+
+
+def _in_chat(one: Asked, chat: Chat) -> Asked:
+    """The same question in a conversation: a reply begins with a word, not with the space before it."""
+    options = tuple(option._replace(continuation=option.continuation.lstrip()) for option in one.options)
+    return one._replace(prompt=chat(one.prompt), options=options, neutral=chat(one.neutral))
+
+
+def _fits_in_chat(fits: Fits, chat: Chat) -> Fits:
+    return lambda prompt, continuations: fits(chat(prompt), [text.lstrip() for text in continuations])
 
 
 def asked_splits(task: TaskData, settings: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,15 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
-from ensue.benchmarks.nlu.prompting.asking import SETTINGS, Sheet, check_templates, fits_of, sheets
+from ensue.benchmarks.nlu.prompting.asking import (
+    SETTINGS,
+    Sheet,
+    asked_words,
+    chat_of,
+    check_templates,
+    fits_of,
+    sheets,
+)
 from ensue.benchmarks.nlu.prompting.filling import Option
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Generator, Model, require
@@ -41,14 +49,14 @@ class GeneratingSystem:
         check_templates(tasks, settings["template"])
         count = settings["answer_tokens"]
         fits = fits_of(generator, Policy(), reserve=count)
+        chat = chat_of(model, settings, Policy())
         for task in tasks:
-            for sheet in sheets(task, tasks, settings, seed, fits):
+            for sheet in sheets(task, tasks, settings, seed, fits, chat):
                 yield _judged(sheet, _written(generator, sheet, count, workplace))
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         """How the model was asked."""
-        about = f"templates:{','.join(settings['template'])} shots:{settings['shots']}"
-        return f"greedy tokens:{settings['answer_tokens']} {about}"
+        return f"greedy tokens:{settings['answer_tokens']} {asked_words(settings)}"
 
 
 def heard(text: str, options: Sequence[Option]) -> Option | None:

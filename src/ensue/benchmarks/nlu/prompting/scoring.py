@@ -11,7 +11,16 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, Workplace
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
-from ensue.benchmarks.nlu.prompting.asking import SETTINGS, Asked, Sheet, check_templates, fits_of, sheets
+from ensue.benchmarks.nlu.prompting.asking import (
+    SETTINGS,
+    Asked,
+    Sheet,
+    asked_words,
+    chat_of,
+    check_templates,
+    fits_of,
+    sheets,
+)
 from ensue.benchmarks.nlu.prompting.templates import Template
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Model, Scorer, require
@@ -44,17 +53,18 @@ class PromptingSystem:
         scorer = require(model, Scorer, "Answering by log-likelihood")
         check_templates(tasks, settings["template"])
         policy = _policy(settings)
+        chat = chat_of(model, settings, policy)
         for task in tasks:
             asked = [
                 replace(sheet, template=normalised(sheet.template, settings["normalise"]))
-                for sheet in sheets(task, tasks, settings, seed, fits_of(scorer, policy))
+                for sheet in sheets(task, tasks, settings, seed, fits_of(scorer, policy), chat)
             ]
             yield from _answered(scorer, asked, policy, workplace)
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         """The scorer's choices and those of the prompts."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
-        about = f"templates:{','.join(settings['template'])} shots:{settings['shots']}"
+        about = asked_words(settings)
         return f"{scorer.policy_signature(_policy(settings))} {about} normalise:{settings['normalise']}"
 
 
