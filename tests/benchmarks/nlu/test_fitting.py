@@ -110,3 +110,41 @@ def test_steps_are_limited() -> None:
     network = torch.nn.Linear(3, 2)
     how = fit(network, [learner(network, [0.1, 0.2, 0.3])], Schedule(validate_every=2, max_steps=5), seed=0)
     assert (how.steps, how.stopped, len(how.scores)) == (5, False, 3)
+
+
+def test_a_step_of_several_tasks_is_weighed_against_their_sizes() -> None:
+    """The gradient of one step, worked out by hand: of equal inputs it is the mean of chances less targets, times
+    the mean size over the drawn task's own. (Adam divides by the gradient's size, so its step would not show it.)"""
+    small, large = task("single", train=16, name="Small"), task("single", train=48, name="Large")
+    seen: set[str] = set()
+    for seed in range(12):
+        network = torch.nn.Linear(3, 2)
+        start = network.weight.detach().clone()
+        gradients: list[torch.Tensor] = []
+        network.weight.register_hook(lambda found, to=gradients: to.append(found.clone()))
+        learners: list[Learner] = []
+        drawn: list[str] = []
+        for data in (small, large):
+
+            def forward(
+                rows: Ints, name: str = data.spec.name, net: torch.nn.Linear = network, to: list[str] = drawn
+            ) -> torch.Tensor:
+                to.append(name)
+                return net(torch.ones(len(rows), 3))
+
+            framed = frame(data.spec, data.splits["train"])
+            split = Split(framed, forward, np.ones(len(framed.rows), dtype=np.int64))
+            learners.append(Learner(data.spec, split, split))
+        bias = network.bias.detach().clone()
+        fit(network, learners, Schedule(validate_every=1, max_steps=1, batch=64), seed=seed)
+        data = small if drawn[0] == "Small" else large
+        seen.add(drawn[0])
+        gold = np.array([int(example.gold) for example in data.splits["train"]])  # type: ignore[arg-type]
+        logits = start.numpy().sum(1) + bias.numpy()
+        chances = np.exp(logits) / np.exp(logits).sum()
+        mean = chances - np.array([(gold == 0).mean(), (gold == 1).mean()])
+        weight = 32 / len(gold)  # the mean size of the two is 32
+        np.testing.assert_allclose(
+            gradients[0].numpy(), np.outer(mean, np.ones(3)) * weight, rtol=1e-4, atol=1e-6
+        )
+    assert seen == {"Small", "Large"}
