@@ -77,6 +77,15 @@ def test_a_killed_training_resumes_to_the_same_weights(place, tmp_path):
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
 
 
+def test_a_training_is_not_resumed_on_documents_that_have_changed(tmp_path):
+    write_articles(tmp_path / "data")
+    train(tmp_path, tmp_path / "model", "nl", steps=5)
+    works = tmp_path / "data" / "works.jsonl"
+    works.write_text(works.read_text().replace("the", "thy"))
+    with pytest.raises(EnsueError, match="other data"):
+        train(tmp_path, tmp_path / "model", "nl", steps=5, resume=True)
+
+
 def test_epochs_are_counted_out_in_steps(place, tmp_path):
     fitted = train(place, tmp_path / "model", "nl", steps=None, epochs=2)
     record = json.loads((tmp_path / "model" / "training.json").read_text())

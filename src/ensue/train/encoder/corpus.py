@@ -64,6 +64,11 @@ class Corpus:
         """Sentences × `spool.LABELS`."""
         return np.memmap(self.folder / PLACES, dtype=np.int32, mode="r", shape=(self.sentences, len(LABELS)))
 
+    @property
+    def files(self) -> list[Path]:
+        """What a training reads of it."""
+        return [self.folder / name for name in (WORDS, TITLES, PLACES, DEV, VOCABULARY)]
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
         return load_vocabulary(self.folder)

@@ -21,7 +21,7 @@ from ensue.train.encoder.settings import ABOUT, EncoderSettings
 from ensue.train.encoder.spool import Told
 from ensue.train.encoder.vectors import read_vectors
 from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator
-from ensue.train.record import CORPUS, begin_record, check_folder, write_record
+from ensue.train.record import CORPUS, begin_record, check_folder, content_digest, write_record
 
 
 def train_encoder(
@@ -64,6 +64,7 @@ def train_encoder(
         accelerator,
         save_best=lambda: save_discourse(output, network, corpus.vocabulary),
         told=told,
+        question=content_digest(corpus.files),
     )
 
     def batches(epoch: int) -> Iterator[Batch]:

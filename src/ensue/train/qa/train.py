@@ -28,7 +28,7 @@ from ensue.train.qa.card import write_readme
 from ensue.train.qa.objective import Objective
 from ensue.train.qa.rows import Row, batches_in, epoch_batches, rows_of
 from ensue.train.qa.settings import QaSettings
-from ensue.train.record import begin_record, check_folder, write_record
+from ensue.train.record import begin_record, check_folder, content_digest, write_record
 
 Told = Callable[[int, int, str], None]
 
@@ -96,6 +96,7 @@ def train_answerer(
         accelerator,
         save_best=save,
         told=told,
+        question=content_digest([*data, *extra]),
     )
     if accelerator.is_main_process:
         begin_record(output, asked)

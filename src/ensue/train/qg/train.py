@@ -28,7 +28,7 @@ from ensue.train.qg.evaluate import evaluate_questioner
 from ensue.train.qg.examples import QuestionExample, question_examples
 from ensue.train.qg.objective import QuestionObjective, dev_figures
 from ensue.train.qg.settings import QuestionSettings
-from ensue.train.record import begin_record, check_folder, write_record
+from ensue.train.record import begin_record, check_folder, content_digest, write_record
 
 Told = Callable[[int, int, str], None]
 STATEMENT = (
@@ -93,6 +93,7 @@ def train_questioner(
         accelerator,
         save_best=save,
         told=told,
+        question=content_digest(data),
     )
     fitted = loop.run(batches, evaluate, resume=resume)
     if accelerator.is_main_process:
