@@ -52,7 +52,7 @@ def test_a_comparison_has_a_row_per_metric_that_differs(tmp_path):
     assert "a: first (" in text
     assert "b: second (" in text
     row = found.rows[0]
-    cells = f"accuracy 1 {row.value_a:.3f} 0.000 {row.test.difference:+.3f} {row.test.low:+.3f} to"
+    cells = f"1 accuracy {row.value_a:.3f} 0.000 {row.test.difference:+.3f} {row.test.low:+.3f} to"
     assert cells in text
     assert text.count("<0.001 <0.001") == 2
     assert "Equal everywhere and not shown: accuracy_per_token, ties." in text

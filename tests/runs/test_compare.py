@@ -7,29 +7,32 @@ import json
 import numpy as np
 import pytest
 
+import ensue
 from ensue.errors import EnsueError
 from ensue.runs.compare import compare_runs
 from ensue.runs.reading import read_items, read_profiles, read_results, read_run
 from ensue.stats.multiple import holm
 from ensue.stats.paired import paired_test
+from tests.support.command import here, refused
 
 RESULTS = {"benchmark": "shuffle", "model": "m", "signature": "s", "metrics": [], "skipped": {}}
 
 
-def an_item(document, shuffle, size, accuracy, *, order=(1, 0), **extra_scores):
+def an_item(document, shuffle, size, accuracy, *, order=(1, 0), name="d", **extra_scores):
     return {
-        "id": f"d{document}/k{size}/{shuffle}",
-        "cluster": f"d{document}",
+        "id": f"{name}{document}/k{size}/{shuffle}",
+        "cluster": f"{name}{document}",
         "task": "shuffle",
         "settings": {"block_size": size},
         "scores": {"accuracy": accuracy, **extra_scores},
         "outputs": {"order": list(order)},
+        "content": f"document {document}",
     }
 
 
-def write_run(folder, items, *, signature="rules:1", model="some-model", finished=True):
+def write_run(folder, items, *, signature="rules:1", model="some-model", finished=True, **about):
     folder.mkdir()
-    (folder / "run.json").write_text(json.dumps({"model": {"name": model}, "signature": signature}))
+    (folder / "run.json").write_text(json.dumps({"model": {"name": model}, "signature": signature, **about}))
     (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     if finished:
         (folder / "results.json").write_text(json.dumps(RESULTS))
@@ -206,3 +209,133 @@ def test_another_model_under_the_same_rules_is_no_reason_for_a_note(tmp_path):
     assert compare_runs(tmp_path / "a", tmp_path / "b").notes == ()
     (note,) = compare_runs(tmp_path / "a", tmp_path / "c").notes
     assert "bos:none against bos:2" in note
+
+
+def without_content(items):
+    return [{key: value for key, value in item.items() if key != "content"} for item in items]
+
+
+def test_other_texts_under_the_same_names_are_refused(tmp_path):
+    items = [an_item(document, 0, 1, 1.0) for document in range(4)]
+    other = [{**item, "content": "another text"} if n < 3 else item for n, item in enumerate(items)]
+    write_run(tmp_path / "a", items)
+    write_run(tmp_path / "b", other)
+    with pytest.raises(EnsueError, match=r"^3 of 4 items that .* made of other texts or labels.* --shared"):
+        compare_runs(tmp_path / "a", tmp_path / "b")
+    found = compare_runs(tmp_path / "a", tmp_path / "b", shared=True)
+    assert (found.shared, found.only_a, found.only_b) == (1, 3, 3)
+    assert [row.test.n for row in found.rows] == [1]
+    assert found.notes[0] == "Items are matched by what they are made of: 1 are in both runs."
+
+
+def test_what_is_shared_may_have_other_names(tmp_path):
+    generator = np.random.default_rng(7)
+    scores = generator.integers(0, 2, (2, 6, 3)).astype(float)
+    write_run(tmp_path / "a", [an_item(d, n, 1, scores[0, d, n]) for d in range(6) for n in range(3)])
+    renamed = [an_item(d, n, 1, scores[1, d, n], name="other") for d in range(2, 6) for n in range(3)]
+    write_run(tmp_path / "b", renamed)
+    with pytest.raises(EnsueError, match="share no items"):
+        compare_runs(tmp_path / "a", tmp_path / "b")
+    found = compare_runs(tmp_path / "a", tmp_path / "b", shared=True)
+    assert (found.shared, found.only_a, found.only_b) == (12, 6, 0)
+    (row,) = found.rows
+    assert (row.value_a, row.value_b) == pytest.approx((scores[0, 2:].mean(), scores[1, 2:].mean()))
+    assert (row.test.n, row.test.clusters) == (12, 4)
+
+
+def test_a_run_with_a_smaller_limit_is_compared_with_a_note(tmp_path):
+    items = [an_item(document, 0, 1, 1.0) for document in range(4)]
+    write_run(tmp_path / "a", items, data={"fingerprint": "whole"}, signature="rules:1 data:x")
+    write_run(tmp_path / "b", items[:2], data={"fingerprint": "part"}, signature="rules:1 data:y")
+    found = compare_runs(tmp_path / "a", tmp_path / "b")
+    assert found.shared == 2
+    assert found.notes == (
+        f"2 items are only in {tmp_path / 'a'} and 0 only in {tmp_path / 'b'}; they are left out.",
+    )
+
+
+def test_older_runs_are_told_apart_by_the_fingerprints_of_their_data(tmp_path):
+    items = [an_item(0, 0, 1, 1.0), an_item(1, 0, 1, 0.0)]
+    write_run(tmp_path / "a", without_content(items), data={"fingerprint": "x" * 64})
+    write_run(tmp_path / "b", without_content(items), data={"fingerprint": "y" * 64})
+    write_run(tmp_path / "new", items, data={"fingerprint": "x" * 64})
+    write_run(tmp_path / "bare", without_content(items))
+    refusal = "over different data .fingerprints x{12} and y{12}., and one was run before"
+    with pytest.raises(EnsueError, match=refusal):
+        compare_runs(tmp_path / "a", tmp_path / "b")
+    assert compare_runs(tmp_path / "a", tmp_path / "new").notes == ()
+    (note,) = compare_runs(tmp_path / "a", tmp_path / "bare").notes
+    assert note.startswith("2 shared items do not say what they are made of")
+    with pytest.raises(EnsueError, match=r"before items said what they are made of.* run it again"):
+        compare_runs(tmp_path / "a", tmp_path / "new", shared=True)
+
+
+def test_runs_of_two_benchmarks_are_refused(tmp_path):
+    write_run(tmp_path / "a", [an_item(0, 0, 1, 1.0)], asked={"benchmark": "glue/CoLA"})
+    write_run(tmp_path / "b", [an_item(0, 0, 1, 1.0)], asked={"benchmark": "shuffle"})
+    with pytest.raises(
+        EnsueError, match=r"is a run of glue and .* one of shuffle; compare runs of one benchmark"
+    ):
+        compare_runs(tmp_path / "a", tmp_path / "b")
+
+
+def test_an_item_that_lacks_what_is_compared_is_named_with_its_line(tmp_path):
+    for name in "ab":
+        write_run(tmp_path / name, [an_item(0, 0, 1, 1.0)], asked={"benchmark": "glue/CoLA"})
+    with pytest.raises(EnsueError, match=r"a/items\.jsonl, line 1: the item lacks what is compared of it"):
+        compare_runs(tmp_path / "a", tmp_path / "b")
+
+
+def test_rows_without_a_difference_do_not_weaken_the_others(tmp_path):
+    items = [an_item(document, 0, size, float(document < 8)) for size in (1, 2, 3) for document in range(12)]
+    better = [
+        {**item, "scores": {"accuracy": 1.0}} if item["settings"]["block_size"] == 1 else item
+        for item in items
+    ]
+    write_run(tmp_path / "a", better)
+    write_run(tmp_path / "b", items)
+    found = compare_runs(tmp_path / "a", tmp_path / "b").rows
+    assert [(row.alike, row.adjusted_p == row.test.p_value) for row in found] == [(False, True)] + [
+        (True, True)
+    ] * 2
+    assert found[0].adjusted_p == 0.125
+
+
+def test_a_metric_that_only_one_run_has_is_named(tmp_path):
+    write_run(tmp_path / "a", [an_item(0, 0, 1, 1.0, f1=0.5), an_item(1, 0, 1, 1.0, f1=0.5)])
+    write_run(tmp_path / "b", [an_item(0, 0, 1, 1.0), an_item(1, 0, 1, 0.0)])
+    (left,) = compare_runs(tmp_path / "a", tmp_path / "b").untested
+    assert (left.task, left.settings, left.reason) == (
+        "shuffle",
+        {"block_size": 1},
+        "f1 was scored in the first run only",
+    )
+
+
+def test_two_corpora_in_files_of_one_name(tmp_path):
+    """As it was found: other documents under the same ids gave a small p-value and no word of warning."""
+    runs = []
+    for place, word in (("x", "river"), ("y", "engine")):
+        (tmp_path / place).mkdir()
+        path = tmp_path / place / "corpus.jsonl"
+        sentences = [[f"The {word} {d} {n} was here." for n in range(5)] for d in range(3)]
+        path.write_text("".join(json.dumps({"sentences": one}) + "\n" for one in sentences))
+        runs.append(
+            ensue.run(
+                "shuffle",
+                model="random",
+                data=path,
+                output=tmp_path / f"run-{place}",
+                shuffles=3,
+                block_size=1,
+            )
+        )
+    ids = [{item["id"] for item in run.items} for run in runs]
+    assert ids[0] == ids[1]
+    with pytest.raises(EnsueError, match=r"^9 of 9 items"):
+        ensue.compare(*runs)
+    said = refused(here("compare", runs[0].folder, runs[1].folder), "9 of 9 items", "--shared")
+    assert "over different data" in said
+    refused(here("compare", "--shared", runs[0].folder, runs[1].folder), "share no items")
+    same = here("compare", "--json", "--shared", runs[0].folder, runs[0].folder)
+    assert json.loads(same.out)["shared"] == 9

@@ -13,19 +13,27 @@ from ensue.cli import common
 def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder to compare it with.")],
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared", help="Match items by their texts and labels, and leave out what only one run has."
+        ),
+    ] = False,
     json: common.Json = False,
 ) -> None:
-    """Compare two runs item by item: difference, interval and p-value, clustered by document."""
+    """Compare two runs on each task's own metrics: difference, interval and p-value, paired and clustered."""
     from ensue.runs.compare import compare_runs
 
-    found = compare_runs(run_a, run_b)
+    found = compare_runs(run_a, run_b, shared=shared)
     if json:
         common.print_json(found.as_dict())
         return
     from rich.console import Console
 
-    from ensue.report.table import comparison_table
+    from ensue.report.table import comparison_table, untested_words
 
     Console().print(comparison_table(found))
+    for words in untested_words(found):
+        print(words)
     for note in found.notes:
         print(note)

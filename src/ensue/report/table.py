@@ -22,7 +22,7 @@ from ensue.runs.reading import read_fits
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ensue.runs.compare import Comparison
+    from ensue.runs.compare import ComparedRow, Comparison
 
 _BAR_WIDTH = 16
 
@@ -66,33 +66,44 @@ def phenomena_tables(results: Mapping[str, Any]) -> list[Table]:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """One row per metric and setting: both values, the difference a − b, its interval and p-values."""
+    """One row per metric and setting: both values, the difference a − b, its interval, p-values, and of how many.
+
+    Rows in which no answer differs are left out and named, unless there are no others.
+    """
     from rich.markup import escape
 
     table = _new_table(f"a: {_run_words(comparison.model_a, comparison.path_a)}")
     table.title = f"{table.title}\nb: {escape(_run_words(comparison.model_b, comparison.path_b))}"
-    alike = _metrics_without_difference(comparison)
+    shown = [row for row in comparison.rows if not row.alike] or list(comparison.rows)
+    only_sizes = all(list(row.settings) == ["block_size"] for row in shown)
+    several_tasks = len({row.task for row in shown}) > 1
+    same = {} if only_sizes else _settings_of_all([row.settings for row in shown])
+    places = [_place_words(row, only_sizes, several_tasks, same) for row in shown]
+    sizes = [_size_words(row) for row in shown]
+    one_size = len(set(sizes)) == 1
     table.caption = (
-        f"{comparison.shared:,} shared items. p: paired permutation test over whole clusters; "
-        f"Holm: p corrected for the rows of the same metric."
-    ) + (f" Equal everywhere and not shown: {', '.join(alike)}." if alike else "")
-    several_tasks = len({row.task for row in comparison.rows}) > 1
-    only_sizes = all(list(row.settings) == ["block_size"] for row in comparison.rows)
-    for heading in (["task"] if several_tasks else []) + [
+        f"{comparison.shared:,} shared items. p: paired test over whole clusters; Holm: p corrected for the rows of "
+        f"the same metric; n: items (or groups, where a metric counts those)/clusters."
+        + (f" All rows: {escape(_settings_words(same))}." if same else "")
+        + (f" All rows: {sizes[0]}." if one_size else "")
+        + _alike_words(comparison)
+    )
+    if any(places):
+        heading = "block\nsize" if only_sizes else "task" if several_tasks else "settings"
+        longest = max(len(word) for place in places for word in place.split())
+        table.add_column(heading, min_width=min(longest, 12), overflow="fold")
+    table.add_column(
         "metric",
-        "block size" if only_sizes else "settings",
-    ]:
-        table.add_column(heading)
+        min_width=max(len(word) for word in (*sizes, *(row.metric.partition("_")[0] for row in shown))),
+    )
     for heading in ("a", "b", "a − b", "95 % interval", "p", "Holm"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in comparison.rows:
-        if row.metric in alike:
-            continue
+    for row, place, size in zip(shown, places, sizes, strict=True):
         colour = "default" if row.adjusted_p > 0.05 else "green" if row.test.difference > 0 else "red"
         table.add_row(
-            *([escape(row.task)] if several_tasks else []),
-            escape(row.metric.replace("_", " ")),
-            escape(settings_label(row.settings) if only_sizes else _settings_words(row.settings)),
+            *([escape(place)] if any(places) else []),
+            # Beneath, since a column of its own would not fit a terminal of 80 columns.
+            escape(row.metric.replace("_", " ")) + ("" if one_size else f"\n[dim]{size}[/dim]"),
             _fraction(row.value_a),
             _fraction(row.value_b),
             f"[{colour}]{row.test.difference:+.3f}[/{colour}]",
@@ -103,15 +114,50 @@ def comparison_table(comparison: Comparison) -> Table:
     return table
 
 
-def _metrics_without_difference(comparison: Comparison) -> list[str]:
-    """Metrics that are equal in every row, such as ties where nothing tied; none if all of them are."""
-    metrics = list(dict.fromkeys(row.metric for row in comparison.rows))
-    differing = {
-        row.metric
-        for row in comparison.rows
-        if row.test.difference or row.test.low or row.test.high or row.test.p_value < 1.0
+def _place_words(row: ComparedRow, only_sizes: bool, several_tasks: bool, same: Mapping[str, Any]) -> str:
+    """What tells a row from others of its metric."""
+    own = {key: value for key, value in row.settings.items() if key not in same}
+    # A name says what it is by itself (dev, rouge-1), a number does not.
+    words = [
+        str(value) if only_sizes or isinstance(value, str) else _settings_words({key: value})
+        for key, value in own.items()
+    ]
+    return " ".join([*([row.task] if several_tasks else []), *words])
+
+
+def _size_words(row: ComparedRow) -> str:
+    clusters = "" if row.test.clusters == row.test.n else f"/{row.test.clusters:,}"
+    return f"n {row.test.n:,}{clusters}"
+
+
+def untested_words(comparison: Comparison) -> list[str]:
+    """A line for every reason, with what could not be tested for it."""
+    places: dict[str, list[str]] = {}
+    for one in comparison.untested:
+        words = _settings_words(one.settings)
+        places.setdefault(one.reason, []).append(f"{one.task} ({words})" if words else one.task)
+    return [f"Not tested: {', '.join(names)}: {reason}." for reason, names in places.items()]
+
+
+def _settings_of_all(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all rows have in common."""
+    first, *others = settings
+    return {
+        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
     }
-    return [metric for metric in metrics if metric not in differing] if differing else []
+
+
+def _alike_words(comparison: Comparison) -> str:
+    """Which rows have the same answers in both runs, such as ties where nothing tied; none if all of them have."""
+    alike = [row for row in comparison.rows if row.alike]
+    if len(alike) == len(comparison.rows) or not alike:
+        return ""
+    differing = {row.metric for row in comparison.rows if not row.alike}
+    names = list(dict.fromkeys(row.metric for row in alike if row.metric not in differing))
+    rest = sum(row.metric in differing for row in alike)
+    if rest:
+        names.append(f"{rest:,} more row{'s' if rest > 1 else ''}")
+    return f" Equal everywhere and not shown: {', '.join(names)}."
 
 
 def profile_table(profile: Mapping[str, Any]) -> Table:

@@ -1,29 +1,35 @@
-"""Comparing two runs on the items they share: paired, clustered, corrected for the number of questions."""
+"""Comparing two runs on the items they share: paired, clustered, corrected for the number of questions.
+
+Items are shared that have the same name and are made of the same texts and labels. What is tested of them, the
+benchmark knows (`benchmarks.comparing`).
+"""
 
 from __future__ import annotations
 
-import json
-import math
-import sys
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ensue.benchmarks import registry
+from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling, Tested, Untested
 from ensue.errors import EnsueError
-from ensue.runs.reading import ITEMS_FILE, is_finished, read_numbered_items, read_run
+from ensue.runs.pairing import Side, match, read_side
+from ensue.runs.reading import is_finished, read_run
 from ensue.stats.multiple import holm
-from ensue.stats.paired import PairedTest, paired_test
+from ensue.stats.paired import PairedTest
+
+if TYPE_CHECKING:
+    from ensue.runs.run import Run
 
 
 @dataclass(frozen=True)
 class ComparedRow:
     """One metric of one task at one setting, over the items both runs have.
 
-    The values are the means over the shared items, so where a run has more items they may differ from its
-    own results. `adjusted_p` is Holm's over the rows of the same metric: the family is "at which settings
-    does this metric differ", so a count kept beside the accuracy does not weaken it.
+    The values are those of the shared items, so where a run has more items they may differ from its own results.
+    `adjusted_p` is Holm's over the rows of the same metric: the family is "where does this metric differ", so a
+    count kept beside the accuracy does not weaken it, nor does a row in which no answer differs (`alike`).
     """
 
     task: str
@@ -33,6 +39,16 @@ class ComparedRow:
     value_b: float
     test: PairedTest
     adjusted_p: float
+    alike: bool
+
+
+@dataclass(frozen=True)
+class UntestedRow:
+    """A task, or a metric of one, that could not be tested, and why."""
+
+    task: str
+    settings: dict[str, Any]
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -46,6 +62,7 @@ class Comparison:
     signature_a: str
     signature_b: str
     rows: tuple[ComparedRow, ...]
+    untested: tuple[UntestedRow, ...]
     shared: int
     only_a: int
     only_b: int
@@ -58,147 +75,105 @@ class Comparison:
         plain["rows"] = [
             {**line, "test": row.test._asdict()} for line, row in zip(plain["rows"], self.rows, strict=True)
         ]
-        plain["notes"] = list(self.notes)
-        return plain
+        return plain | {"untested": list(plain["untested"]), "notes": list(self.notes)}
 
 
 def compare_runs(
-    path_a: str | Path, path_b: str | Path, *, rounds: int = 10_000, seed: int = 0
+    run_a: str | Path | Run,
+    run_b: str | Path | Run,
+    *,
+    shared: bool = False,
+    rounds: int = 10_000,
+    seed: int = 0,
 ) -> Comparison:
-    """Test every metric of two runs on the items, matched by id, task and settings, that both have."""
-    folder_a, folder_b = Path(path_a), Path(path_b)
-    run_a, run_b = read_run(folder_a), read_run(folder_b)
-    matched = _match(folder_a, folder_b)
+    """Test every metric of two runs, or run folders, on the items that both have.
+
+    Runs over different data, which call other items by the same names, are refused. With `shared`, items are matched
+    by what they are made of, whatever they are called, and the rest is left out.
+    """
+    folders = [Path(run) if isinstance(run, str | Path) else run.folder for run in (run_a, run_b)]
+    about = [read_run(folder) for folder in folders]
+    comparing = _comparing(folders, about)
+    sides = [read_side(folder, run, comparing, shared) for folder, run in zip(folders, about, strict=True)]
+    matched = match(sides[0], sides[1], comparing)
     if matched.shared == 0:
         raise EnsueError(
-            f"{folder_a} and {folder_b} share no items: "
-            f"compare runs of the same benchmark, data and settings."
+            f"{folders[0]} and {folders[1]} share no items: compare runs of the same benchmark, data and settings."
         )
-    rows = _test_rows(matched, rounds, seed)
-    if not rows:
-        raise EnsueError(f"{folder_a} and {folder_b} share items but no metric that both scored.")
+    tested, untested = _tests(comparing, matched.pairs, Resampling(rounds, seed))
+    untested = [*untested, *matched.untested]
+    if not tested:
+        reasons = "; ".join(f"{one.task}: {one.reason}" for one in untested) or "no metric that both scored"
+        raise EnsueError(f"{folders[0]} and {folders[1]} share nothing that could be tested ({reasons}).")
     return Comparison(
-        path_a=str(folder_a),
-        path_b=str(folder_b),
-        model_a=_model_name(run_a),
-        model_b=_model_name(run_b),
-        signature_a=str(run_a.get("signature", "")),
-        signature_b=str(run_b.get("signature", "")),
-        rows=tuple(rows),
+        path_a=str(folders[0]),
+        path_b=str(folders[1]),
+        model_a=_model_name(about[0]),
+        model_b=_model_name(about[1]),
+        signature_a=str(about[0].get("signature", "")),
+        signature_b=str(about[1].get("signature", "")),
+        rows=tuple(_rows(tested)),
+        untested=tuple(UntestedRow(one.task, dict(one.settings), one.reason) for one in untested),
         shared=matched.shared,
         only_a=matched.only_a,
         only_b=matched.only_b,
-        notes=tuple(_notes(folder_a, folder_b, run_a, run_b, matched)),
+        notes=(*_notes(sides, about), *matched.notes),
     )
 
 
-class _Group:
-    """The paired scores of one task, setting and metric, kept as bare numbers."""
-
-    def __init__(self, task: str, metric: str, settings: dict[str, Any]) -> None:
-        self.task, self.metric, self.settings = task, metric, settings
-        self.a, self.b, self.clusters = array("d"), array("d"), array("q")
-
-
-class _Kept(NamedTuple):
-    """All that is kept of an item of the first run until its twin turns up."""
-
-    cluster: int
-    scores: tuple[tuple[str, float], ...]
-    shown: int | None
+def _comparing(folders: Sequence[Path], about: Sequence[dict[str, Any]]) -> Comparing:
+    """How runs of this benchmark are compared; a benchmark of which nothing is known has means of scores."""
+    names = [_benchmark_name(run) for run in about]
+    if None not in names and names[0] != names[1]:
+        raise EnsueError(
+            f"{folders[0]} is a run of {names[0]} and {folders[1]} one of {names[1]}; compare runs of one benchmark."
+        )
+    name = names[0] or names[1]
+    if name is None or name not in registry.names():
+        return MeanScores()
+    found: Comparing = getattr(registry.find(name), "comparing", MeanScores())
+    return found
 
 
-class _Matched(NamedTuple):
-    groups: list[_Group]
-    shared: int
-    only_a: int
-    only_b: int
-    shown_differently: int
+def _benchmark_name(run: dict[str, Any]) -> str | None:
+    asked = run.get("asked")
+    name = asked.get("benchmark") if isinstance(asked, dict) else None
+    return None if name is None else str(name).partition("/")[0]
 
 
-def _match(folder_a: Path, folder_b: Path) -> _Matched:
-    waiting: dict[str, _Kept | None] = {}
-    clusters: dict[str, int] = {}
-    for line, key, item in _keyed(folder_a):
-        if key in waiting:
-            raise _repeated(folder_a, line, item)
-        cluster = clusters.setdefault(str(item.get("cluster", item["id"])), len(clusters))
-        # Every parsed line brings its own copy of the metric names; interning keeps one.
-        scores = tuple((sys.intern(name), score) for name, score in _numbers(item["scores"]).items())
-        waiting[key] = _Kept(cluster, scores, _shown(item))
-    groups: dict[tuple[str, str, str], _Group] = {}
-    shared = only_b = shown_differently = 0
-    for line, key, item in _keyed(folder_b):
-        if key not in waiting:
-            only_b += 1
-            continue
-        twin = waiting[key]
-        if twin is None:
-            raise _repeated(folder_b, line, item)
-        # Marked rather than removed, so that a second twin is noticed.
-        waiting[key] = None
-        shared += 1
-        shown_differently += twin.shown != _shown(item)
-        scores_b = _numbers(item["scores"])
-        settings = _canonical(item["settings"])
-        for metric, value in twin.scores:
-            if metric in scores_b:
-                place = (item["task"], settings, metric)
-                group = groups.setdefault(place, _Group(item["task"], metric, item["settings"]))
-                group.a.append(value)
-                group.b.append(scores_b[metric])
-                group.clusters.append(twin.cluster)
-    only_a = sum(kept is not None for kept in waiting.values())
-    return _Matched(list(groups.values()), shared, only_a, only_b, shown_differently)
+def _tests(
+    comparing: Comparing, pairs: Sequence[Pairs], how: Resampling
+) -> tuple[list[Tested], list[Untested]]:
+    tested: list[Tested] = []
+    untested: list[Untested] = []
+    for group in pairs:
+        for one in comparing.tests(group, how):
+            if isinstance(one, Tested):
+                tested.append(one)
+            else:
+                untested.append(one)
+    return tested, untested
 
 
-def _keyed(folder: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    for line, item in read_numbered_items(folder):
-        yield line, "\0".join([item["id"], item["task"], _canonical(item["settings"])]), item
-
-
-def _repeated(folder: Path, line: int, item: dict[str, Any]) -> EnsueError:
-    return EnsueError(f"{folder / ITEMS_FILE}, line {line}: the item {item['id']!r} was there before.")
-
-
-def _canonical(settings: dict[str, Any]) -> str:
-    return json.dumps(settings, sort_keys=True)
-
-
-def _numbers(scores: dict[str, Any]) -> dict[str, float]:
-    """The scores that are finite numbers; a missing one is null or absent."""
-    return {
-        name: float(score)
-        for name, score in scores.items()
-        if isinstance(score, (int, float)) and math.isfinite(score)
-    }
-
-
-def _shown(item: dict[str, Any]) -> int | None:
-    """A fingerprint of the order in which an item showed its text, where it has one."""
-    outputs = item.get("outputs")
-    order = outputs.get("order") if isinstance(outputs, dict) else None
-    return None if order is None else hash(json.dumps(order))
-
-
-def _test_rows(matched: _Matched, rounds: int, seed: int) -> list[ComparedRow]:
-    ordered = sorted(matched.groups, key=lambda group: (group.task, group.metric, _sortable(group.settings)))
-    tests = [paired_test(group.a, group.b, group.clusters, rounds=rounds, seed=seed) for group in ordered]
-    adjusted: dict[int, float] = {}
-    for metric in dict.fromkeys(group.metric for group in ordered):
-        family = [index for index, group in enumerate(ordered) if group.metric == metric]
-        adjusted.update(zip(family, holm([tests[index].p_value for index in family]), strict=True))
+def _rows(tested: Sequence[Tested]) -> list[ComparedRow]:
+    ordered = sorted(tested, key=lambda one: (one.task, one.metric, _sortable(dict(one.settings))))
+    adjusted = [1.0] * len(ordered)
+    for metric in dict.fromkeys(one.metric for one in ordered):
+        family = [n for n, one in enumerate(ordered) if one.metric == metric and not one.alike]
+        for n, p_value in zip(family, holm([ordered[n].test.p_value for n in family]), strict=True):
+            adjusted[n] = p_value
     return [
         ComparedRow(
-            task=group.task,
-            metric=group.metric,
-            settings=group.settings,
-            value_a=math.fsum(group.a) / len(group.a),
-            value_b=math.fsum(group.b) / len(group.b),
-            test=test,
-            adjusted_p=adjusted[index],
+            one.task,
+            one.metric,
+            dict(one.settings),
+            one.value_a,
+            one.value_b,
+            one.test,
+            p_value,
+            one.alike,
         )
-        for index, (group, test) in enumerate(zip(ordered, tests, strict=True))
+        for one, p_value in zip(ordered, adjusted, strict=True)
     ]
 
 
@@ -221,30 +196,19 @@ def _model_name(run: dict[str, Any]) -> str:
 
 
 def _rules(signature: str) -> list[str]:
-    """The rules a signature states, without which model it was: that differs by intention."""
-    return [word for word in signature.split() if not word.startswith(("model:", "weights:"))]
+    """The rules a signature states; the model differs by intention, and data are matched item by item."""
+    mute = ("model:", "weights:", "benchmark:", "data:")
+    return [word for word in signature.split() if not word.startswith(mute)]
 
 
-def _notes(
-    folder_a: Path, folder_b: Path, run_a: dict[str, Any], run_b: dict[str, Any], matched: _Matched
-) -> Iterator[str]:
-    for folder in (folder_a, folder_b):
-        if not is_finished(folder):
-            yield f"{folder} is an unfinished run; only the items it has so far are compared."
+def _notes(sides: Sequence[Side], about: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for side in sides:
+        if not is_finished(side.folder):
+            yield f"{side.folder} is an unfinished run; only the items it has so far are compared."
     # A run learns its signature from its model and writes it when it ends.
-    rules = [_rules(run["signature"]) for run in (run_a, run_b) if run.get("signature")]
+    rules = [_rules(run["signature"]) for run in about if run.get("signature")]
     if len(rules) == 2 and rules[0] != rules[1]:
         words = [
             " ".join(rule for rule in rules[i] if rule not in rules[1 - i]) or "nothing more" for i in (0, 1)
         ]
         yield f"The signatures differ, so the runs were not scored by the same rules: {words[0]} against {words[1]}."
-    if matched.only_a or matched.only_b:
-        yield (
-            f"{matched.only_a} items are only in {folder_a} and {matched.only_b} only in {folder_b}; "
-            f"they are left out."
-        )
-    if matched.shown_differently:
-        yield (
-            f"{matched.shown_differently} of {matched.shared} shared items showed their sentences in "
-            f"different orders (other seeds), so those are paired by document, not by shuffle."
-        )

@@ -290,6 +290,25 @@ def test_two_runs_can_be_compared(place: Path, whole: ensue.Run) -> None:
     other = run(place, "compared", "BSO", seed=5)
     compared = ensue.compare(whole.folder, other.folder)
     assert {row.task for row in compared.rows} == {"BSO/wiki", "BSO/arxiv", "BSO/rocstory"}
+    assert {one.task for one in compared.untested} == WHOLE - {"BSO/wiki", "BSO/arxiv", "BSO/rocstory"}
+
+
+def test_layers_of_two_runs_can_be_compared(place: Path) -> None:
+    own, first, both = (
+        run(place, f"layers-{name}", "BSO/wiki", **layers)
+        for name, layers in (("own", {}), ("first", {"layer": 1}), ("both", {"layer": [1, 2]}))
+    )
+    compared = ensue.compare(own, first)
+    assert {row.settings["split"]: row.value_b for row in compared.rows} == {
+        row["settings"]["split"]: row["value"]
+        for row in first.results["metrics"]
+        if row["task"] == "BSO/wiki"
+    }
+    assert "a is protocol paper, b is protocol paper, layer 1" in compared.notes[-1]
+    # Of several layers the one that both have is compared, and none stands for the others.
+    assert {row.settings["layer"] for row in ensue.compare(first, both).rows} == {1}
+    with pytest.raises(EnsueError, match="in several ways"):
+        ensue.compare(own, both)
 
 
 class Broken:

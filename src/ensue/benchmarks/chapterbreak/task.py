@@ -8,6 +8,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.chapterbreak.comparing import ChapterBreakComparing
 from ensue.benchmarks.chapterbreak.data import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.judging import items_of, metric_rows
 from ensue.benchmarks.chapterbreak.negatives import out_of_book
@@ -146,6 +147,7 @@ class ChapterBreakBenchmark:
     name = "chapterbreak"
     about = "suffix identification at chapter breaks (Sun et al. 2022)"
     settings = SETTINGS
+    comparing = ChapterBreakComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

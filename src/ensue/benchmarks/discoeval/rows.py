@@ -17,6 +17,8 @@ from ensue.stats.bootstrap import cluster_sums, clustered_interval
 
 METRIC = "accuracy"
 _ROUNDS = 10_000
+# What an id ends in where a run has layers.
+_LAYER = "#layer"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Judged:
 
     def items(self) -> Iterator[Item]:
         labels, several = self.task.labels, len(self.probe.fits) > 1
-        mark = "" if self.probe.layer is None else f"#layer{self.probe.layer}"
+        mark = "" if self.probe.layer is None else f"{_LAYER}{self.probe.layer}"
         predictions = self.probe.predictions[self.split].T.tolist()
         examples = self.task.splits[self.split]
         for example, found, score in zip(examples, predictions, self.scores.tolist(), strict=True):
@@ -66,6 +68,15 @@ class Judged:
             clusters=found.clusters,
             settings=self.settings,
         )
+
+
+def without_layer(name: str) -> str:
+    """An item's id without the layer it was answered at.
+
+    >>> without_layer("SP/wiki/dev/7#layer12")
+    'SP/wiki/dev/7'
+    """
+    return name.partition(_LAYER)[0]
 
 
 def judge(task: Task, probe: Probe, choices: Choices) -> list[Judged]:

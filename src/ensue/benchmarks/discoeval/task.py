@@ -11,6 +11,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.discoeval.comparing import DiscoEvalComparing
 from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
 from ensue.benchmarks.discoeval.finished import Finished
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
@@ -159,6 +160,7 @@ class DiscoEvalBenchmark:
     name = "discoeval"
     about = "twelve discourse probes of sentence vectors (Chen et al. 2019)"
     settings = SETTINGS
+    comparing = DiscoEvalComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

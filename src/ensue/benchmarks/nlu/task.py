@@ -13,6 +13,7 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.nlu import systems
+from ensue.benchmarks.nlu.comparing import NluComparing
 from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
@@ -137,6 +138,7 @@ class NluBenchmark:
     ) -> None:
         self.name, self.about, self.specs = name, about, specs
         self._read, self._read_hub = read_task, read_hub_task
+        self.comparing = NluComparing(specs)
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:

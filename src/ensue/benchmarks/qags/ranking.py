@@ -105,6 +105,14 @@ def choose(articles: Sequence[Choices], scores: Sequence[Sequence[float]], *, se
 def _ranked(triplet: Triplet, consistent: float, inconsistent: float) -> Ranked:
     if not (math.isfinite(consistent) and math.isfinite(inconsistent)):
         raise EnsueError(f"A score of triplet {triplet.id} is not a finite number; score it again.")
+    return Ranked(triplet, consistent, inconsistent, verdict_of(consistent, inconsistent))
+
+
+def verdict_of(consistent: float, inconsistent: float) -> Verdict:
+    """Whether the scores of two sentences rank them right.
+
+    >>> verdict_of(0.5, 0.25), verdict_of(0.5, 0.5)
+    ('right', 'tie')
+    """
     gap = consistent - inconsistent
-    verdict: Verdict = "tie" if abs(gap) <= TIE else "right" if gap > 0 else "wrong"
-    return Ranked(triplet, consistent, inconsistent, verdict)
+    return "tie" if abs(gap) <= TIE else "right" if gap > 0 else "wrong"

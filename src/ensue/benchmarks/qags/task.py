@@ -22,6 +22,7 @@ from ensue.benchmarks.base import (
 from ensue.benchmarks.qags import loading
 from ensue.benchmarks.qags.ablations import ABLATIONS
 from ensue.benchmarks.qags.choices import PRESET_SETTINGS, Preset, preset_of
+from ensue.benchmarks.qags.comparing import QagsComparing
 from ensue.benchmarks.qags.finding import DefaultFinder, Finder, find_candidates
 from ensue.benchmarks.qags.judging import correlation_rows, correlations, judge
 from ensue.benchmarks.qags.measures import (
@@ -281,6 +282,7 @@ class QagsBenchmark:
     about = "consistency of summaries by questions, held against human judgments (Wang et al. 2020)"
     settings = SETTINGS
     default_model = loading.QUESTIONER
+    comparing = QagsComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

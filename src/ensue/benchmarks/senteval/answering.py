@@ -14,8 +14,8 @@ from ensue.benchmarks.senteval.protocols import Classifiers
 from ensue.benchmarks.senteval.rows import Rows, TaskData
 from ensue.benchmarks.senteval.similarity import features, similarities
 
-# The task whose F1 is reported beside its accuracy.
-_WITH_F1 = "MRPC"
+# The task whose F1 is reported beside its accuracy, and the class it is of.
+WITH_F1, POSITIVE = "MRPC", "1"
 # The part whose rows the answers of a split are about, where they have different names.
 _PART = {("folds", "dev"): "train", ("nested", "test"): "all"}
 
@@ -60,7 +60,7 @@ def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -
                 values,
                 data.classes,
                 "similarity" if method == "cosine" else "predicted",
-                data.task.name == _WITH_F1,
+                data.task.name == WITH_F1,
             )
         )
     return found

@@ -14,6 +14,7 @@ from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import Task, chosen
+from ensue.benchmarks.senteval.comparing import SentEvalComparing
 from ensue.benchmarks.senteval.data import Suite, read_suite
 from ensue.benchmarks.senteval.finished import Finished
 from ensue.benchmarks.senteval.judging import Answers, figures_of, has_correlation, items_of
@@ -183,6 +184,7 @@ class SentEvalBenchmark:
     name = "senteval"
     about = "similarity, classification and probing tasks for sentence vectors (Conneau and Kiela 2018)"
     settings = SETTINGS
+    comparing = SentEvalComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

@@ -1,0 +1,235 @@
+"""Paired tests of metrics that are no means, against loops that exchange answers and compute everything again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+from ensue.metrics.classification import confusion_cells, f1, macro_f1, matthews
+from ensue.stats.counts import one_hot
+from ensue.stats.paired_statistic import (
+    Numbers,
+    Statistic,
+    exchange_p_value,
+    mean_correlation,
+    mean_over,
+    paired_correlation_test,
+    paired_statistic_test,
+)
+
+Codes = NDArray[np.int64]
+Metric = Callable[[Sequence[int], Sequence[int]], float]
+
+
+def macro(gold: Sequence[int], given: Sequence[int]) -> float:
+    return float(f1_score(gold, given, average="macro", zero_division=0))
+
+
+METRICS: dict[str, tuple[int, Callable[[Numbers], Numbers], Metric]] = {
+    "mcc": (2, matthews, matthews_corrcoef),
+    "f1": (2, f1, lambda gold, given: float(f1_score(gold, given, zero_division=0))),
+    "macro f1": (3, macro_f1, macro),
+    "r3": (3, matthews, matthews_corrcoef),
+}
+
+
+def in_table(measure: Callable[[Numbers], Numbers], classes: int) -> Statistic:
+    return lambda sums: measure(sums.reshape(*sums.shape[:-1], classes, classes))
+
+
+def table(gold: Codes, given: Codes, classes: int) -> Numbers:
+    return one_hot(confusion_cells(gold, given, classes), classes**2)
+
+
+def answers(generator: np.random.Generator, n: int, classes: int, right: float) -> tuple[Codes, Codes, Codes]:
+    gold = generator.integers(0, classes, n)
+    given = [
+        np.where(generator.random(n) < share, gold, generator.integers(0, classes, n))
+        for share in (right, right - 0.3)
+    ]
+    return gold, given[0], given[1]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_all_exchanges_of_few_clusters_by_a_loop_with_scikit_learn(name: str) -> None:
+    classes, measure, reference = METRICS[name]
+    gold, a, b = answers(np.random.default_rng(3), 28, classes, 0.8)
+    clusters = np.arange(28) // 4
+    seen = reference(gold, a) - reference(gold, b)
+    reached = []
+    for pattern in product([False, True], repeat=7):
+        exchanged = np.array(pattern)[clusters]
+        one, other = np.where(exchanged, b, a), np.where(exchanged, a, b)
+        reached.append(abs(reference(gold, one) - reference(gold, other)) >= abs(seen) - 1e-12)
+    found = paired_statistic_test(
+        table(gold, a, classes),
+        table(gold, b, classes),
+        clusters.tolist(),
+        in_table(measure, classes),
+        rounds=50,
+    )
+    assert found.difference == pytest.approx(seen)
+    assert found.p_value == pytest.approx(np.mean(reached))
+    assert (found.n, found.clusters) == (28, 7)
+
+
+def test_random_exchanges_and_the_bootstrap_by_loops() -> None:
+    def phi(gold: Codes, given: Codes) -> float:
+        """Of two classes, Matthews' correlation is Pearson's."""
+        return float(np.corrcoef(gold, given)[0, 1])
+
+    generator = np.random.default_rng(5)
+    gold, a, b = answers(generator, 240, 2, 0.7)
+    clusters = generator.integers(0, 60, 240)
+    statistic = in_table(matthews, 2)
+    found = paired_statistic_test(table(gold, a, 2), table(gold, b, 2), clusters.tolist(), statistic)
+    seen = phi(gold, a) - phi(gold, b)
+    reached, drawn = 0, []
+    members = [np.flatnonzero(clusters == cluster) for cluster in np.unique(clusters)]
+    for _ in range(1_000):
+        exchanged = (generator.random(60) < 0.5)[clusters]
+        one, other = np.where(exchanged, b, a), np.where(exchanged, a, b)
+        reached += abs(phi(gold, one) - phi(gold, other)) >= abs(seen)
+        sample = np.concatenate(
+            [members[place] for place in generator.integers(0, len(members), len(members))]
+        )
+        drawn.append(phi(gold[sample], a[sample]) - phi(gold[sample], b[sample]))
+    # Four standard errors of a thousand draws.
+    assert found.p_value == pytest.approx(reached / 1_000, abs=0.03)
+    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.04)
+
+
+def test_clusters_that_are_exchanged_whole_are_less_certain_than_their_items() -> None:
+    generator = np.random.default_rng(2)
+    gold = np.repeat(generator.integers(0, 2, 40), 10)
+    a = np.where(np.repeat(generator.random(40) < 0.8, 10), gold, 1 - gold)
+    b = np.where(np.repeat(generator.random(40) < 0.5, 10), gold, 1 - gold)
+    one, other, statistic = table(gold, a, 2), table(gold, b, 2), in_table(f1, 2)
+    alone = paired_statistic_test(one, other, list(range(400)), statistic)
+    together = paired_statistic_test(one, other, (np.arange(400) // 10).tolist(), statistic)
+    assert alone.difference == together.difference
+    assert together.p_value > 2 * alone.p_value
+    assert together.high - together.low > 2 * (alone.high - alone.low)  # type: ignore[operator]
+
+
+def test_equal_answers_and_few_clusters() -> None:
+    gold = np.array([0, 1, 0, 1, 1])
+    right, wrong, statistic = table(gold, gold, 2), table(gold, 1 - gold, 2), in_table(f1, 2)
+    same = paired_statistic_test(right, right, list("abcde"), statistic, rounds=100)
+    assert same == (0.0, 0.0, 0.0, 1.0, 5, 5)
+    # Five clusters cannot be told apart at 5 %, whatever they say; the interval must not claim it.
+    found = paired_statistic_test(right, wrong, list("abcde"), statistic, rounds=100)
+    assert found.difference == 1.0
+    assert found.p_value == 2 / 32
+    assert found.low == 0.0
+    assert paired_statistic_test(right, wrong, list("aaaaa"), statistic)[1:4] == (None, None, 1.0)
+    with pytest.raises(ValueError, match="Two tables of one shape"):
+        paired_statistic_test(right, wrong[:3], list("abc"), statistic)
+
+
+def test_several_answers_count_as_the_mean_of_their_metrics() -> None:
+    gold, a, b = answers(np.random.default_rng(8), 80, 2, 0.7)
+    one, other = table(gold, a, 2), table(gold, b, 2)
+    found = paired_statistic_test(
+        np.hstack([one, other]), np.hstack([one, one]), list(range(80)), mean_over(in_table(f1, 2), 4)
+    )
+    expected = (f1_score(gold, a) + f1_score(gold, b)) / 2 - f1_score(gold, a)
+    assert found.difference == pytest.approx(expected)
+    assert found.p_value == pytest.approx(
+        paired_statistic_test(other, one, list(range(80)), in_table(f1, 2)).p_value, abs=0.05
+    )
+
+
+@pytest.mark.parametrize(("kind", "scipys"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr)])
+def test_correlations_by_a_loop_with_scipy(kind: str, scipys: Callable[..., tuple[float, float]]) -> None:
+    generator = np.random.default_rng(4)
+    gold = generator.normal(size=9).round(1)
+    a = gold + generator.normal(size=9)
+    # Another scale, which correlates no less for it.
+    b = 100.0 + 7.0 * (gold + 2.0 * generator.normal(size=9))
+    found = paired_correlation_test(kind, a, b, gold, list(range(9)), rounds=500)
+    seen = scipys(a, gold)[0] - scipys(b, gold)[0]
+    assert found.difference == pytest.approx(seen)
+    own = [stats.rankdata(one) if kind == "spearman" else stats.zscore(one) for one in (a, b)]
+    right = stats.rankdata(gold) if kind == "spearman" else gold
+    reached = []
+    for pattern in product([False, True], repeat=9):
+        exchanged = np.array(pattern)
+        one, other = np.where(exchanged, own[1], own[0]), np.where(exchanged, own[0], own[1])
+        gap = np.corrcoef(one, right)[0, 1] - np.corrcoef(other, right)[0, 1]
+        reached.append(abs(gap) >= abs(seen) - 1e-12)
+    assert found.p_value == pytest.approx(np.mean(reached))
+
+
+def test_the_correlation_of_several_sets_is_their_mean() -> None:
+    generator = np.random.default_rng(6)
+    gold, noise = generator.normal(size=90), generator.normal(size=(2, 90))
+    sets = ["x"] * 50 + ["y"] * 40
+    # The sets lie far apart, so that all in one would correlate with anything.
+    a, b = gold + noise[0] + 9.0 * (np.arange(90) >= 50), gold + 2.0 * noise[1]
+    parts = [slice(0, 50), slice(50, 90)]
+    values = [np.mean([stats.pearsonr(given[part], gold[part])[0] for part in parts]) for given in (a, b)]
+    assert [mean_correlation("pearson", given, gold, sets) for given in (a, b)] == pytest.approx(values)
+    found = paired_correlation_test("pearson", a, b, gold, list(range(90)), sets, rounds=2_000)
+    assert found.difference == pytest.approx(values[0] - values[1])
+    drawn = []
+    for _ in range(500):
+        gaps = []
+        for part in parts:
+            sample = generator.integers(part.start, part.stop, part.stop - part.start)
+            one, other = (np.corrcoef(given[sample], gold[sample])[0, 1] for given in (a, b))
+            gaps.append(one - other)
+        drawn.append(np.mean(gaps))
+    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.05)
+
+
+def test_a_constant_correlates_with_nothing() -> None:
+    gold = np.arange(20.0)
+    found = paired_correlation_test("pearson", np.full(20, 0.1), gold, gold, list(range(20)), rounds=500)
+    assert found.difference == pytest.approx(-1.0)
+    assert found.p_value < 0.01
+    assert mean_correlation("spearman", np.full(20, 0.1), gold) == 0.0
+
+
+def test_p_values_of_equal_systems_are_uniform_and_intervals_hold_the_truth() -> None:
+    """Two systems that are right equally often, items in clusters of three that share their difficulty."""
+    generator = np.random.default_rng(0)
+    statistic = in_table(matthews, 2)
+    p_values, held = [], 0
+    trials = 300
+    for trial in range(trials):
+        gold = (generator.random(150) < 0.7).astype(np.int64)
+        chance = np.repeat(generator.beta(4, 2, 50), 3)
+        a, b = (np.where(generator.random(150) < chance, gold, 1 - gold) for _ in range(2))
+        clusters = (np.arange(150) // 3).tolist()
+        found = paired_statistic_test(
+            table(gold, a, 2), table(gold, b, 2), clusters, statistic, rounds=400, seed=trial
+        )
+        assert found.low is not None
+        assert found.high is not None
+        p_values.append(found.p_value)
+        held += found.low <= 0.0 <= found.high
+    # Kolmogorov's distance of 300 uniform numbers exceeds 0.094 once in a hundred.
+    assert stats.kstest(p_values, "uniform").statistic < 0.094
+    assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.085
+    assert held / trials >= 0.92
+
+
+def test_ten_thousand_rounds_of_many_items_are_counted_not_looped() -> None:
+    """As many exchanges as a loop could never make: the p-value of 3,270 items is that of the normal."""
+    gold, a, b = answers(np.random.default_rng(1), 3_270, 2, 0.62)
+    b = np.where(np.random.default_rng(2).random(3_270) < 0.9, a, b)
+    one, other = table(gold, a, 2), table(gold, b, 2)
+    codes = np.arange(3_270)
+    right = (gold == a).astype(float) - (gold == b)
+    normal = 2.0 * stats.norm.sf(abs(right.sum()) / np.sqrt((right**2).sum()))
+    found = exchange_p_value(
+        one, other, codes, lambda sums: (sums[..., 0] + sums[..., 3]) / sums.sum(axis=-1)
+    )
+    assert found == pytest.approx(normal, abs=0.02)
