@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import math
+from collections import Counter
 
-from ensue.benchmarks.chapterbreak.judging import judge
-from ensue.benchmarks.chapterbreak.ranking import words_covered
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ensue.benchmarks.chapterbreak.data import Example
+from ensue.benchmarks.chapterbreak.judging import items_of, judge, metric_rows
+from ensue.benchmarks.chapterbreak.ranking import Gold, Question, Ranked, ladder, words_covered
+from ensue.benchmarks.chapterbreak.words import Sizes, Words
 
 
 @pytest.mark.parametrize(
@@ -32,3 +39,125 @@ def test_words_are_counted_by_what_is_covered() -> None:
     assert words_covered("\n\nThe old bridge", 6) == 1.0
     assert words_covered("\n\nThe old bridge", 7) == pytest.approx(1 + 1 / 3)
     assert words_covered("\n\nThe old bridge", 99) == 3.0
+
+
+GOLD, FIRST, SECOND, OTHER = "the gold suffix", "a negative", "another", "of another book"
+EXAMPLE = Example("pg19/w7/3", "pg19", "w7", "chapter", "So it went on.", GOLD, (FIRST, SECOND))
+
+
+def ranked(gold: float, prefix: int = 256, suffix: int = 128, said: Gold | None = None) -> Ranked:
+    question = Question(EXAMPLE, {"in-book": (FIRST, SECOND), "out-of-book": (OTHER,)})
+    scores = {GOLD: gold, FIRST: -2.0, SECOND: -1.5, OTHER: -9.0}
+    return Ranked(question, prefix, suffix, scores, 200, said)
+
+
+def test_an_item_holds_all_that_was_asked_and_scored() -> None:
+    own, other = items_of(ranked(-2.5, said=Gold(-40.0, 16, 10.0)), several_suffix_lengths=True)
+    assert own == {
+        "id": "pg19/w7/3#n256#s128",
+        "cluster": "pg19/w7",
+        "task": "pg19",
+        "settings": {
+            "boundary": "chapter",
+            "negatives": "in-book",
+            "prefix_tokens": 256,
+            "suffix_tokens": 128,
+        },
+        "scores": {"accuracy": 0.0, "rank": 3.0, "margin": -1.0, "ties": 0.0},
+        "outputs": {
+            "example": "pg19/w7/3",
+            "scores": [-2.5, -2.0, -1.5],
+            "choice": 2,
+            "context_tokens": 200,
+            "gold": {"logprob": -40.0, "tokens": 16, "words": 10.0},
+        },
+        "content": own["content"],
+    }
+    assert other["id"] == "pg19/w7/3#n256#s128#out-of-book"
+    assert (other["outputs"]["choice"], other["scores"]["accuracy"]) == (0, 1.0)
+    plain, _ = items_of(ranked(-1.0), several_suffix_lengths=False)
+    assert plain["id"] == "pg19/w7/3#n256"
+    assert "gold" not in plain["outputs"]
+
+
+def test_rows_are_means_and_perplexity_is_over_words() -> None:
+    """Two examples: 40 nats over 10 words and 20 over 10 make exp(60 / 20); 16 + 8 subwords over 20 words."""
+    found = [
+        item
+        for one in (
+            ranked(-1.0, prefix=512, said=Gold(-40.0, 16, 10.0)),
+            ranked(-2.5, prefix=512, said=Gold(-20.0, 8, 10.0)),
+            ranked(-1.0, prefix=256),
+        )
+        for item in items_of(one, several_suffix_lengths=False)
+        if item["settings"]["negatives"] == "in-book"
+    ]
+    rows = list(metric_rows(found))
+    assert [(row["settings"]["prefix_tokens"], row["metric"]) for row in rows] == [
+        *((256, metric) for metric in ("accuracy", "rank", "margin", "ties")),
+        *((512, metric) for metric in ("accuracy", "rank", "margin", "ties")),
+        (512, "word_perplexity"),
+        (512, "subwords_per_word"),
+    ]
+    values = {row["metric"]: row for row in rows[4:]}
+    assert values["accuracy"]["value"] == 0.5
+    assert values["rank"]["value"] == 2.0
+    assert values["margin"]["value"] == pytest.approx((0.5 - 1.0) / 2)
+    assert values["ties"]["value"] == 0.0
+    assert values["word_perplexity"]["value"] == pytest.approx(math.exp(60 / 20))
+    assert values["subwords_per_word"]["value"] == pytest.approx(24 / 20)
+    assert {(row["task"], row["n"], row["clusters"]) for row in rows[4:]} == {("pg19", 2, 1)}
+    assert rows[0]["settings"] == found[-1]["settings"]
+
+
+@given(st.text(alphabet="ab \n\t\u2003\u3000é", max_size=60), st.integers(0, 60), st.integers(1, 8))
+def test_words_are_cut_as_by_splitting(text: str, offset: int, count: int) -> None:
+    words, offset = Words(text), min(offset, len(text))
+    assert len(words) == len(text.split())
+    # An offset within a word counts that word as begun.
+    assert words.number(offset) == sum(
+        not text[place].isspace() and (place == 0 or text[place - 1].isspace()) for place in range(offset)
+    )
+    before = text[:offset].split()
+    assert words.before(offset, count).split() == before[-count:]
+    begins = offset == 0 or text[offset - 1 : offset].isspace()
+    if begins:
+        assert words.after(offset, count).split() == text[offset:].split()[:count]
+    assert words.before(offset, 99) == text[:offset].strip()
+
+
+class Letters:
+    """A tokenizer whose tokens are characters."""
+
+    name = "letters"
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    def last(self, text: str, count: int) -> str:
+        return text[-count:]
+
+    def first(self, text: str, count: int) -> str:
+        return text[:count]
+
+
+def test_sizes_are_in_words_or_tokens() -> None:
+    text = "one two three four five six"
+    words, sizes, tokens = Words(text), Sizes(2, 3), Sizes(2, 3, Letters())
+    assert (sizes.unit, tokens.unit) == ("words", "tokens")
+    assert (sizes.length(text), tokens.length(text)) == (6, len(text))
+    assert sizes.context(words, text.index("four")) == "two three"
+    assert tokens.context(words, text.index("four")) == "ee"
+    assert sizes.cut("one two three four") == "one two three"
+    assert tokens.cut("one two three four") == "one"
+    long = " ".join(str(n) for n in range(100))
+    # So many words more than a suffix has, and no further than where it ends.
+    assert sizes.start(Words(long), 0, len(long)).split() == [str(n) for n in range(43)]
+    assert sizes.start(Words(long), 0, 4) == "0 1"
+
+
+def test_prefixes_that_do_not_fit_become_the_longest_that_does() -> None:
+    notes: Counter[str] = Counter()
+    assert ladder([512, 128, 128], None, notes) == [128, 512]
+    assert ladder([512, 128, 256], 256, notes) == [128, 256]
+    assert notes == {"prefix lengths above 256 tokens, which do not fit and were cut to that": 1}

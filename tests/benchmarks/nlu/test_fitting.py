@@ -51,9 +51,9 @@ def test_tasks_are_drawn_in_proportion_to_their_size_and_weigh_one_on_average() 
 
 
 def test_validation_is_due_once_a_pass_within_bounds() -> None:
-    assert Schedule().checks(129) == Schedule().checks(250) == 100
-    # All of it in one batch.
-    assert Schedule().checks(128) == Schedule().checks(1) == 10
+    assert Schedule().checks(32) == Schedule().checks(250) == 100
+    # A trial of fewer examples than any task has.
+    assert Schedule().checks(31) == Schedule().checks(1) == 10
     assert Schedule().checks(128_000) == 1000
     assert Schedule().checks(10**7) == 10_000
     assert Schedule(validate_every=7).checks(10**7) == 7

@@ -19,6 +19,7 @@ from ensue.benchmarks.senteval.judging import (
     accuracy_figure,
     f1_figure,
     figures_of,
+    has_correlation,
     items_of,
 )
 from ensue.benchmarks.senteval.ridge import fit_ridge
@@ -190,3 +191,54 @@ def test_ridge_is_scikit_learns_at_the_penalty_that_is_best_on_dev() -> None:
     on_dev, on_test = fit_ridge(train, dev, test, penalties)
     np.testing.assert_allclose(on_dev, best.predict(scaler.transform(dev.x.astype(np.float64))), rtol=1e-6)
     np.testing.assert_allclose(on_test, best.predict(scaler.transform(test.x.astype(np.float64))), rtol=1e-6)
+
+
+def test_the_years_of_sts_have_four_averages() -> None:
+    """Plain and weighted by size, of both correlations."""
+
+    def year(name: str, *values: float) -> TaskFigures:
+        pearson, spearman, heavy_pearson, heavy_spearman = (Figure(value, None, 10) for value in values)
+        settings = {"split": "test"}
+        plain = {"pearson": pearson, "spearman": spearman}
+        return TaskFigures(
+            TASKS[name], "test", settings, plain, {"pearson": heavy_pearson, "spearman": heavy_spearman}
+        )
+
+    found = [year("STS12", 0.1, 0.2, 0.3, 0.4), year("STS13", 0.5, 0.6, 0.7, 1.0)]
+    rows = list(group_rows(found, [TASKS["STS12"], TASKS["STS13"]]))
+    place = {"split": "test", "tasks": "STS12,STS13"}
+    assert [(row["task"], row["metric"], row["settings"]) for row in rows] == [
+        ("USS", "pearson", place),
+        ("USS", "spearman", place),
+        ("USS", "pearson", {**place, "average": "weighted"}),
+        ("USS", "spearman", {**place, "average": "weighted"}),
+    ]
+    assert [row["value"] for row in rows] == pytest.approx([0.3, 0.4, 0.5, 0.7])
+
+
+def test_items_of_scores_hold_both_numbers_and_stand_alone() -> None:
+    answers = _answers(2)
+    for item, name, gold, given in zip(
+        items_of(answers), answers.ids, answers.gold, answers.given, strict=True
+    ):
+        assert item["id"] == item["cluster"] == f"STS12/{name}"
+        assert item["outputs"] == {"gold": gold, "similarity": given}
+        assert item["settings"] == {"split": "test", "subset": "set"}
+
+
+def test_f1_is_reported_where_it_is_asked_for() -> None:
+    gold, given = np.array([1.0, 1.0, 0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+    texts = [("One.", "Another.")] * 5
+    asked = Answers("MRPC", {}, [*"abcde"], texts, gold, given, ("0", "1"), f1=True)
+    figures = figures_of(asked)
+    assert (figures["accuracy"].value, figures["f1"].value) == (pytest.approx(3 / 5), pytest.approx(4 / 6))
+    assert (figures["accuracy"].n, figures["f1"].n) == (5, 5)
+    assert set(figures_of(Answers("MR", {}, [*"abcde"], texts, gold, given, ("0", "1")))) == {"accuracy"}
+
+
+def test_a_correlation_needs_both_to_vary() -> None:
+    answers = _answers(5)
+    flat = np.full(5, 2.0)
+    assert has_correlation(answers)
+    for gold, given in ((flat, answers.given), (answers.gold, flat)):
+        assert not has_correlation(Answers("STS12", {}, answers.ids, answers.texts, gold, given))
