@@ -81,11 +81,11 @@ def comparison_table(comparison: Comparison) -> Table:
     places = [_place_words(row, only_sizes, several_tasks, same) for row in shown]
     sizes = [_size_words(row) for row in shown]
     one_size = len(set(sizes)) == 1
+    common = [*([_settings_words(same)] if same else []), *([sizes[0]] if one_size else [])]
     table.caption = (
         f"{comparison.shared:,} shared items. p: paired test over whole clusters; Holm: p corrected for the rows of "
         f"the same metric; n: items (or groups, where a metric counts those)/clusters."
-        + (f" All rows: {escape(_settings_words(same))}." if same else "")
-        + (f" All rows: {sizes[0]}." if one_size else "")
+        + (f" All rows: {escape(', '.join(common))}." if common else "")
         + _alike_words(comparison)
     )
     if any(places):

@@ -103,8 +103,9 @@ def compare_runs(
     tested, untested = _tests(comparing, matched.pairs, Resampling(rounds, seed))
     untested = [*untested, *matched.untested]
     if not tested:
-        reasons = "; ".join(f"{one.task}: {one.reason}" for one in untested) or "no metric that both scored"
-        raise EnsueError(f"{folders[0]} and {folders[1]} share nothing that could be tested ({reasons}).")
+        raise EnsueError(
+            f"{folders[0]} and {folders[1]} share nothing that could be tested ({_reasons(untested)})."
+        )
     return Comparison(
         path_a=str(folders[0]),
         path_b=str(folders[1]),
@@ -153,6 +154,15 @@ def _tests(
             else:
                 untested.append(one)
     return tested, untested
+
+
+def _reasons(untested: Sequence[Untested]) -> str:
+    """Why nothing could be tested, each reason once."""
+    tasks: dict[str, dict[str, None]] = {}
+    for one in untested:
+        tasks.setdefault(one.reason, {})[one.task] = None
+    said = [f"{', '.join(names)}: {reason}" for reason, names in tasks.items()]
+    return "; ".join(said) or "no metric that both scored"
 
 
 def _rows(tested: Sequence[Tested]) -> list[ComparedRow]:
