@@ -92,7 +92,7 @@ class Records:
         file = None
         try:
             self._made = make_folders(path.parent)
-            file = _locked(path)
+            file = open_locked(path)
             self._size = self._load(path)
             file.truncate(self._size)
         except BlockingIOError:
@@ -194,8 +194,22 @@ class Records:
         self.close()
 
 
-def _locked(path: Path) -> FileIO:
-    """The file, opened to append and locked."""
+def _is_ours(path: Path) -> bool:
+    """Whether a file without a good line is one that a kill or a flipped byte left so."""
+    with path.open("rb") as file:
+        start = file.read(len(_START))
+    if len(start) < len(_START):
+        return _START.startswith(start)
+    return sum(a != b for a, b in zip(start, _START, strict=True)) <= 1
+
+
+def _line(use: bytes, key: str, value: bytes) -> bytes:
+    checked = b"%b,%b,%b]\n" % (use, json.dumps(key).encode(), value)
+    return b'%b%08x",%b' % (_START, zlib.crc32(checked), checked)
+
+
+def open_locked(path: Path) -> FileIO:
+    """A file, opened to append and locked against other processes; BlockingIOError where one of them has it."""
     while True:
         # Unbuffered: what could not be written must not be tried again when the file is closed.
         file = path.open("a+b", buffering=0)
@@ -209,17 +223,3 @@ def _locked(path: Path) -> FileIO:
             file.close()
             raise
         file.close()
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file without a good line is one that a kill or a flipped byte left so."""
-    with path.open("rb") as file:
-        start = file.read(len(_START))
-    if len(start) < len(_START):
-        return _START.startswith(start)
-    return sum(a != b for a, b in zip(start, _START, strict=True)) <= 1
-
-
-def _line(use: bytes, key: str, value: bytes) -> bytes:
-    checked = b"%b,%b,%b]\n" % (use, json.dumps(key).encode(), value)
-    return b'%b%08x",%b' % (_START, zlib.crc32(checked), checked)

@@ -169,16 +169,22 @@ def test_the_default_folder_is_named_for_the_question(tmp_path, monkeypatch, cor
     assert ensue.run("shuffle", model="random", data=corpus, resume=True).folder == first.folder
 
 
-def test_a_finished_run_is_not_run_again_unless_told_to_resume(tmp_path, corpus):
+def test_a_finished_run_of_the_same_question_is_read_and_not_run_again(tmp_path, corpus):
     output = tmp_path / "run"
     command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output)
     assert here(*command).code == 0
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    refused(here(*command), str(output), "a finished run", "--resume")
-    again = here(*command, "--resume", "--json")
-    assert again.code == 0
-    assert json.loads(again.out)["seconds"] == json.loads(before["results.json"])["seconds"]
-    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+    for more in ([], ["--resume"]):
+        again = here(*command, *more, "--json")
+        assert again.code == 0
+        assert json.loads(again.out)["seconds"] == json.loads(before["results.json"])["seconds"]
+        assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+    assert here(*command, "--report").code == 0
+    assert (output / "report.html").is_file()
+    cell = {"model": "random", "data": corpus, "output": output}
+    assert ensue.run("shuffle", **cell).results == ensue.run("shuffle", **cell).results
+    with pytest.raises(EnsueError, match="holds a finished run with seed 0, not 3"):
+        ensue.run("shuffle", **cell, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +203,7 @@ def test_another_question_is_refused_by_name(tmp_path, corpus, more, words):
     command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output)
     assert here(*command).code == 0
     before = (output / "results.json").read_bytes()
+    refused(here(*command, *more), str(output), "a finished run", *words, "another --output")
     refused(here(*command, "--resume", *more), str(output), *words, "another --output")
     assert (output / "results.json").read_bytes() == before
 
@@ -261,6 +268,73 @@ def test_an_unfinished_run_that_lost_its_run_json_is_not_guessed_at(tmp_path, co
     refused(here(*command), "holds no run")
     (output / "run.json").write_text("{oops")
     refused(here(*command), "run.json", "not readable JSON")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_refused_run_leaves_nothing_behind(tmp_path, corpus, there):
+    output = tmp_path / "runs" / "today" / "run"
+    if there:
+        output.mkdir(parents=True)
+    before = set(tmp_path.rglob("*"))
+    refused(here("run", "discoeval", "--model", "random", "--data", corpus, "--output", output), "folder")
+    asked = ("run", "senteval/MR", "--data", write_reviews(tmp_path.parent / f"reviews{there}"))
+    refused(here(*asked, "--model", "random", "--output", output), "random", "encode")
+    assert set(tmp_path.rglob("*")) == before
+
+
+def write_reviews(folder: Path) -> Path:
+    """The two files of a task of SentEval."""
+    for name in ("pos", "neg"):
+        path = folder / "downstream" / "MR" / f"rt-polarity.{name}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"a {name} film, number {n}\n" for n in range(20)), "utf-8")
+    return folder
+
+
+def test_an_unfinished_run_needs_to_be_told_to_go_on_and_damage_is_noted(tmp_path, corpus, capfd):
+    output = tmp_path / "run"
+    asked = {"model": "random", "data": corpus, "output": output}
+
+    class Stop(Exception): ...
+
+    def stop(done, total, unit):
+        if done > total / 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        ensue.run("shuffle", **asked, progress=stop)
+    journal = output / "journal.jsonl"
+    kept = journal.read_bytes()
+    with pytest.raises(
+        EnsueError, match=r"an unfinished run of this; add --resume \(in Python: resume=True\)"
+    ):
+        ensue.run("shuffle", **asked)
+    for resume in (False, True):
+        with pytest.raises(EnsueError, match="holds an unfinished run with seed 0, not 1"):
+            ensue.run("shuffle", **asked, seed=1, resume=resume)
+    assert journal.read_bytes() == kept
+    lines = kept.splitlines(keepends=True)
+    lines[1] = lines[1].replace(b"e", b"f")
+    journal.write_bytes(b"".join(lines))
+    capfd.readouterr()
+    found = ensue.run("shuffle", **asked, resume=True)
+    assert f"{journal}: 1 line was damaged and dropped; {len(lines) - 1} are kept." in capfd.readouterr().err
+    assert found.results["notes"] == {"damaged records of finished work, dropped and done again": 1}
+    about = json.loads((output / "run.json").read_text("utf-8"))
+    assert about["resumed_from"] == len(lines) - 1
+    whole = ensue.run("shuffle", **{**asked, "output": tmp_path / "whole"})
+    assert found.results["metrics"] == whole.results["metrics"]
+    assert found.items == whole.items
+
+
+def test_a_finished_run_killed_before_it_was_tidied_up_is_tidied_up(tmp_path, corpus):
+    asked = {"model": "random", "data": corpus, "output": tmp_path / "run"}
+    first = ensue.run("shuffle", **asked)
+    for name in ("journal.jsonl", ".kept-weights", ".kept-weights.part"):
+        (first.folder / name).write_text("left")
+    ensue.run("shuffle", **asked)
+    names = {path.name for path in first.folder.iterdir()}
+    assert names == {"run.json", "items.jsonl", "results.json", "profiles.jsonl", ".lock"}
 
 
 def test_a_bad_run_from_python_raises_the_same_sentence(tmp_path, corpus):

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict
 
 from ensue.models.protocols import Model
+from ensue.records import Records
 from ensue.scoring.journal import Journal
+
+# How the names of files begin that a run keeps beside its records until it is finished.
+KEPT = ".kept-"
 
 
 class Item(TypedDict):
@@ -70,13 +74,21 @@ class Setting:
 
 @dataclass
 class Workplace:
-    """What a run lends a benchmark: a journal, a place for extra files, someone to tell of progress, and how to load
-    a further model as the run's own was loaded."""
+    """What a run lends a benchmark: a journal, a place for extra files, someone to tell of progress, how to load a
+    further model as the run's own was loaded, and the records of what is finished, which hold the journal too.
+
+    A benchmark deletes none of what it keeps here: the run does, once its results are in place.
+    """
 
     journal: Journal | None = None
     folder: Path | None = None
     progress: Progress | None = None
     load: LoadModel | None = None
+    records: Records = field(default_factory=Records)
+
+    def kept_file(self, name: str) -> Path | None:
+        """Where a file stands that is too large for a record; None where a run has no folder."""
+        return None if self.folder is None else self.folder / f"{KEPT}{name}"
 
 
 @dataclass

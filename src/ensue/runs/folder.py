@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from ensue.benchmarks.base import KEPT
 from ensue.errors import EnsueError
+from ensue.records import open_locked
+from ensue.whole import make_folders, remove_empty
 
 RUN, ITEMS, RESULTS, JOURNAL = "run.json", "items.jsonl", "results.json", "journal.jsonl"
 LOCK = ".lock"
 
 
 class RunFolder:
-    """The folder of one run, locked while open."""
+    """The folder of one run, locked while open; one in which no work was done leaves nothing behind."""
 
     def __init__(self, path: Path, asked: Mapping[str, Any], *, resume: bool) -> None:
         self.path = path
-        self._lock: IO[str] | None = None
+        self._made: list[Path] = []
+        self._lock: FileIO | None = None
         try:
             self._open(json.loads(json.dumps(asked)), resume)
         except OSError as error:
@@ -33,39 +37,41 @@ class RunFolder:
     def _open(self, asked: dict[str, Any], resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise EnsueError(f"{self.path} is a file, not a run folder.")
-        self.path.mkdir(parents=True, exist_ok=True)
-        # A run that was stopped before its first file was whole leaves no more than these.
-        names = {path.name for path in self.path.iterdir()} - {LOCK, f".{RUN}.part"}
-        if names and RUN not in names:
+        self._made = make_folders(self.path)
+        if not (self.path / RUN).exists() and any(self._work()):
             raise EnsueError(f"{self.path} is not empty and holds no run; choose another --output.")
-        self._lock = (self.path / LOCK).open("w")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = open_locked(self.path / LOCK)
         except BlockingIOError:
             raise EnsueError(f"Another process is working on {self.path}.") from None
-        if self.finished or self._has_scores():
-            self._same_question(asked, resume)
+        if any(self._work()):
+            self._same_question(asked)
+            if not (self.finished or resume):
+                raise EnsueError(
+                    f"{self.path} holds an unfinished run of this; add --resume (in Python: resume=True) to go on "
+                    f"with it, or choose another --output."
+                )
         self.asked = asked
 
-    def _has_scores(self) -> bool:
-        """Whether there is work that another run would lose; one refused at the start has none."""
-        return self.journal.exists() and self.journal.stat().st_size > 0
+    def _work(self) -> Iterator[Path]:
+        """What is in the folder that another run would lose; one refused at the start has left none."""
+        for path in self.path.iterdir():
+            part = path.name.startswith(".") and path.name.endswith(".part")
+            empty = path.name == JOURNAL and path.stat().st_size == 0
+            if path.name not in (RUN, LOCK) and not part and not empty:
+                yield path
 
-    def _same_question(self, asked: dict[str, Any], resume: bool) -> None:
-        state = "a finished" if self.finished else "an unfinished"
-        if not resume:
-            raise EnsueError(
-                f"{self.path} holds {state} run; add --resume to use it, or choose another --output."
-            )
+    def _same_question(self, asked: dict[str, Any]) -> None:
         try:
             before = json.loads((self.path / RUN).read_text("utf-8")).get("asked", {})
         except ValueError:
             raise EnsueError(f"{self.path / RUN} is not readable JSON; choose another --output.") from None
+        state = "a finished" if self.finished else "an unfinished"
         then, now = _flat(before), _flat(asked)
         for key in dict.fromkeys([*now, *then]):
             if then.get(key) != now.get(key):
                 raise EnsueError(
-                    f"{self.path} was run with {key} {_short(then.get(key))}, not {_short(now.get(key))}; "
+                    f"{self.path} holds {state} run with {key} {_short(then.get(key))}, not {_short(now.get(key))}; "
                     f"choose another --output."
                 )
 
@@ -98,14 +104,24 @@ class RunFolder:
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise EnsueError(
-                f"{target} cannot be written: {error.strerror}; finished scores are kept, make room and run "
+                f"{target} cannot be written: {error.strerror}; finished work is kept, make room and run "
                 f"again with --resume."
             ) from error
 
+    def clean(self) -> None:
+        """Remove what was kept to go on with, once the results are in place and hold all of it."""
+        assert self.finished, "until the results are in place, the work is in these files only"
+        for path in [self.journal, *self.path.glob(f"{KEPT}*")]:
+            path.unlink(missing_ok=True)
+
     def close(self) -> None:
         if self._lock is not None:
+            if not any(self._work()):
+                for path in [*self.path.glob(".*.part"), self.journal, self.path / RUN, self.path / LOCK]:
+                    path.unlink(missing_ok=True)
             self._lock.close()
             self._lock = None
+        remove_empty(self._made)
 
 
 def _flat(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.models.names import load_model
 from ensue.models.protocols import Model
+from ensue.records import DAMAGED, Records
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
 from ensue.runs.reading import read_items, read_results
 from ensue.scoring.journal import Journal
@@ -67,7 +68,8 @@ def run(
     """Run a benchmark (or one of its tasks, `benchmark/task`) and return the finished run.
 
     Without `model` it is the benchmark's default. Without `output` the folder is `runs/BENCHMARK-MODEL-HASH`, the
-    hash that of the question asked.
+    hash that of the question asked. A folder that holds the finished run of the same question is read and nothing is
+    computed; an unfinished one is gone on with only where `resume` says so; one of another question is refused.
     """
     name, _, task = benchmark.partition("/")
     found = registry.find(name)
@@ -88,7 +90,10 @@ def run(
     }
     folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
     try:
-        if not folder.finished:
+        if folder.finished:
+            # It may have been killed in between.
+            folder.clean()
+        else:
             # What a further model shares with the run's own; its revision and what it is trusted with are not.
             shared = {key: options[key] for key in ("dtype", "device") if key in options}
             _evaluate(folder, prepared, loaded, progress, partial(load_model, **shared))
@@ -115,9 +120,12 @@ def _evaluate(
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
     folder.write_json(RUN, about)
-    with Journal(folder.journal) as journal:
-        about["resumed_from"] = len(journal)
-        outcome = prepared.evaluate(model, Workplace(journal, folder.path, progress, load))
+    with Records(folder.journal) as records:
+        about["resumed_from"] = len(records)
+        workplace = Workplace(Journal(records), folder.path, progress, load, records)
+        outcome = prepared.evaluate(model, workplace)
+    if records.damaged:
+        outcome.notes[DAMAGED] += records.damaged
     about |= {
         "signature": outcome.signature,
         "seconds": round(time.monotonic() - began, 2),
@@ -130,7 +138,7 @@ def _evaluate(
     folder.write_json(RUN, about)
     # Last of all: a folder without it is an unfinished run.
     folder.write_json(RESULTS, _results(folder, outcome, about["seconds"]))
-    folder.journal.unlink(missing_ok=True)
+    folder.clean()
 
 
 def _results(folder: RunFolder, outcome: Outcome, seconds: float) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ensue.models.card import ModelCard
 from tests.benchmarks.discoeval.folders import write_suite
 from tests.support import tiny
 from tests.support.command import here, refused
+from tests.support.workplace import records_of
 
 WHOLE = {"SP/rocstory", "BSO/wiki", "BSO/arxiv", "BSO/rocstory", "DC/chat", "SSP/abs", "RST"}
 WHOLE |= {"PDTB/explicit", "PDTB/implicit"}
@@ -164,7 +165,7 @@ def test_missing_tasks_are_reported_and_have_no_rows(whole: ensue.Run) -> None:
 def test_the_run_folder_holds_the_fits_and_nothing_left_over(place: Path, whole: ensue.Run) -> None:
     fits = [json.loads(line) for line in (whole.folder / "fits.jsonl").read_text().splitlines()]
     assert {fit["task"] for fit in fits} == WHOLE
-    assert not list(whole.folder.glob(".finished-*"))
+    assert not records_of(whole.folder).exists()
     assert {fit["decay"] for fit in fits if fit["task"] in ("RST", "PDTB/explicit")} == {1e-9}
 
 
@@ -264,26 +265,26 @@ def test_a_stopped_run_goes_on_without_training_again(place: Path, whole: ensue.
     with pytest.raises(Stopped):
         run(place, "stopped", progress=stop_after(4))
     folder = place / "runs" / "stopped"
-    kept = [json.loads(path.read_text()) for path in sorted(folder.glob(".finished-*"))]
+    kept = [json.loads(line)[-1] for line in records_of(folder).read_text("utf-8").splitlines()]
     assert len(kept) == 4
     found = run(place, "stopped", resume=True)
     assert found.results["metrics"] == whole.results["metrics"]
     assert found.items == whole.items
     fits = [json.loads(line) for line in (folder / "fits.jsonl").read_text().splitlines()]
     # Seconds are measured, so equal ones were not measured again.
-    assert all(fit in fits for one in kept for fit in one["probe"]["fits"])
-    assert not list(folder.glob(".finished-*"))
+    assert all(fit in fits for one in kept for fit in one["fits"])
+    assert json.loads((folder / "run.json").read_text("utf-8"))["resumed_from"] == 4
+    assert not records_of(folder).exists()
 
 
-def test_what_another_question_finished_is_not_used(place: Path) -> None:
+def test_a_folder_with_another_questions_work_is_refused(place: Path) -> None:
     with pytest.raises(Stopped):
         run(place, "other", "SSP", seed=7, progress=stop_after(1))
-    assert list((place / "runs" / "other").glob(".finished-*"))
-    found = run(place, "other", "SSP", seed=8)
-    again = run(place, "other-again", "SSP", seed=8)
-    fits = [json.loads(line) for line in (found.folder / "fits.jsonl").read_text().splitlines()]
-    assert [fit["seed"] for fit in fits] == [8]
-    assert found.items == again.items
+    kept = records_of(place / "runs" / "other").read_bytes()
+    for resume in (False, True):
+        with pytest.raises(EnsueError, match="holds an unfinished run with seed 7, not 8"):
+            run(place, "other", "SSP", seed=8, resume=resume)
+    assert records_of(place / "runs" / "other").read_bytes() == kept
 
 
 def test_two_runs_can_be_compared(place: Path, whole: ensue.Run) -> None:

@@ -21,6 +21,7 @@ from ensue.models import load_model
 from ensue.models.card import ModelCard
 from ensue.models.discourse_words import words_of
 from tests.support.small_tasks import FORMS, spec, task
+from tests.support.workplace import records_of, workplace
 
 SETTINGS = {"pooling": None, "layer": None, "classifier_device": "cpu", "runs": 1}
 
@@ -57,7 +58,8 @@ def answer(
     tasks: list[TaskData], encoder: Any, folder: Path | None = None, seed: int = 0, **more: Any
 ) -> list[Answered]:
     system = Frozen(Schedule(validate_every=10, max_steps=60))
-    return list(system.answer(encoder, tasks, SETTINGS | more, seed, Workplace(folder=folder)))
+    with workplace(folder) as place:
+        return list(system.answer(encoder, tasks, SETTINGS | more, seed, place))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -104,8 +106,7 @@ def test_finished_trainings_are_not_repeated(tmp_path: Path) -> None:
     assert again.predictions == first.predictions
     assert again.fits == first.fits
     assert len(encoder.given) == given
-    kept = next(tmp_path.glob(".finished-Pair-*"))
-    kept.write_text("{half", "utf-8")
+    records_of(tmp_path).write_bytes(records_of(tmp_path).read_bytes()[:-9])
     assert answer([task("pair")], encoder, tmp_path)[0].predictions == first.predictions
 
 

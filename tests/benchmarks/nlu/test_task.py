@@ -14,6 +14,7 @@ from ensue.runs.reading import read_fits
 from tests.benchmarks.nlu import folders
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
+from tests.support.workplace import records_of
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_what_was_finished_goes_when_the_run_is_written(tmp_path: Path) -> None:
         epochs=1,
     )
     assert rows(run, "accuracy", split="dev")["RTE"] >= 0.0
-    assert not list(run.folder.glob(".finished-*"))
+    assert not records_of(run.folder).exists()
 
 
 def test_bad_questions_are_one_sentence(data: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from ensue.errors import EnsueError
 from ensue.metrics.rouge import rouge_of
 from tests.benchmarks.qags.small_sets import TEXTS, Nothing, prepared, write_sets
 from tests.benchmarks.qags.toys import FAITHFUL, WRONG, NameAfter, WordsBefore
+from tests.support.workplace import records_of, workplace
 
 
 @pytest.fixture
@@ -145,22 +146,19 @@ def test_without_models_there_is_all_but_qags(data: Path) -> None:
         prepared(data, metrics="qags").evaluate(Nothing(), Workplace())
 
 
-def test_a_stopped_run_goes_on_and_leaves_no_file_behind(data: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    place = Workplace(folder=folder)
+def test_a_stopped_run_goes_on(data: Path, tmp_path: Path) -> None:
     whole = prepared(data).evaluate(WordsBefore(), Workplace())
     stopped = NameAfter()
     stopped.stop_after = 1
-    with pytest.raises(KeyboardInterrupt):
+    with workplace(tmp_path) as place, pytest.raises(KeyboardInterrupt):
         prepared(data, answers=stopped).evaluate(WordsBefore(), place)
-    assert (folder / ".finished-qags.jsonl").stat().st_size > 0
+    assert records_of(tmp_path).stat().st_size > 0
     asks = WordsBefore()
-    again = prepared(data).evaluate(asks, place)
+    with workplace(tmp_path) as place:
+        again = prepared(data).evaluate(asks, place)
     assert asks.asked == []
     assert again.metrics == whole.metrics
     assert list(again.items) == list(whole.items)
-    assert list(folder.iterdir()) == []
 
 
 def test_a_cache_serves_other_runs(data: Path, tmp_path: Path) -> None:
@@ -170,6 +168,9 @@ def test_a_cache_serves_other_runs(data: Path, tmp_path: Path) -> None:
     list(prepared(data, cache=cache, sets="cnndm,falke", agree="answered").evaluate(asks, Workplace()).items)
     assert asks.asked == []
     assert cache.is_file()
+    cache.write_bytes(cache.read_bytes().replace(b"e", b"f", 1))
+    found = prepared(data, cache=cache, sets="cnndm").evaluate(WordsBefore(), Workplace())
+    assert found.notes["damaged records of finished work, dropped and done again"] == 1
 
 
 def test_candidates_can_be_found_ahead_of_a_run_without_spacy(data: Path, tmp_path: Path) -> None:

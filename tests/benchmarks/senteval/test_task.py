@@ -17,6 +17,7 @@ from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from tests.benchmarks.senteval.folders import WordEncoder, pairs, write_downstream, write_probing
+from tests.support.workplace import records_of, workplace
 
 
 @pytest.fixture(autouse=True)
@@ -139,16 +140,16 @@ def test_a_killed_run_does_not_answer_again(folder: Path, encoder: WordEncoder, 
 
     place = tmp_path / "run"
     place.mkdir()
-    with pytest.raises(Killed):
-        _run(folder, "SC", encoder, Workplace(folder=place, progress=kill), protocol="converged")
-    assert [path.name for path in place.iterdir()] == [".finished-MR-own.npz"]
+    with workplace(place, kill) as stopped, pytest.raises(Killed):
+        _run(folder, "SC", encoder, stopped, protocol="converged")
+    assert records_of(place).read_bytes().count(b"\n") == 1
     seen: list[tuple[int, int]] = []
-    again = Workplace(folder=place, progress=lambda d, t, u: seen.append((d, t)) if u == "tasks" else None)
-    outcome = _run(folder, "SC", encoder, again, protocol="converged")
+    with workplace(place, lambda d, t, u: seen.append((d, t)) if u == "tasks" else None) as again:
+        outcome = _run(folder, "SC", encoder, again, protocol="converged")
     assert seen[0] == (2, 8)
     fresh = _run(folder, "SC", encoder, protocol="converged")
     assert outcome.metrics == fresh.metrics
-    assert list(place.iterdir()) == []
+    assert outcome.items == fresh.items
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tests.benchmarks.squality.invented import ANSWERS, evaluation_row, story_ro
 from tests.support.command import here, refused
 from tests.support.tiny import save_encoder, save_llama
 from tests.support.tiny_seq2seq import save_bart
+from tests.support.workplace import records_of, workplace
 
 QUICK: dict[str, Any] = {"metrics": "rouge", "statistics": "no"}
 LONG = " ".join(f"On day {n} Ilse went down to the landing and no ferry came." for n in range(60))
@@ -131,7 +132,7 @@ def test_a_model_that_writes_reads_no_more_than_it_takes(
     cut = {item["id"]: item["outputs"]["words_cut"] for item in found.items}
     assert cut["2/1"] > 0
     assert found.results["notes"]["stories cut to what the model takes"] == sum(map(bool, cut.values()))
-    assert not list(found.folder.glob(".finished*"))
+    assert not records_of(found.folder).exists()
     again = run(
         "squality",
         model=folder,
@@ -169,15 +170,16 @@ def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
     stopped = Counting(1)
-    with pytest.raises(KeyboardInterrupt):
-        prepared.evaluate(stopped, Workplace(None, tmp_path))
+    with workplace(tmp_path) as place, pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(stopped, place)
+    assert records_of(tmp_path).read_bytes().count(b"\n") == 16
     going = Counting(9)
-    outcome = prepared.evaluate(going, Workplace(None, tmp_path))
+    with workplace(tmp_path) as place:
+        outcome = prepared.evaluate(going, place)
     assert (stopped.seen, going.seen) == (16, 24)
     whole = prepared.evaluate(Counting(9), Workplace())
     assert list(outcome.items) == list(whole.items)
     assert outcome.metrics == whole.metrics
-    assert not list(tmp_path.glob(".finished*"))
 
 
 def test_portions_are_the_same_when_a_run_goes_on(tmp_path: Path) -> None:

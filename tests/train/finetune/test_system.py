@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
@@ -14,6 +13,7 @@ from ensue.models.names import load_model
 from ensue.train.finetune.system import system
 from tests.support import tiny
 from tests.support.command import write_lines
+from tests.support.workplace import records_of, workplace
 from tests.train.finetune import invented
 
 SHORT = {"epochs": 1, "batch": 16}
@@ -25,8 +25,8 @@ def model(tmp_path_factory):
 
 
 def answers(model, tasks, folder=None, seed=0, progress=None, **settings):
-    place = Workplace(folder=folder, progress=progress)
-    return list(system.answer(model, tasks, invented.settings(**settings), seed, place))
+    with workplace(folder, progress) as place:
+        return list(system.answer(model, tasks, invented.settings(**settings), seed, place))
 
 
 def nli(name, labels, train=0, dev=12, seed=0, **others):
@@ -138,17 +138,11 @@ def test_a_killed_run_goes_on_with_the_next(model, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         answers(model, tasks, folder=tmp_path, progress=kill, runs=2, **SHORT)
-    kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert sorted(kept) == [
-        f".finished-invented-{name}.json" for name in ("score-000", "single-000", "single-001")
-    ]
-    seen = {}
-
-    def look(done, total, unit):
-        seen.update({path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()})
-
-    resumed = answers(model, tasks, folder=tmp_path, progress=look, runs=2, **SHORT)
-    assert {name: seen[name] for name in kept} == kept
+    kept = records_of(tmp_path).read_bytes()
+    assert kept.count(b"\n") == 3  # both seeds of the first task, one of the second
+    resumed = answers(model, tasks, folder=tmp_path, runs=2, **SHORT)
+    assert records_of(tmp_path).read_bytes().startswith(kept)
+    assert records_of(tmp_path).read_bytes().count(b"\n") == 6
     for one, other in zip(resumed, straight, strict=True):
         assert one.predictions == other.predictions
         assert one.chances == other.chances
@@ -156,19 +150,15 @@ def test_a_killed_run_goes_on_with_the_next(model, tmp_path):
 
 def test_what_was_finished_for_another_question_is_not_taken(model, tmp_path):
     data = invented.task("single", train=24, dev=8)
-    ask = list(system.answer(model, [data], invented.settings(**SHORT), 0, Workplace()))
-    stream = system.answer(model, [data, data], invented.settings(**SHORT), 0, Workplace(folder=tmp_path))
-    assert next(stream).predictions == ask[0].predictions
-    (path,) = tmp_path.iterdir()
-    before = path.read_text("utf-8")
-    changed = system.answer(
-        model, [data], invented.settings(**SHORT, dropout=0.3), 0, Workplace(folder=tmp_path)
-    )
-    next(changed)
-    assert path.read_text("utf-8") != before
-    path.write_text(before[: len(before) // 2], "utf-8")
-    again = next(system.answer(model, [data], invented.settings(**SHORT), 0, Workplace(folder=tmp_path)))
-    assert again.predictions == ask[0].predictions
+    ask = answers(model, [data], **SHORT)
+    assert answers(model, [data], tmp_path, **SHORT)[0].predictions == ask[0].predictions
+    path = records_of(tmp_path)
+    before = path.read_bytes()
+    answers(model, [data], tmp_path, **SHORT, dropout=0.3)
+    assert path.read_bytes().count(b"\n") == 2
+    path.write_bytes(before[: len(before) // 2])
+    again = answers(model, [data], tmp_path, **SHORT)
+    assert again[0].predictions == ask[0].predictions
 
 
 def test_saved_weights_load_as_a_model_and_answer_the_same(model, tmp_path):
@@ -201,17 +191,22 @@ def test_intermediate_training_comes_first_and_is_taken_up_again(model, tmp_path
     assert [one.fits[0]["start"] for one in every] == ["mnli", "mnli"]
     by_path = answers(model, tasks, intermediate=str(file), **SHORT)
     assert [one.fits[0]["start"] for one in by_path] == ["first", "first"]
-    stream = system.answer(model, tasks, invented.settings(**choices), 0, Workplace(folder=tmp_path / "run"))
-    (tmp_path / "run").mkdir()
-    next(stream)
-    kept = tmp_path / "run" / ".finished-intermediate-000.safetensors"
+    run = tmp_path / "run"
+    answers(model, tasks, run, **choices)
+    (kept,) = run.glob(".kept-*")
     written = kept.stat().st_mtime_ns
-    (tmp_path / "run" / ".finished-CB-000.json").unlink()
-    again = next(
-        system.answer(model, tasks, invented.settings(**choices), 0, Workplace(folder=tmp_path / "run"))
-    )
+    # The record of the weights, without those of what was trained from them.
+    of_weights = records_of(run).read_bytes().splitlines(keepends=True)[0]
+    records_of(run).write_bytes(of_weights)
+    assert answers(model, tasks, run, **choices)[0].predictions == cb.predictions
     assert kept.stat().st_mtime_ns == written
-    assert again.predictions == cb.predictions
+    # Weights with a flipped byte are not taken.
+    records_of(run).write_bytes(of_weights)
+    damaged = bytearray(kept.read_bytes())
+    damaged[-5] ^= 64
+    kept.write_bytes(damaged)
+    assert answers(model, tasks, run, **choices)[0].predictions == cb.predictions
+    assert kept.read_bytes() != damaged
 
 
 def test_the_runs_own_mnli_may_come_first_or_it_is_asked_for(model):

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.discoeval.comparing import DiscoEvalComparing
 from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
-from ensue.benchmarks.discoeval.finished import Finished
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
 from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.suite import select
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
+from ensue.records import Codec, digest_of
 from ensue.version import __version__
 
 SETTINGS = {
@@ -37,6 +37,8 @@ SETTINGS = {
         "yes", "no: DC's classifier has no hidden layer (table 4 of the paper)", read.one_of("yes", "no")
     ),
 }
+# What a run has finished: the probe of a task at a layer.
+_PROBES = Codec("discoeval", Probe.as_json, Probe.from_json)
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,9 @@ class DiscoEvalRun:
         """Encode every distinct sentence once, then train and judge the classifiers task by task."""
         encoder = require(model, Encoder, "DiscoEval")
         layers = layers_of(encoder, self.settings)
-        finished = Finished(workplace.folder, self._question(model, layers))
-        judged = list(self._judged(encoder, layers, finished, workplace))
+        judged = list(self._judged(encoder, layers, workplace))
         return Outcome(
-            items=self._items(judged, finished),
+            items=(item for one in judged for item in one.items()),
             metrics=list(metric_rows(judged, self.asked, list(self.missing))),
             signature=self._signature(model, layers),
             skipped={
@@ -74,12 +75,12 @@ class DiscoEvalRun:
             notes=sum((task.notes for task in self.tasks), Counter[str]()),
         )
 
-    def _judged(
-        self, encoder: Encoder, layers: list[int | None], finished: Finished, workplace: Workplace
-    ) -> Iterator[Judged]:
+    def _judged(self, encoder: Encoder, layers: list[int | None], workplace: Workplace) -> Iterator[Judged]:
         from ensue.benchmarks.probing.vectors import encode_once
 
-        known = {(t.spec.name, n): finished.load(t.spec.name, n) for t in self.tasks for n in layers}
+        records, asked = workplace.records, self._question(encoder, layers)
+        keys = {(t.spec.name, n): digest_of(asked, t.spec.name, n) for t in self.tasks for n in layers}
+        known = {place: records.get(_PROBES, key) for place, key in keys.items()}
         waiting = [t for t in self.tasks if any(known[t.spec.name, n] is None for n in layers)]
         progress = workplace.progress
         total, done = len(known), sum(found is not None for found in known.values())
@@ -98,7 +99,7 @@ class DiscoEvalRun:
 
             def keep(found: Probe, name: str = name) -> None:
                 nonlocal done
-                finished.save(name, found)
+                records.add(_PROBES, [(keys[name, found.layer], found)])
                 known[name, found.layer] = found
                 done += 1
                 if progress is not None:
@@ -111,12 +112,6 @@ class DiscoEvalRun:
                 outcome = known[name, layer]
                 assert outcome is not None, "what was not known has been found by now"
                 yield from judge(task, outcome, choices)
-
-    def _items(self, judged: list[Judged], finished: Finished) -> Iterator[Item]:
-        for one in judged:
-            yield from one.items()
-        # Not before: until the items are written, what took the time is in these files only.
-        finished.clear()
 
     def _choices(self) -> Choices:
         s = self.settings

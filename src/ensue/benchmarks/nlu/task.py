@@ -21,7 +21,6 @@ from ensue.benchmarks.nlu.judging import items, judge
 from ensue.benchmarks.nlu.scores import SUITES, rows
 from ensue.benchmarks.nlu.systems import Answered, System
 from ensue.benchmarks.nlu.task_names import choose
-from ensue.benchmarks.probing.finished import FinishedFolder
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.version import __version__
@@ -90,7 +89,7 @@ class NluRun:
             for row in phenomena_rows(by_name[one.task], one, split)
         ]
         return Outcome(
-            items=self._items(answers, by_name, FinishedFolder(workplace.folder, {}, "")),
+            items=_items(answers, by_name),
             metrics=[*rows(judged), *phenomena],
             signature=self._signature(model, mode, system),
             skipped=self._skipped({one.task for one in answers}, mode),
@@ -98,15 +97,6 @@ class NluRun:
             extras={"fits": [{"task": one.task, **fit} for one in answers for fit in one.fits]},
             notes=notes,
         )
-
-    def _items(
-        self, answers: Sequence[Answered], by_name: Mapping[str, TaskData], finished: FinishedFolder
-    ) -> Iterator[Item]:
-        for one in answers:
-            for split in one.predictions:
-                yield from items(by_name[one.task], one, split)
-        # Not before: until the items are written, what took the time is in these files only.
-        finished.clear()
 
     def _skipped(self, answered: set[str], mode: str) -> dict[str, int]:
         silent = [name for name in self.asked if name not in answered]
@@ -177,6 +167,12 @@ class NluBenchmark:
             raise EnsueError(f"{data} has no file of {', '.join(spec.name for spec in asked)}.")
         missing = [spec.name for spec in asked if found[spec.name] is None]
         return NluRun(self.name, str(data), tasks, frozenset(there), missing, limit, seed, settings)
+
+
+def _items(answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iterator[Item]:
+    for one in answers:
+        for split in one.predictions:
+            yield from items(by_name[one.task], one, split)
 
 
 def _refuse_foreign(mode: str, settings: Mapping[str, Any]) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import Answers, spread
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.probing.finished import FinishedFolder
+from ensue.records import Codec, digest_of
 
 # By task and split.
 AllAnswers = Mapping[str, Mapping[str, Answers]]
@@ -42,29 +40,7 @@ class Trained:
         return cls(float(value["score"]), dict(value["fit"]), held)
 
 
-class Finished(FinishedFolder):
-    """One JSON file per training in a run's folder."""
-
-    def __init__(self, folder: Path | None, question: dict[str, Any]) -> None:
-        super().__init__(folder, question, ".json")
-
-    def load(self, name: str, seed: int) -> Trained | None:
-        """A finished training; None where there is none, it answers another question, or it is not whole."""
-        path = self.path(name, seed)
-        if path is None or not path.is_file():
-            return None
-        try:
-            value = json.loads(path.read_text("utf-8"))
-            return Trained.from_json(value["trained"]) if value["key"] == self.key else None
-        except (OSError, ValueError, TypeError, KeyError, IndexError):
-            return None
-
-    def save(self, name: str, seed: int, trained: Trained) -> None:
-        """Keep a training."""
-        path = self.path(name, seed)
-        if path is not None:
-            text = json.dumps({"key": self.key, "trained": trained.as_json()})
-            self.write(path, lambda temporary: temporary.write_text(text, "utf-8"))
+_TRAINED = Codec("trained", Trained.as_json, Trained.from_json)
 
 
 def best_of(
@@ -75,16 +51,16 @@ def best_of(
     workplace: Workplace,
     train: Callable[[int], Trained],
 ) -> tuple[Trained, list[dict[str, Any]]]:
-    """Train with every seed, unless a run's folder has it already; the first of the best, and a line on each."""
+    """Train with every seed, unless the run has done so already; the first of the best, and a line on each."""
     fingerprints = {data.spec.name: data.fingerprint for data in about}
     question = {"trained": name, "asked": dict(asked), "data": fingerprints}
-    finished = Finished(workplace.folder, question)
     runs: list[Trained] = []
     for seed in seeds:
-        found = finished.load(name, seed)
+        key = digest_of(question, seed)
+        found = workplace.records.get(_TRAINED, key)
         if found is None:
             found = train(seed)
-            finished.save(name, seed, found)
+            workplace.records.add(_TRAINED, [(key, found)])
         runs.append(found)
     best = max(range(len(runs)), key=lambda place: runs[place].score)
     told = [

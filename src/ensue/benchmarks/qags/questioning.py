@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import Progress
@@ -16,6 +15,7 @@ from ensue.benchmarks.qags.scores import Scored, scored
 from ensue.benchmarks.qags.sets import JudgedSet
 from ensue.benchmarks.qags.steps import Steps
 from ensue.models.protocols import Encoder, Model, require
+from ensue.records import DAMAGED
 
 
 class Questioned(NamedTuple):
@@ -35,7 +35,7 @@ def question_all(
     preset: Preset,
     settings: Mapping[str, Any],
     encoder: Model | None,
-    cache: Path | None,
+    known: Steps,
     progress: Progress | None,
 ) -> Questioned:
     """Question all summaries of all sets at once, and score them in every way that was asked for."""
@@ -44,7 +44,7 @@ def question_all(
         preset, settings["similarity"], settings["ablations"] or (), with_vectors=vectors is not None
     )
     pairs = [pair for one in sets for pair in one.pairs]
-    with Steps(cache) as steps:
+    with known as steps:
         examined = examine(pairs, parts, preset.asking, planned.keepings, steps=steps, progress=progress)
     main = scored(examined, 0, settings["similarity"], vectors)
     varied = [
@@ -59,7 +59,7 @@ def question_all(
         {name: accounts[span] for name, span in spans.items()},
         {name: examined[span] for name, span in spans.items()},
         {name: main[span] for name, span in spans.items()},
-        _notes(examined, main),
+        _notes(examined, main) + Counter({DAMAGED: known.damaged}),
     )
 
 

@@ -125,7 +125,7 @@ class QagsRun:
                 self._preset(),
                 self.settings,
                 encoder,
-                self._cache(workplace),
+                self._steps(workplace),
                 workplace.progress,
             )
             for one in self.data.sets:
@@ -138,7 +138,7 @@ class QagsRun:
         if questioned is not None:
             extras["questions"] = list(question_rows(self.data.sets, questioned))
         return Outcome(
-            items=self._items(values, questioned, workplace),
+            items=self._items(values, questioned),
             metrics=rows,
             signature=self._signature(model, parts, encoder),
             skipped=dict(skipped),
@@ -223,20 +223,18 @@ class QagsRun:
                     rows += correlation_rows(one, correlations(one, given), settings, notes)
         return rows, comparisons
 
-    def _cache(self, workplace: Workplace) -> Path | None:
-        if self.settings["cache"] is not None:
-            return Path(self.settings["cache"]).expanduser()
-        return None if workplace.folder is None else workplace.folder / ".finished-qags.jsonl"
+    def _steps(self, workplace: Workplace) -> Steps:
+        """What is known already, from the run's own records or from a file for several runs."""
+        cache = self.settings["cache"]
+        return Steps(workplace.records if cache is None else Path(cache).expanduser())
 
     def _find_ahead(self, workplace: Workplace) -> None:
         """Keep the candidates for a run elsewhere, such as on a machine that has models and no spaCy."""
         texts = [pair.summary for one in self.data.sets for pair in one.pairs]
-        with Steps(self._cache(workplace)) as steps:
+        with self._steps(workplace) as steps:
             find_candidates(texts, self.finder(), steps)
 
-    def _items(
-        self, values: dict[str, Values], questioned: Questioned | None, workplace: Workplace
-    ) -> Iterator[Item]:
+    def _items(self, values: dict[str, Values], questioned: Questioned | None) -> Iterator[Item]:
         for one in self.data.sets:
             for place, id in enumerate(one.ids):
                 outputs: dict[str, Any] = {"human": {name: given[place] for name, given in one.human.items()}}
@@ -253,10 +251,6 @@ class QagsRun:
                     outputs=outputs,
                     content=content_of(*one.content(place)),
                 )
-        # Not before: until the items are written, what took the time is in this file only.
-        kept = self._cache(workplace)
-        if kept is not None and self.settings["cache"] is None:
-            kept.unlink(missing_ok=True)
 
     def _signature(self, model: Model, parts: Parts | None, encoder: Model | None) -> str:
         limit = "" if self.limit is None else f" limit:{self.limit}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,15 @@ class Given(NamedTuple):
 
     by_split: dict[str, NDArray[np.float64]]
     dev_accuracy: float | None = None
+
+    def as_json(self) -> list[Any]:
+        # repr of a float is exact, so answers that are read back are the same to the last bit.
+        return [{split: values.tolist() for split, values in self.by_split.items()}, self.dev_accuracy]
+
+    @classmethod
+    def from_json(cls, value: list[Any]) -> Self:
+        by_split, accuracy = value
+        return cls({split: np.array(held, np.float64) for split, held in by_split.items()}, accuracy)
 
 
 def answer(data: TaskData, bench: Bench) -> Given:

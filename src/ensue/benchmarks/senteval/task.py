@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import MetricRow, Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
@@ -16,11 +16,11 @@ from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_set
 from ensue.benchmarks.senteval.catalog import Task, chosen
 from ensue.benchmarks.senteval.comparing import SentEvalComparing
 from ensue.benchmarks.senteval.data import Suite, read_suite
-from ensue.benchmarks.senteval.finished import Finished
 from ensue.benchmarks.senteval.judging import Answers, figures_of, has_correlation, items_of
 from ensue.benchmarks.senteval.rows import TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
+from ensue.records import Codec, digest_of
 from ensue.version import __version__
 
 SETTINGS = {
@@ -31,6 +31,8 @@ SETTINGS = {
     ),
     **VECTOR_SETTINGS,
 }
+# What a run has finished: the answers to a task at a layer.
+_GIVEN = Codec("senteval", Given.as_json, Given.from_json)
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,7 @@ class SentEvalRun:
         """Encode every distinct sentence once, then answer and judge layer by layer and task by task."""
         encoder = require(model, Encoder, "SentEval")
         layers = layers_of(encoder, self.settings)
-        finished = Finished(workplace.folder, self._question(model, layers))
-        given = self._given(encoder, layers, finished, workplace)
+        given = self._given(encoder, layers, workplace)
         judged, rows = [], []
         for layer in layers:
             figures: list[TaskFigures] = []
@@ -72,7 +73,7 @@ class SentEvalRun:
             rows += [row for one in figures for row in task_rows(one)]
             rows += group_rows(figures, self.asked)
         return Outcome(
-            items=_items(judged, finished),
+            items=(item for part in judged for item in items_of(part)),
             metrics=rows,
             signature=self._signature(model, layers),
             skipped=self._skipped(),
@@ -81,14 +82,16 @@ class SentEvalRun:
         )
 
     def _given(
-        self, encoder: Encoder, layers: list[int | None], finished: Finished, workplace: Workplace
+        self, encoder: Encoder, layers: list[int | None], workplace: Workplace
     ) -> dict[tuple[str, int | None], Given]:
         """The answers to every task at every layer, those of an interrupted run included."""
         from ensue.benchmarks.probing.vectors import encode_once
         from ensue.benchmarks.senteval.protocols import PROTOCOLS
 
         places = [(data, layer) for layer in layers for data in self.suite.tasks]
-        known = {(data.task.name, layer): finished.load(data, layer) for data, layer in places}
+        asked, records = self._question(encoder, layers), workplace.records
+        keys = {(data.task.name, layer): digest_of(asked, data.task.name, layer) for data, layer in places}
+        known = {place: records.get(_GIVEN, key) for place, key in keys.items()}
         waiting = [(data, layer) for data, layer in places if known[data.task.name, layer] is None]
         found = {place: given for place, given in known.items() if given is not None}
         if not waiting:
@@ -105,7 +108,7 @@ class SentEvalRun:
         classifiers = PROTOCOLS[self.settings["protocol"]](self.seed, self.settings["classifier_device"])
         for data, layer in waiting:
             given = answer(data, Bench(vectors, layer, classifiers))
-            finished.save(data, layer, given)
+            records.add(_GIVEN, [(keys[data.task.name, layer], given)])
             found[data.task.name, layer] = given
             if workplace.progress is not None:
                 workplace.progress(len(found), len(places), "tasks")
@@ -169,13 +172,6 @@ def whole(
 def _rows(part: Answers, figures: dict[str, Figure]) -> Iterator[MetricRow]:
     for metric, figure in figures.items():
         yield figure.row(part.task, metric, part.settings)
-
-
-def _items(judged: Sequence[Answers], finished: Finished) -> Iterator[Item]:
-    for part in judged:
-        yield from items_of(part)
-    # Not before: until the items are written, what took the time is in these files only.
-    finished.clear()
 
 
 class SentEvalBenchmark:

@@ -173,7 +173,7 @@ def _generated(
         )
         kept.add((examples[place].id, text.strip()) for place, text in zip(portion, texts, strict=True))
         if workplace.progress is not None:
-            workplace.progress(len(kept), len(examples), "summaries")
+            workplace.progress(begin + len(portion), len(examples), "summaries")
     missing = "sentences_left_out" if retriever else "words_cut"
     return [
         Summary(kept.get(one.id) or "", {missing: each.left_out})

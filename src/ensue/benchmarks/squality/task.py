@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Outcome, Prepared, Setting, Workplace
 from ensue.benchmarks.squality.data import (
     REFERENCES,
     Example,
@@ -132,7 +132,7 @@ class SqualityRun:
         about = {"version": self.label, "split": self.settings["split"]}
         asked = list(examples(self.stories))
         skipped: Counter[str] = Counter()
-        kept = WrittenTexts(workplace.folder, self._question(model, encoder), "summaries")
+        kept = WrittenTexts(workplace.records, self._question(model, encoder))
         if system == HUMAN:
             alone = [one for one in asked if len(one.question.references) < 2]
             if alone:
@@ -152,7 +152,7 @@ class SqualityRun:
             items = judged_items(asked, summaries, measures, about)
         notes.update({f"questions with {n} references": c for n, c in self._counts(asked).items()})
         return Outcome(
-            items=_cleared(items, kept),
+            items=items,
             metrics=rows_of(items, self.seed),
             signature=self._signature(model, system, encoder, load.cards),
             skipped=dict(skipped),
@@ -319,12 +319,6 @@ def _noted(texts: Sequence[str], about: Sequence[dict[str, Any]]) -> Counter[str
             facts.get("sentences_left_out")
         )
     return +notes
-
-
-def _cleared(items: Sequence[Item], kept: WrittenTexts) -> Iterator[Item]:
-    yield from items
-    # Not before: until the items are written, what took the time is in this file only.
-    kept.clear()
 
 
 benchmark = SqualityBenchmark()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, write_card_facts
@@ -50,21 +51,29 @@ def save_trained(folder: Path, trained: Trained, tokenizer: Any, card: ModelCard
     return place
 
 
-def keep_weights(path: Path, trunk: Any, key: str) -> None:
-    """Weights in one file that says which question they belong to."""
+def keep_weights(path: Path, trunk: Any) -> str:
+    """Write weights to one file, whole or not at all; return its digest."""
     tensors = {name: value.detach().cpu().contiguous() for name, value in trunk.state_dict().items()}
-    save_file(tensors, path, metadata={"key": key})
-
-
-def take_weights(path: Path, trunk: Any, key: str) -> bool:
-    """Put kept weights into the encoder; False where there are none, or they belong to another question."""
-    if not path.is_file():
-        return False
+    part = path.with_name(f"{path.name}.part")
     try:
-        with safe_open(path, "pt") as held:
-            if (held.metadata() or {}).get("key") != key:
-                return False
-            trunk.load_state_dict({name: held.get_tensor(name) for name in held.keys()})  # noqa: SIM118
-    except Exception:  # a file cut short raises types of the library's own
+        save_file(tensors, part)
+        part.replace(path)
+    except (OSError, SafetensorError) as error:
+        part.unlink(missing_ok=True)
+        raise EnsueError(
+            f"{path} cannot be written: {error}; finished tasks are kept, make room and run again with --resume."
+        ) from error
+    return _digest(path)
+
+
+def take_weights(path: Path, trunk: Any, digest: str | None) -> bool:
+    """Put kept weights into the encoder; False where there are none, or not those with this digest."""
+    if digest is None or not path.is_file() or _digest(path) != digest:
         return False
+    trunk.load_state_dict(load_file(path))
     return True
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

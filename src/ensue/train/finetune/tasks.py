@@ -14,9 +14,9 @@ from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained as Kept
 from ensue.benchmarks.nlu.trained import answered, best_of
-from ensue.benchmarks.probing.finished import FinishedFolder
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
+from ensue.records import digest_of, plain
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.intermediate import PAPER, read_intermediate
 from ensue.train.finetune.recipe import LONGEST, Recipe, recipe_for
@@ -25,6 +25,8 @@ from ensue.train.finetune.training import Split, Trained, answer, fit, lay_out, 
 from ensue.version import __version__
 
 PRETRAINED = "pretrained"
+# The digest of a file of intermediate weights.
+_WEIGHTS = plain("weights")
 _NLI = "MNLI"
 
 
@@ -160,16 +162,16 @@ class Finetuning:
 
     def _train_first(self, first: TaskData) -> Any:
         """The encoder after its intermediate training, which a resumed run finds in its folder."""
-        kept = FinishedFolder(self._workplace.folder, self._question(first, [first]), ".safetensors")
-        path = kept.path("intermediate", self._seed)
+        key = digest_of(self._question(first, [first]))
+        path, records = self._workplace.kept_file(f"{key}.safetensors"), self._workplace.records
         trunk = copy.deepcopy(self._base.trunk).float()
-        if path is not None and take_weights(path, trunk, kept.key):
+        if path is not None and take_weights(path, trunk, records.get(_WEIGHTS, key)):
             return trunk
         layout = _Layout(self._base, first, self._settings, self._seed)
         self._total += self._steps(first)
         trained = layout.fit(self._base.trunk, self._seed, self._tell).network.trunk
         if path is not None:
-            kept.write(path, lambda temporary: keep_weights(temporary, trained, kept.key))
+            records.add(_WEIGHTS, [(key, keep_weights(path, trained))])
         return trained
 
     def _intermediate(self) -> TaskData | None:

@@ -22,10 +22,12 @@ from ensue.benchmarks.nlu.prompting.asking import (
 from ensue.benchmarks.nlu.prompting.filling import Option
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Generator, Model, require
+from ensue.records import digest_of, plain
 from ensue.scoring.request import Policy
 
-# So many prompts are given to the generator at once, so that progress can be told.
+# So many prompts are given to the generator at once; what is finished is kept and told after each.
 _PORTION = 256
+_TEXTS = plain("portions")
 
 
 class GeneratingSystem:
@@ -77,11 +79,16 @@ def heard(text: str, options: Sequence[Option]) -> Option | None:
 def _written(generator: Generator, sheet: Sheet, count: int, workplace: Workplace) -> list[str]:
     """What the generator writes after each prompt; where the next shot would begin, an answer ends."""
     prompts = [one.prompt for one in sheet.asked]
+    card, records, stop = generator.card, workplace.records, [sheet.template.joiner]
     texts: list[str] = []
     for begin in range(0, len(prompts), _PORTION):
-        texts += generator.generate(
-            prompts[begin : begin + _PORTION], max_tokens=count, stop=[sheet.template.joiner]
-        )
+        portion = prompts[begin : begin + _PORTION]
+        key = digest_of(card.identity, card.kind, card.max_length, count, stop, portion)
+        found = records.get(_TEXTS, key)
+        if found is None:
+            found = generator.generate(portion, max_tokens=count, stop=stop)
+            records.add(_TEXTS, [(key, found)])
+        texts += found
         if workplace.progress is not None:
             workplace.progress(len(texts), len(prompts), "prompts")
     return texts
