@@ -55,7 +55,9 @@ def test_results_follow_the_contract(finished):
     assert (results["benchmark"], results["model"]) == ("shuffle", "llama")
     assert results["skipped"] == {"too short for block size 4": 1}
     assert results["tokens"] > 0
-    assert results["signature"].startswith(f"ensue:{ensue.__version__} model:llama weights:")
+    data = json.loads((finished.folder / "run.json").read_text("utf-8"))["data"]["fingerprint"][:12]
+    start = f"ensue:{ensue.__version__} benchmark:shuffle data:{data} model:llama weights:"
+    assert results["signature"].startswith(start)
     for row in results["metrics"]:
         assert set(row) == ROW_KEYS
         low, high = row["ci95"]
@@ -335,6 +337,24 @@ def test_a_finished_run_killed_before_it_was_tidied_up_is_tidied_up(tmp_path, co
     ensue.run("shuffle", **asked)
     names = {path.name for path in first.folder.iterdir()}
     assert names == {"run.json", "items.jsonl", "results.json", "profiles.jsonl", ".lock"}
+
+
+def test_a_signature_tells_data_and_limits_apart(tmp_path, corpus):
+    other = write_corpus(tmp_path / "other.jsonl", (5, 5))
+
+    def signature(name, **asked):
+        run = ensue.run("shuffle", model="random", output=tmp_path / name, **asked)
+        return run.results["signature"].split()
+
+    whole, few, others = (
+        signature("whole", data=corpus),
+        signature("few", data=corpus, limit=2),
+        signature("other", data=other),
+    )
+    assert [word for word in few if word.startswith("limit:")] == ["limit:2"]
+    assert not [word for word in whole if word.startswith("limit:")]
+    assert [a.partition(":")[0] for a, b in zip(whole, others, strict=True) if a != b] == ["data"]
+    assert whole[1] == "benchmark:shuffle"
 
 
 def test_a_bad_run_from_python_raises_the_same_sentence(tmp_path, corpus):

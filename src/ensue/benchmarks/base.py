@@ -93,7 +93,10 @@ class Workplace:
 
 @dataclass
 class Outcome:
-    """What a benchmark hands back: items, metric rows, and an account of what was left out."""
+    """What a benchmark hands back: items, metric rows, and an account of what was left out.
+
+    The signature states the model and the benchmark's own choices; the run puts version, data and limit before it.
+    """
 
     items: Iterator[Item] | list[Item]
     metrics: list[MetricRow]

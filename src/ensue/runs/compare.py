@@ -207,7 +207,7 @@ def _model_name(run: dict[str, Any]) -> str:
 
 def _rules(signature: str) -> list[str]:
     """The rules a signature states; the model differs by intention, and data are matched item by item."""
-    mute = ("model:", "weights:", "benchmark:", "data:")
+    mute = ("model:", "weights:", "benchmark:", "data:", "limit:")
     return [word for word in signature.split() if not word.startswith(mute)]
 
 

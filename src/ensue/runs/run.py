@@ -126,8 +126,9 @@ def _evaluate(
         outcome = prepared.evaluate(model, workplace)
     if records.damaged:
         outcome.notes[DAMAGED] += records.damaged
+    signature = _signature(folder.asked, outcome.signature)
     about |= {
-        "signature": outcome.signature,
+        "signature": signature,
         "seconds": round(time.monotonic() - began, 2),
         "cpu_seconds": round(time.process_time() - cpu_began, 2),
         "peak_memory": peak_memory(),
@@ -137,15 +138,22 @@ def _evaluate(
         folder.write_lines(f"{name}.jsonl", rows)
     folder.write_json(RUN, about)
     # Last of all: a folder without it is an unfinished run.
-    folder.write_json(RESULTS, _results(folder, outcome, about["seconds"]))
+    folder.write_json(RESULTS, _results(folder, outcome, signature, about["seconds"]))
     folder.clean()
 
 
-def _results(folder: RunFolder, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def _signature(asked: dict[str, Any], own: str) -> str:
+    """What was asked of which data, before what the benchmark says of the model and its own choices."""
+    limit = "" if asked["limit"] is None else f"limit:{asked['limit']} "
+    data = asked["data_fingerprint"][:12]
+    return f"ensue:{asked['version']} benchmark:{asked['benchmark']} data:{data} {limit}{own}"
+
+
+def _results(folder: RunFolder, outcome: Outcome, signature: str, seconds: float) -> dict[str, Any]:
     return {
         "benchmark": folder.asked["benchmark"],
         "model": folder.asked["model"],
-        "signature": outcome.signature,
+        "signature": signature,
         "metrics": outcome.metrics,
         "skipped": dict(sorted(outcome.skipped.items())),
         "notes": dict(sorted(outcome.notes.items())),

@@ -40,9 +40,14 @@ class Scored:
 
 def signature(scorer: Scorer, policy: Policy) -> str:
     """The choices behind a score in one line, printed with every result."""
+    return f"ensue:{__version__} {choices(scorer, policy)}"
+
+
+def choices(scorer: Scorer, policy: Policy) -> str:
+    """What a signature says of the model and of the policy."""
     card = scorer.card
     weights = card.identity.get("weights", "-")[:12]
-    return f"ensue:{__version__} model:{card.name} weights:{weights} {scorer.policy_signature(policy)}"
+    return f"model:{card.name} weights:{weights} {scorer.policy_signature(policy)}"
 
 
 def identity(scorer: Scorer, policy: Policy) -> bytes:

@@ -204,14 +204,14 @@ def test_portions_are_the_same_when_a_run_goes_on(tmp_path: Path) -> None:
     assert [len(one) for one in whole.given] == [4, 4, 2]
     kept = tmp_path / "kept"
     kept.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        prepared.evaluate(Slow(2), Workplace(None, kept))
-    [file] = kept.glob(".finished*")
-    lines = file.read_text("utf-8").splitlines(keepends=True)
+    with workplace(kept) as place, pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(Slow(2), place)
+    lines = records_of(kept).read_text("utf-8").splitlines(keepends=True)
     assert len(lines) == 8
-    file.write_text("".join(lines[:5] + lines[6:]), "utf-8")
+    records_of(kept).write_text("".join(lines[:5] + lines[6:]), "utf-8")
     going = Slow(9)
-    prepared.evaluate(going, Workplace(None, kept))
+    with workplace(kept) as place:
+        prepared.evaluate(going, place)
     assert going.given == whole.given[1:]
 
 
@@ -221,12 +221,13 @@ def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -
     prepared = benchmark.prepare("", str(path), None, 0, asked(retrieve=str(named), **QUICK))
     kept = tmp_path / "kept"
     kept.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        prepared.evaluate(Counting(1), Workplace(None, kept))
+    with workplace(kept) as place, pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(Counting(1), place)
     shutil.rmtree(named)
     save_encoder(named, seed=2)
     going = Counting(9)
-    outcome = prepared.evaluate(going, Workplace(None, kept))
+    with workplace(kept) as place:
+        outcome = prepared.evaluate(going, place)
     assert going.seen == 40
     assert f"retrieve:encoder/{load_model(str(named)).card.identity['weights'][:12]}" in outcome.signature
 
@@ -234,11 +235,12 @@ def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -
 def test_texts_by_other_words_on_generation_are_not_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
-    with pytest.raises(KeyboardInterrupt):
-        prepared.evaluate(Counting(1), Workplace(None, tmp_path))
+    with workplace(tmp_path) as place, pytest.raises(KeyboardInterrupt):
+        prepared.evaluate(Counting(1), place)
     going = Counting(9)
     going.card = replace(going.card, generation="0123456789abcdef")
-    outcome = prepared.evaluate(going, Workplace(None, tmp_path))
+    with workplace(tmp_path) as place:
+        outcome = prepared.evaluate(going, place)
     assert going.seen == 40
     assert "generation:0123456789ab " in outcome.signature
 

@@ -12,10 +12,9 @@ from typing import NamedTuple, Protocol
 from ensue.benchmarks.chapterbreak.data import Example
 from ensue.errors import EnsueError
 from ensue.models.protocols import Scorer, SuffixScorer, room_of
-from ensue.scoring.engine import score, signature
+from ensue.scoring.engine import choices, score
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Policy, Request, Score, TokenCut
-from ensue.version import __version__
 
 # Examples scored in one go: their tokens are held at once, and a GPU fills its batches across them.
 _TOGETHER = 16
@@ -129,7 +128,7 @@ class TokenRanker:
     @property
     def signature(self) -> str:
         """The scorer's own, but for the boundary, which a request cut in tokens decides."""
-        return re.sub(r"boundary:\S+", "boundary:apart", signature(self.model, self.policy))
+        return re.sub(r"boundary:\S+", "boundary:apart", choices(self.model, self.policy))
 
     def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
         for begin in range(0, len(questions), _TOGETHER):
@@ -216,7 +215,7 @@ class SegmentRanker:
     def signature(self) -> str:
         card = self.model.card
         weights = card.identity.get("weights", "-")[:12]
-        return f"ensue:{__version__} model:{card.name} weights:{weights} suffixes:segments"
+        return f"model:{card.name} weights:{weights} suffixes:segments"
 
     def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
         for place, question in enumerate(questions):

@@ -142,10 +142,9 @@ class DiscoEvalRun:
         weights = card.identity.get("weights", "-")[:12]
         shown = "own" if layers == [None] else ",".join(map(str, layers))
         ablations = "".join(f" {key}:no" for key in ("context", "hidden") if s[key] == "no")
-        limit = "" if self.limit is None else f" limit:{self.limit}"
         return (
-            f"ensue:{__version__} model:{card.name} weights:{weights} protocol:{s['protocol']} layer:{shown} "
-            f"pooling:{s['pooling'] or 'own'}{ablations} seeds:{s['seeds']} seed:{self.seed}{limit}"
+            f"model:{card.name} weights:{weights} protocol:{s['protocol']} layer:{shown} "
+            f"pooling:{s['pooling'] or 'own'}{ablations} seeds:{s['seeds']} seed:{self.seed}"
         )
 
 

@@ -23,7 +23,6 @@ from ensue.benchmarks.nlu.systems import Answered, System
 from ensue.benchmarks.nlu.task_names import choose
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
-from ensue.version import __version__
 
 COMMON = {
     "mode": Setting(
@@ -107,12 +106,10 @@ class NluRun:
 
     def _signature(self, model: Model, mode: str, system: System) -> str:
         weights = model.card.identity.get("weights", "-")[:12]
-        limit = "" if self.limit is None else f" limit:{self.limit}"
         choices = system.signature(model, self.settings)
-        return (
-            f"ensue:{__version__} model:{model.card.name} weights:{weights} mode:{mode} {choices} "
-            f"seed:{self.seed}{limit}"
-        ).replace("  ", " ")
+        return (f"model:{model.card.name} weights:{weights} mode:{mode} {choices} seed:{self.seed}").replace(
+            "  ", " "
+        )
 
 
 class NluBenchmark:

@@ -40,7 +40,6 @@ from ensue.benchmarks.qags.similarity import SIMILARITIES
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
 from ensue.models.protocols import Answerer, Model, Questioner, TokenEncoder, require
-from ensue.version import __version__
 
 # A model's name that says that none is wanted.
 WITHOUT_MODELS = "source-overlap"
@@ -253,19 +252,18 @@ class QagsRun:
                 )
 
     def _signature(self, model: Model, parts: Parts | None, encoder: Model | None) -> str:
-        limit = "" if self.limit is None else f" limit:{self.limit}"
         vectors = "" if encoder is None else f"encoder:{encoder.card.marked_name} "
         if parts is None:
-            return f"ensue:{__version__} metrics without models {vectors}seed:{self.seed}{limit}"
+            return f"metrics without models {vectors}seed:{self.seed}"
         preset = self._preset()
         asking, keeping = preset.asking, preset.keeping
         return (
-            f"ensue:{__version__} asks:{model.card.name} weights:{model.card.mark} "
+            f"asks:{model.card.name} weights:{model.card.mark} "
             f"answers:{parts.answerer.card.name} weights:{parts.answerer.card.mark} "
             f"candidates:{asking.candidates} made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
-            f"finds:{parts.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{self.seed}{limit}"
+            f"finds:{parts.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{self.seed}"
         )
 
 

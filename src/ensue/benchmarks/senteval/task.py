@@ -143,10 +143,9 @@ class SentEvalRun:
         s, card = self.settings, model.card
         weights = card.identity.get("weights", "-")[:12]
         shown = "own" if layers == [None] else ",".join(map(str, layers))
-        limit = "" if self.limit is None else f" limit:{self.limit}"
         return (
-            f"ensue:{__version__} model:{card.name} weights:{weights} sts:cosine protocol:{s['protocol']} "
-            f"layer:{shown} pooling:{s['pooling'] or 'own'} seed:{self.seed}{limit}"
+            f"model:{card.name} weights:{weights} sts:cosine protocol:{s['protocol']} "
+            f"layer:{shown} pooling:{s['pooling'] or 'own'} seed:{self.seed}"
         )
 
 

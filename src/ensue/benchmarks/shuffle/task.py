@@ -22,7 +22,7 @@ from ensue.benchmarks.shuffle.profile import Version, profile_row
 from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
-from ensue.scoring.engine import score
+from ensue.scoring.engine import choices, score
 from ensue.scoring.request import Policy, Request, Score
 from ensue.stats.bootstrap import clustered_interval
 from ensue.text.documents import Document, Documents, read_documents
@@ -102,7 +102,7 @@ class ShuffleRun:
         return Outcome(
             items=items,
             metrics=list(metric_rows(items)),
-            signature=f"{scored.signature} {self._signature()}",
+            signature=f"{choices(scorer, self._policy())} {self._signature()}",
             skipped=skipped,
             tokens=scored.tokens,
             extras={"profiles": profiles},

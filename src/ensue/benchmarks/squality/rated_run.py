@@ -18,7 +18,6 @@ from ensue.benchmarks.summaries.loads import Loads
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.models.protocols import Model
 from ensue.stats.bootstrap import clustered_interval
-from ensue.version import __version__
 
 TASK = "human-eval"
 # Ratings go to 100; rows are of fractions.
@@ -58,7 +57,6 @@ class HumanEvalRun:
         items = list(self._items(by_metric))
         rows = [*self._means(items), *self._correlations(by_metric)]
         parts = [
-            f"ensue:{__version__}",
             f"data:{self.label}",
             f"metrics:{','.join(self.settings['metrics'])}",
         ]

@@ -198,7 +198,7 @@ class SqualityRun:
         self, model: Model, system: str, encoder: Encoder | None, loaded: Mapping[str, ModelCard]
     ) -> str:
         s, card = self.settings, model.card
-        parts = [f"ensue:{__version__}", f"model:{card.name}", f"weights:{card.mark}", f"system:{system}"]
+        parts = [f"model:{card.name}", f"weights:{card.mark}", f"system:{system}"]
         if system == GENERATE:
             parts += [f"beams:{s['beams']}", f"tokens:{s['min_tokens']}-{s['max_tokens']}"]
             parts += [
@@ -220,7 +220,7 @@ class SqualityRun:
         if "bertscore" in s["metrics"]:
             parts.append(bertscore_by(s, loaded))
         parts.append(f"seed:{self.seed}")
-        return " ".join([*parts, *([] if self.limit is None else [f"limit:{self.limit}"])])
+        return " ".join(parts)
 
 
 class SqualityBenchmark:

@@ -15,6 +15,7 @@ from ensue.errors import EnsueError
 from ensue.models import load_model
 from tests.benchmarks.nlu.prompting_tasks import answers, settings, spec, task_data
 from tests.support import tiny
+from tests.support.workplace import records_of, workplace
 
 WORDS = [Option("a", " true", "true"), Option("b", " not true", "not true"), Option("c", " false", "false")]
 
@@ -108,3 +109,29 @@ def test_a_scorer_that_cannot_write_is_one_sentence():
 def test_it_is_the_system_of_its_mode(model):
     assert find("generate") is system
     assert "tokens:16" in system.signature(model, settings(system))
+
+
+def test_texts_that_were_written_are_not_written_again(model, tmp_path):
+    asked = ([task_data("RTE")], settings(system, answer_tokens=3), 0)
+    with workplace(tmp_path) as place:
+        first = list(system.answer(model, *asked, place))
+    kept = records_of(tmp_path).read_bytes()
+    with workplace(tmp_path, lambda done, total, unit: None) as place:
+        assert list(system.answer(Silent(model), *asked, place)) == first
+    assert records_of(tmp_path).read_bytes() == kept
+    longer = ([task_data("RTE")], settings(system, answer_tokens=4), 0)
+    with workplace(tmp_path) as place, pytest.raises(AssertionError, match="asked to write"):
+        list(system.answer(Silent(model), *longer, place))
+
+
+class Silent:
+    """The model, but that it must not be asked to write."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def generate(self, prompts, **options):
+        raise AssertionError("asked to write")

@@ -83,7 +83,7 @@ def _written(generator: Generator, sheet: Sheet, count: int, workplace: Workplac
     texts: list[str] = []
     for begin in range(0, len(prompts), _PORTION):
         portion = prompts[begin : begin + _PORTION]
-        key = digest_of(card.identity, card.kind, card.max_length, count, stop, portion)
+        key = digest_of(card.identity, card.generation, card.kind, card.max_length, count, stop, portion)
         found = records.get(_TEXTS, key)
         if found is None:
             found = generator.generate(portion, max_tokens=count, stop=stop)
