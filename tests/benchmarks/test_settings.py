@@ -41,10 +41,13 @@ def test_any_text_is_a_whole_number_or_one_sentence(text):
             resolve("shuffle", SETTINGS, {"shuffles": text})
 
 
-def test_pairs_are_parsed_and_the_last_wins():
-    pairs = ["shuffles=3", "joiner= = ", "max-sentences=none", "shuffles=4"]
+def test_pairs_are_parsed_and_none_may_be_given_twice():
+    pairs = ["shuffles=4", "joiner= = ", "max-sentences=none"]
     assert parse_settings(pairs) == {"shuffles": "4", "joiner": " = ", "max_sentences": "none"}
     assert parse_settings(None) == {}
+    for again in ("max-sentences=3", "max_sentences=3", "max-sentences=none"):
+        with pytest.raises(EnsueError, match="--set max_sentences is given twice, as none and"):
+            parse_settings([*pairs, again])
 
 
 def test_the_registry_knows_shuffle_and_guesses():

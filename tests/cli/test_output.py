@@ -35,6 +35,16 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
     assert "Exception ignored" not in said
 
 
+def test_no_share_is_told_of_a_total_that_nobody_knows(capsys):
+    with common.progress_bar("suffixlm") as told:
+        told(3, 0, "works read")
+        told(4, 8, "works kept")
+    assert capsys.readouterr().err.splitlines() == [
+        "suffixlm: 3 works read",
+        "suffixlm: 50 % of 8 works kept",
+    ]
+
+
 def test_lines_of_progress_begin_anew_with_each_task(capsys):
     with common.progress_bar("glue bilstm") as told:
         for unit in ("updates of RTE at most", "updates of CB at most"):

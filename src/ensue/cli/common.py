@@ -40,13 +40,16 @@ _SECONDS_BETWEEN = 20.0
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
-    """`key=value` pairs as a mapping; the last one of a key wins."""
-    found = {}
+    """`key=value` pairs as a mapping; each key may be given once."""
+    found: dict[str, str] = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise EnsueError(f"--set {pair} is not of the form key=value.")
-        found[key.strip().replace("-", "_")] = value
+        name = key.strip().replace("-", "_")
+        if name in found:
+            raise EnsueError(f"--set {name} is given twice, as {found[name]} and {value}; leave one out.")
+        found[name] = value
     return found
 
 
@@ -99,13 +102,16 @@ def progress_bar(title: str) -> Iterator[Callable[..., None]]:
         task = bar.add_task(title, total=None, unit="")
 
         def update(done: int, total: int, unit: str = "tokens") -> None:
-            bar.update(task, completed=done, total=total, unit=unit)
+            bar.update(task, completed=done, total=total or None, unit=unit)
 
         yield update
 
 
 class _Lines:
-    """Progress where there is no terminal: a line for every tenth done, and now and then one in between."""
+    """Progress where there is no terminal: a line for every tenth done, and now and then one in between.
+
+    A total of 0 is one that nobody knows, so only what is done is told.
+    """
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -113,12 +119,15 @@ class _Lines:
         self.tenth, self.told = -1, 0.0
 
     def __call__(self, done: int, total: int, unit: str = "tokens") -> None:
-        percent = 100 * done // total if total else 100
+        percent = 100 * done // total if total else 0
         now = time.monotonic()
         # A run of several tasks begins anew with each.
         anew = (total, unit) != self.about
         if anew or percent // 10 > self.tenth or now - self.told >= _SECONDS_BETWEEN:
             self.about, self.tenth, self.told = (total, unit), percent // 10, now
+            if not total:
+                say(f"{self.title}: {done:,} {unit}")
+                return
             # Of a training that may end long before its last update, whole percents would all be 0.
-            shown = f"{percent}" if percent >= 10 or not total else f"{100 * done / total:.2g}"
+            shown = f"{percent}" if percent >= 10 else f"{100 * done / total:.2g}"
             say(f"{self.title}: {shown} % of {total:,} {unit}")
