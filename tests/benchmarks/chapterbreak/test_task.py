@@ -7,6 +7,7 @@ import math
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from ensue.benchmarks.base import Workplace
 from ensue.benchmarks.chapterbreak.data import Example, Examples
 from ensue.benchmarks.chapterbreak.task import SETTINGS, ChapterBreakRun
 from ensue.benchmarks.settings import resolve
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
 from ensue.models.names import load_model
+from ensue.records import Records
 from ensue.scoring.journal import Journal
 from tests.support import tiny
 from tests.support.command import here, refused
@@ -277,6 +279,63 @@ def test_a_segment_level_model_is_asked_for_whole_suffixes() -> None:
         assert "gold" not in item["outputs"]
     assert {row["metric"] for row in outcome.metrics} == {"accuracy", "rank", "margin", "ties"}
     assert "suffixes:segments" in outcome.signature
+
+
+class Killed(Segments):
+    """The same, stopped after so many answers."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self.answers = answers
+
+    def score_suffixes(self, *given: Any, **more: Any) -> list[list[float]]:
+        if len(self.asked) == self.answers:
+            raise KeyboardInterrupt
+        return super().score_suffixes(*given, **more)
+
+
+def test_a_killed_run_of_a_segment_level_model_goes_on_where_it_was(tmp_path: Path) -> None:
+    items, path = examples(5), tmp_path / "journal.jsonl"
+    run = run_of(items, prefix_tokens=[4, 16], suffix_tokens=[8, 16])
+    whole = run.evaluate(Segments(), Workplace())
+    with pytest.raises(KeyboardInterrupt), Records(path) as records:
+        run.evaluate(Killed(7), Workplace(records=records))
+    rest = Segments()
+    with Records(path) as records:
+        assert run.evaluate(rest, Workplace(records=records)) == whole
+    assert [(context, length) for context, _, _, length in rest.asked] == [
+        (items[3].context, 16),
+        (items[4].context, 8),
+        (items[4].context, 16),
+    ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_segment_level_score_that_is_no_number_is_refused_and_not_kept(value: float) -> None:
+    class Overflowing(Segments):
+        def one(self, context: str, suffix: str, n: int, m: int) -> float:
+            return value if suffix == items[1].negatives[2] else super().one(context, suffix, n, m)
+
+    items, records = examples(3), Records()
+    with pytest.raises(RunFailed, match=re.escape(f"makes {value} of the text that begins")):
+        run_of(items, prefix_tokens=[4], suffix_tokens=[8]).evaluate(
+            Overflowing(), Workplace(records=records)
+        )
+    assert len(records) == 1
+
+
+@pytest.mark.parametrize("change", [{"prefix_tokens": [8]}, {"suffix_tokens": [4]}, {"identity": "1"}])
+def test_kept_scores_of_suffixes_answer_their_own_question_only(change: dict[str, Any]) -> None:
+    items, records = examples(2), Records()
+    asked = {"prefix_tokens": [4], "suffix_tokens": [8]}
+    run_of(items, **asked).evaluate(Segments(), Workplace(records=records))
+    model = Segments()
+    if "identity" in change:
+        model.card = replace(Segments.card, identity={"seed": change["identity"]})
+    else:
+        asked |= change
+    run_of(items, **asked).evaluate(model, Workplace(records=records))
+    assert len(model.asked) == 2
 
 
 def test_other_works_give_other_negatives_after_the_same_prefix(folder: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import ensue
 from ensue.errors import EnsueError
 from ensue.models.names import load_model
 from ensue.models.protocols import SuffixScorer, abilities
@@ -164,6 +165,27 @@ def test_a_training_is_not_resumed_on_works_that_have_changed(place, tmp_path):
     # The same works, written again at another time.
     write_lines(works, work_rows(6, chapters=9, seed=0))
     assert go_on(resume=True).steps == 12
+
+
+def test_a_killed_run_with_a_trained_model_resumes_to_the_same_results(place, tmp_path):
+    train(place, tmp_path / "model")
+    assert here("build", "chapterbreak", place / "dev.jsonl", "--output", tmp_path / "data").code == 0
+
+    def run(name, **more):
+        asked = {"model": str(tmp_path / "model"), "data": tmp_path / "data", "prefix_tokens": [16, 64]}
+        return ensue.run("chapterbreak", output=tmp_path / name, **asked, **more)
+
+    def stop(done, total, unit):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    whole = run("whole")
+    with pytest.raises(KeyboardInterrupt):
+        run("parts", progress=stop)
+    parts = run("parts", resume=True)
+    assert parts.items == whole.items
+    assert {**parts.results, "seconds": 0} == {**whole.results, "seconds": 0}
+    assert json.loads((tmp_path / "parts" / "run.json").read_text())["resumed_from"] == 5
 
 
 def _stop_after(step):

@@ -12,13 +12,17 @@ from typing import NamedTuple, Protocol
 from ensue.benchmarks.chapterbreak.data import Example
 from ensue.errors import EnsueError
 from ensue.models.protocols import Scorer, SuffixScorer, room_of
+from ensue.records import Records, digest_of, plain
 from ensue.scoring.engine import choices, score
+from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Policy, Request, Score, TokenCut
 
 # Examples scored in one go: their tokens are held at once, and a GPU fills its batches across them.
 _TOGETHER = 16
 _WORD = re.compile(r"\S+")
+# What a run keeps of a segment-level model: its scores of an example's suffixes, a row for each prefix.
+_SUFFIXES = plain("suffixes")
 
 # Called with (done, total), in examples.
 Progress = Callable[[int, int], None]
@@ -203,6 +207,7 @@ class SegmentRanker:
     model: SuffixScorer
     suffixes: list[int]
     asked: list[int]
+    records: Records = field(default_factory=Records)
     prefixes: list[int] = field(init=False)
     notes: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -221,10 +226,29 @@ class SegmentRanker:
         for place, question in enumerate(questions):
             texts = question.suffixes
             for length in self.suffixes:
-                found = self.model.score_suffixes(
-                    question.example.context, texts, prefix_tokens=self.prefixes, suffix_tokens=length
-                )
+                found = self._scores(question.example.context, texts, length)
                 for prefix, row in zip(self.prefixes, found, strict=True):
                     yield Ranked(question, prefix, length, dict(zip(texts, row, strict=True)))
             if progress is not None:
                 progress(place + 1, len(questions))
+
+    def _scores(self, context: str, texts: list[str], length: int) -> list[list[float]]:
+        """A row of scores for each prefix; what an interrupted run had scored is read from its records."""
+        card = self.model.card
+        key = digest_of(card.name, card.identity, self.prefixes, length, context, texts)
+        found: list[list[float]] | None = self.records.get(_SUFFIXES, key)
+        if found is None:
+            found = self.model.score_suffixes(
+                context, texts, prefix_tokens=self.prefixes, suffix_tokens=length
+            )
+            self._refuse_none(found, texts)
+            self.records.add(_SUFFIXES, [(key, found)])
+        return found
+
+    def _refuse_none(self, found: list[list[float]], texts: list[str]) -> None:
+        card = self.model.card
+        for row in found:
+            for value, text in zip(row, texts, strict=True):
+                if not math.isfinite(value):
+                    dtype = card.identity.get("dtype")
+                    raise not_finite(value, model=card.name, dtype=dtype, what=beginning(text))

@@ -15,7 +15,6 @@ from ensue.benchmarks.chapterbreak.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.ranking import Progress, Question, Ranker, SegmentRanker, TokenRanker
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require
-from ensue.scoring.journal import Journal
 from ensue.scoring.request import Policy
 
 IN_BOOK = "in-book"
@@ -64,7 +63,7 @@ class ChapterBreakRun:
 
     def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
         """Score the suffixes of every example at every length, and judge each choice."""
-        ranker = self._ranker(model, workplace.journal)
+        ranker = self._ranker(model, workplace)
         questions, skipped = self._questions()
         several = len(self.settings["suffix_tokens"]) > 1
         items = [
@@ -83,14 +82,14 @@ class ChapterBreakRun:
             notes=Counter(self.examples.notes) + ranker.notes,
         )
 
-    def _ranker(self, model: Model, journal: Journal | None) -> Ranker:
+    def _ranker(self, model: Model, workplace: Workplace) -> Ranker:
         s = self.settings
         suffixes = sorted(s["suffix_tokens"])
         if isinstance(model, SuffixScorer):
-            return SegmentRanker(model, suffixes, s["prefix_tokens"])
+            return SegmentRanker(model, suffixes, s["prefix_tokens"], workplace.records)
         scorer = require(model, Scorer, "ChapterBreak")
         policy = Policy(window="refuse", bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
-        return TokenRanker(scorer, policy, s["separator"], suffixes, journal, s["prefix_tokens"])
+        return TokenRanker(scorer, policy, s["separator"], suffixes, workplace.journal, s["prefix_tokens"])
 
     def _questions(self) -> tuple[list[Question], Counter[str]]:
         """The examples asked about with their negatives of each kind; one without some kind lacks only that."""
