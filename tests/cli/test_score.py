@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ensue
+import ensue.models
+from tests.scoring import naive
 from tests.support import tiny
 from tests.support.command import here, in_process_of_its_own, read_lines, refused, write_lines
 from tests.support.corpus import document
@@ -110,8 +115,9 @@ def test_a_profile_that_cannot_be_made_is_one_sentence(tmp_path, llama):
     pairs = write_lines(tmp_path / "pairs.jsonl", [{"context": "a", "continuation": "b"}])
     refused(here("score", pairs, "--model", "random", "--profile"), "A profile needs whole texts")
     long = write_lines(tmp_path / "long.jsonl", [{"id": "long", "sentences": document(1, 12)}])
-    refused(here("score", long, "--model", llama, "--profile"), "long has no profile", "window=strided")
-    assert here("score", long, "--model", llama, "--profile", "--set", "window=strided").code == 0
+    average = here("score", long, "--model", llama, "--profile", "--set", "window=average")
+    refused(average, "long has no profile", "window=strided")
+    assert here("score", long, "--model", llama, "--profile").code == 0
 
 
 def test_scores_are_kept_for_next_time_if_asked(tmp_path, llama, texts):
@@ -158,3 +164,115 @@ def test_texts_in_a_folder_are_read_in_order(tmp_path):
         "b/c.txt",
     ]
     assert read_lines(write_lines(tmp_path / "x.jsonl", [{"a": 1}])) == [{"a": 1}]
+
+
+def test_the_total_of_a_long_text_is_a_log_likelihood(tmp_path, llama):
+    """Every token once: the total is that of the windows worked out here, and divided by the tokens the mean."""
+    text = " ".join(document(1, 12))
+    path = write_lines(tmp_path / "long.jsonl", [{"text": text}])
+    (row,) = lines(here("score", path, "--model", llama, "--json").out)
+    model = ensue.models.load_model(str(llama))
+    ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert len(ids) > 256
+    expected = naive.token_logprobs(model.network, ids[:256], 1)
+    while (reached := len(expected) + 1) < len(ids):
+        end = min(reached + 128, len(ids))
+        expected += naive.token_logprobs(model.network, ids[end - 256 : end], 256 - (end - reached))
+    assert row["tokens"] == len(expected) == len(ids) - 1
+    assert row["logprob"] == pytest.approx(sum(expected), abs=1e-4 * len(ids))
+    assert row["logprob_per_token"] == pytest.approx(row["logprob"] / row["tokens"], rel=1e-9)
+    (python,) = ensue.score([text], model=str(llama)).scores
+    assert python.logprob == pytest.approx(row["logprob"], abs=1e-3)
+    averaged = here("score", path, "--model", llama, "--set", "window=average")
+    assert "no log-likelihood" in averaged.err
+    assert "no log-likelihood" not in here("score", path, "--model", llama).err
+
+
+RAW = "  The sun rose\nover the  hill.\n\nA headline\n\nShe ran out. Nobody spoke;\ttwice.\n\n"
+
+
+@pytest.mark.parametrize("name", ["raw.txt", "raw.jsonl"])
+def test_a_profile_adds_up_to_the_plain_score(tmp_path, llama, name):
+    path = tmp_path / name
+    path.write_text(json.dumps({"text": RAW}) if name.endswith("l") else RAW)
+    (plain,) = lines(here("score", path, "--model", llama, "--json").out)
+    (row,) = lines(here("score", path, "--model", llama, "--json", "--profile").out)
+    assert {**plain, "profile": row["profile"]} == row
+    (version,) = row["profile"]
+    assert version["sentences"] == [
+        "The sun rose over the hill.",
+        "A headline",
+        "She ran out.",
+        "Nobody spoke; twice.",
+    ]
+    assert sum(version["tokens"]) == plain["tokens"]
+    assert np.dot(version["surprisal"], version["tokens"]) == pytest.approx(-plain["logprob"], abs=0.01)
+    # Each token counts where its last character lies: worked out from the tokens of the text as it stands.
+    text = RAW if name.endswith("l") else RAW.rstrip("\n")
+    (scored,) = ensue.score([text], model=str(llama), detail=True).scores
+    border = text.index("A headline") + len("A headline")
+    before = [
+        -x for x, span in zip(scored.token_logprobs, scored.token_spans, strict=True) if span[1] <= border
+    ]
+    first = np.dot(version["surprisal"][:2], version["tokens"][:2])
+    assert (sum(version["tokens"][:2]), first) == (len(before), pytest.approx(sum(before), abs=0.01))
+
+
+def test_the_last_line_break_of_a_file_is_not_scored(tmp_path, llama):
+    scores = []
+    for name, end in (("a", ""), ("b", "\n"), ("c", "\r\n"), ("d", "\n\n")):
+        (tmp_path / f"{name}.txt").write_bytes(f"A dog ran.{end}".encode())
+        (row,) = lines(here("score", tmp_path / f"{name}.txt", "--model", llama, "--json").out)
+        scores.append((row["tokens"], row["logprob"]))
+    assert len(set(scores)) == 1
+
+
+def test_texts_and_pairs_may_be_mixed(tmp_path, llama):
+    rows = [
+        {"id": "a", "text": "A dog ran."},
+        {"id": "b", "context": "A dog", "continuation": " ran."},
+        {"sentences": ["A dog ran.", "A cat sat."]},
+    ]
+    found = lines(here("score", write_lines(tmp_path / "m.jsonl", rows), "--model", llama, "--json").out)
+    assert [row["id"] for row in found] == ["a", "b", "m:3"]
+    expected = ensue.score(
+        ["A dog ran.", ("A dog", " ran."), "A dog ran. A cat sat."], model=str(llama)
+    ).scores
+    assert [row["logprob"] for row in found] == pytest.approx([s.logprob for s in expected], abs=1e-4)
+    assert [row["tokens"] for row in found] == [s.tokens for s in expected]
+    backwards = write_lines(tmp_path / "n.jsonl", [rows[1], rows[0]])
+    assert [r["id"] for r in lines(here("score", backwards, "--model", "random", "--json").out)] == ["b", "a"]
+    twice = write_lines(tmp_path / "t.jsonl", [rows[0], rows[1], rows[0]])
+    refused(here("score", twice, "--model", "random"), "t.jsonl, line 3", "'a'", "line 1")
+
+
+@pytest.mark.parametrize(
+    ("said", "ids"),
+    [
+        (b"A dog ran.\n", ["-"]),
+        (b'{"text": "A dog ran."}\n\n{"id": 7, "continuation": "A dog ran."}\n', ["-:1", "7"]),
+    ],
+)
+def test_standard_input_is_a_text_or_json_lines(monkeypatch, said, ids):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
+    rows = lines(here("score", "-", "--model", "unigram", "--json").out)
+    assert [row["id"] for row in rows] == ids
+    (expected,) = ensue.score(["A dog ran."], model="unigram").scores
+    assert {row["logprob"] for row in rows} == {expected.logprob}
+
+
+@pytest.mark.parametrize(("said", "words"), [(b" \n", "empty"), (b"caf\xe9", "UTF-8"), (b"{]", "line 1")])
+def test_standard_input_that_is_none_is_one_sentence(monkeypatch, said, words):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
+    refused(here("score", "-", "--model", "unigram"), "Standard input", words)
+
+
+@pytest.mark.slow
+def test_python_m_ensue_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "ensue", "score", "-", "--model", "unigram"],
+        input="A dog ran.\n",
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.split()[-1]) == (0, "-"), done.stderr

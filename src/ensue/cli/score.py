@@ -15,7 +15,8 @@ def score(
         str,
         typer.Argument(
             metavar="FILE",
-            help="JSON lines (text, sentences, or context and continuation), a .txt file or a folder.",
+            help="JSON lines (text, sentences, or context and continuation), a .txt file, a folder, or - for "
+            "standard input.",
         ),
     ],
     model: common.ModelName = "smollm2",
@@ -49,7 +50,7 @@ def score(
     from ensue.runs.score import score as score_texts
 
     values = resolve("score", SETTINGS, common.parse_settings(settings))
-    texts = read_texts(file, values, limit=limit, by_sentence=profile)
+    texts = read_texts(file, values, limit=limit)
     kept = "with --journal what was scored is kept"
     with common.stoppable(kept), common.progress_bar(f"score {model}") as progress:
         scored = score_texts(
@@ -95,4 +96,8 @@ def score(
             print(f"{result.logprob:14.4f} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
     for note, count in sorted(scored.notes.items()):
         common.say(f"{note}: {count}")
+    if scored.notes["windowed"] and values["window"] == "average":
+        common.say(
+            "window=average: the total of a windowed text is the mean of its windows, no log-likelihood"
+        )
     common.say(scored.signature)

@@ -8,16 +8,20 @@ from typing import Any
 from ensue.errors import EnsueError
 from ensue.runs.score import Text
 from ensue.scoring.request import Score
-from ensue.scoring.surprisal import profile_version
+from ensue.scoring.surprisal import ends_in, joined_ends, profile_version
+from ensue.text.sentences import split_sentences
 
 
 def text_profiles(texts: Sequence[Text], joiner: str, scores: Sequence[Score]) -> list[dict[str, Any]]:
-    """One profile per text: its sentences and how surprising each is."""
+    """One profile per text: its sentences and how surprising each is, in the text as it was scored."""
     rows = []
     for text, score in zip(texts, scores, strict=True):
-        if not text.sentences:
+        whole = text.request.continuation
+        if text.request.context:
             raise EnsueError("A profile needs whole texts, not a context and a continuation.")
-        found = profile_version("text", list(text.sentences), list(range(len(text.sentences))), joiner, score)
+        sentences = list(text.sentences) or split_sentences(whole)
+        ends = joined_ends(sentences, joiner) if text.sentences else ends_in(whole, sentences)
+        found = profile_version("text", sentences, list(range(len(sentences))), ends, score)
         if found is None:
             raise EnsueError(
                 f"{text.id} has no profile: its tokens were scored more than once (use --set window=strided) "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,17 @@ from ensue.models.protocols import Model, Scorer, require
 from ensue.scoring.engine import Progress, Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Policy, Request
+from ensue.scoring.request import Policy, Request, Window
 from ensue.text.documents import read_documents
-from ensue.text.readers import JSON_LINES, json_objects
+from ensue.text.readers import JSON_LINES, json_objects, objects_in
+from ensue.text.rows import row_from_columns
 
+# Of a text longer than the model every token is scored once, so that the total is a log-likelihood.
+_WINDOW: Window = "strided"
+STANDARD_INPUT = "-"
 SETTINGS: dict[str, Setting] = {
     **POLICY_SETTINGS,
+    "window": replace(POLICY_SETTINGS["window"], default=_WINDOW),
     "overflow": Setting(
         "refuse", "a context too long for the model: refuse or truncate", one_of("refuse", "truncate")
     ),
@@ -34,7 +40,7 @@ SETTINGS: dict[str, Setting] = {
 
 @dataclass(frozen=True)
 class Text:
-    """A text to score, with the name its score goes by."""
+    """A text to score, with the name its score goes by, and its sentences where its source states them."""
 
     id: str
     request: Request
@@ -51,7 +57,11 @@ def score(
     progress: Progress | None = None,
     **model_options: Any,
 ) -> Scored:
-    """Log-likelihoods of texts, or of continuations given as (context, continuation)."""
+    """Log-likelihoods of texts, or of continuations given as (context, continuation).
+
+    Without a policy every token of a text longer than the model is scored once (`window="strided"`).
+    """
+    policy = policy or Policy(window=_WINDOW)
     requests = [
         Request(text, detail=detail) if isinstance(text, str) else Request(text[1], text[0], detail)
         for text in texts
@@ -75,35 +85,69 @@ def policy_of(settings: Mapping[str, Any]) -> Policy:
     )
 
 
-def read_texts(
-    source: str, settings: Mapping[str, Any], *, limit: int | None, by_sentence: bool = False
-) -> list[Text]:
+def read_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -> list[Text]:
     """The texts of a file: JSON lines with `text`, `sentences` or `context` and `continuation`, or plain text.
 
-    A text is scored as it stands; `by_sentence` splits it and joins its sentences, as a profile needs.
+    A text is scored as it stands. `-` is standard input: JSON lines where it begins with an object, else one text.
     """
-    path, encoding, joiner = Path(source), settings["encoding"], settings["joiner"]
-    if path.suffix in JSON_LINES and path.is_file() and _has_contexts(path, encoding):
-        return list(islice(_pairs(path, encoding), limit))
-    documents = read_documents(source, limit=limit, text_column=settings["text_column"], encoding=encoding)
+    encoding, column, joiner = settings["encoding"], settings["text_column"], settings["joiner"]
+    if source == STANDARD_INPUT:
+        said = _standard_input(encoding)
+        if not said.lstrip().startswith("{"):
+            return [Text(STANDARD_INPUT, Request(said.rstrip("\n")))]
+        objects = objects_in(enumerate(said.splitlines(), 1), "Standard input")
+        return list(islice(_rows(objects, STANDARD_INPUT, column, joiner), limit))
+    path = Path(source)
+    if path.suffix.lower() in JSON_LINES and path.is_file():
+        return list(islice(_rows(json_objects(path, encoding), path.stem, column, joiner), limit))
+    documents = read_documents(source, limit=limit, text_column=column, encoding=encoding)
     return [
-        Text(
-            d.id,
-            Request(joiner.join(d.sentences) if by_sentence or d.text is None else d.text),
-            d.sentences,
-        )
+        Text(d.id, Request(d.text)) if d.text is not None else _joined(d.id, d.sentences, joiner)
         for d in documents.items
     ]
 
 
-def _has_contexts(path: Path, encoding: str) -> bool:
-    return any("continuation" in row for _, row in islice(json_objects(path, encoding), 1))
+def _standard_input(encoding: str) -> str:
+    try:
+        said = sys.stdin.buffer.read().decode(encoding)
+    except (LookupError, UnicodeError) as error:
+        raise EnsueError(
+            f"Standard input is not {encoding.upper()} text ({error}); name its encoding with --set encoding=…"
+        ) from None
+    if not said.strip():
+        raise EnsueError("Standard input is empty: send it a text or JSON lines.")
+    return said.removeprefix("\ufeff")
 
 
-def _pairs(path: Path, encoding: str) -> Iterator[Text]:
-    for place, row in json_objects(path, encoding):
-        context, continuation = row.get("context", ""), row.get("continuation")
-        if not isinstance(context, str) or not isinstance(continuation, str) or not continuation:
-            raise EnsueError(f"{place} needs a `continuation` (and may have a `context`), both text.")
-        name = row.get("id", place.rpartition(" ")[2])
-        yield Text(name if isinstance(name, str) else json.dumps(name), Request(continuation, context))
+def _rows(
+    objects: Iterable[tuple[str, dict[str, Any]]], label: str, column: str | None, joiner: str
+) -> Iterator[Text]:
+    """Each row by what it holds: a whole text, its sentences, or a continuation with its context."""
+    seen: dict[str, str] = {}
+    for place, row in objects:
+        number = place.rpartition(" ")[2]
+        if "continuation" in row:
+            yield _pair(row, place, number)
+            continue
+        found = row_from_columns(row, place=place, id=f"{label}:{number}", domain="", text_column=column)
+        if found.is_empty:
+            raise EnsueError(f"{place} is a document with no text.")
+        if found.id in seen:
+            raise EnsueError(f"{place} has the id {found.id!r}, which {seen[found.id]} has already.")
+        seen[found.id] = place
+        if found.text is not None:
+            yield Text(found.id, Request(found.text))
+        else:
+            yield _joined(found.id, found.sentences or (), joiner)
+
+
+def _joined(id: str, sentences: tuple[str, ...], joiner: str) -> Text:
+    return Text(id, Request(joiner.join(sentences)), sentences)
+
+
+def _pair(row: Mapping[str, Any], place: str, number: str) -> Text:
+    context, continuation = row.get("context", ""), row.get("continuation")
+    if not isinstance(context, str) or not isinstance(continuation, str) or not continuation:
+        raise EnsueError(f"{place} needs a `continuation` (and may have a `context`), both text.")
+    name = row.get("id", number)
+    return Text(name if isinstance(name, str) else json.dumps(name), Request(continuation, context))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ensue.scoring.request import Score
@@ -15,19 +16,39 @@ class SentenceSurprisal(NamedTuple):
     tokens: int
 
 
-def sentence_surprisal(sentences: Sequence[str], joiner: str, score: Score) -> list[SentenceSurprisal] | None:
-    """Surprisal of each sentence of a joined text; None where the score has no token detail.
+def joined_ends(sentences: Sequence[str], joiner: str) -> list[int]:
+    """Where each sentence ends in the text they make with a joiner between them.
 
-    A token belongs to the sentence its last character lies in, so a joiner counts with what follows it.
+    >>> joined_ends(["One.", "Two."], " ")
+    [4, 9]
     """
-    if score.token_logprobs is None or score.token_spans is None:
-        return None
     ends, position = [], 0
     for sentence in sentences:
         position += len(sentence)
         ends.append(position)
         position += len(joiner)
-    sums, counts = [0.0] * len(sentences), [0] * len(sentences)
+    return ends
+
+
+def ends_in(text: str, sentences: Sequence[str]) -> list[int]:
+    """Where each sentence ends in the text that was split into them, whatever white space the splitter changed.
+
+    >>> ends_in("One  two.\\n\\nThree.\\n", ["One two.", "Three."])
+    [9, 17]
+    """
+    visible = [place for place, char in enumerate(text) if not char.isspace()]
+    counts = accumulate(sum(not char.isspace() for char in sentence) for sentence in sentences)
+    return [visible[count - 1] + 1 for count in counts]
+
+
+def sentence_surprisal(ends: Sequence[int], score: Score) -> list[SentenceSurprisal] | None:
+    """Surprisal of the sentences that end at those characters; None where the score has no token detail.
+
+    A token belongs to the sentence its last character lies in, so what stands between two counts with the second.
+    """
+    if score.token_logprobs is None or score.token_spans is None:
+        return None
+    sums, counts = [0.0] * len(ends), [0] * len(ends)
     current = 0
     for (_, end), logprob in zip(score.token_spans, score.token_logprobs, strict=True):
         while current < len(ends) - 1 and end > ends[current]:
@@ -41,10 +62,10 @@ def sentence_surprisal(sentences: Sequence[str], joiner: str, score: Score) -> l
 
 
 def profile_version(
-    name: str, sentences: list[str], order: list[int], joiner: str, score: Score
+    name: str, sentences: list[str], order: list[int], ends: Sequence[int], score: Score
 ) -> dict[str, Any] | None:
     """A text's sentences with their surprisal, as profiles.jsonl has them; None without token detail."""
-    found = sentence_surprisal(sentences, joiner, score)
+    found = sentence_surprisal(ends, score)
     if found is None:
         return None
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,28 +46,36 @@ def read_json_lines(
 
 def json_objects(path: Path, encoding: str = "utf-8") -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its place in words; blank lines are passed over."""
+    return objects_in(_lines(path, encoding), str(path))
+
+
+def objects_in(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of numbered lines, each with its place in words; blank lines are passed over."""
     empty = True
-    for number, line in _lines(path, encoding):
+    for number, line in lines:
         if is_blank(line):
             continue
         empty = False
-        place = f"{path}, line {number}"
+        place = f"{name}, line {number}"
         yield place, _json_object(line, place)
     if empty:
-        raise EnsueError(f"{path} is empty.")
+        raise EnsueError(f"{name} is empty.")
 
 
 def read_text_file(
     path: Path, *, label: str | None = None, domain: str | None = None, encoding: str = "utf-8"
 ) -> Row:
-    """A text file as one row, without the `.START` lines of the Penn Treebank's raw files."""
+    """A text file as one row, without the `.START` lines of the Penn Treebank's raw files.
+
+    The line breaks a file ends with are the file's, not the text's.
+    """
     lines = [line for _, line in _lines(path, encoding)]
     if not lines:
         raise EnsueError(f"{path} is empty.")
     if lines[0].strip() == _PENN_START:
         # Some of those files hold two articles, so a mark further on leaves a blank line.
         lines = ["\n" if line.strip() == _PENN_START else line for line in lines]
-    text = "".join(lines)
+    text = "".join(lines).rstrip("\n")
     if is_blank(text):
         raise EnsueError(f"{path} is a document with no text.")
     domain = domain or path.resolve().parent.name or path.stem

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.shuffle.permute import sentence_order
 from ensue.scoring.request import Score
-from ensue.scoring.surprisal import profile_version
+from ensue.scoring.surprisal import joined_ends, profile_version
 from ensue.text.documents import Document
 
 
@@ -32,9 +32,10 @@ def profile_row(
     order = sentence_order(len(document.sentences), version.block_size, version.order)
     mixed = [document.sentences[i] for i in order]
     name = f"shuffled (block size {version.block_size})"
+    sentences, unmixed = list(document.sentences), list(range(len(order)))
     versions = [
-        profile_version("original", list(document.sentences), list(range(len(order))), joiner, original),
-        profile_version(name, mixed, order, joiner, shuffled),
+        profile_version("original", sentences, unmixed, joined_ends(sentences, joiner), original),
+        profile_version(name, mixed, order, joined_ends(mixed, joiner), shuffled),
     ]
     return {
         "document": document.id,

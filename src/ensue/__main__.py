@@ -1,0 +1,5 @@
+"""`python -m ensue`: the command line."""
+
+from ensue.cli.main import main
+
+main()
