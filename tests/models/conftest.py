@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server(plain: LocalModel) -> Iterator[CompletionsServer]:
+def server(plain: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompletionsServer]:
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
     with serving(plain) as running:
         yield running

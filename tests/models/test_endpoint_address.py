@@ -67,7 +67,7 @@ def test_the_card(server: CompletionsServer) -> None:
     root = f"{server.url}/v1"
     before = model.card
     assert (before.kind, before.name, before.source) == ("endpoint", "tiny", root)
-    assert before.identity == {"endpoint": root, "model": "tiny"}
+    assert (before.identity["endpoint"], before.identity["model"]) == (root, "tiny")
     score(model, [Request("One.")])
     assert model.card == before
     assert server.requests[-1][1]["authorization"].startswith("Basic ")

@@ -76,7 +76,23 @@ def test_a_score_is_the_mean_log_probability_of_the_tokens(model, penalty):
             assert any(one.score == pytest.approx(other, abs=1e-4) for other in means(model, read, penalty))
 
 
-def means(model, read, penalty) -> list[float]:
+def test_the_end_of_a_question_counts_in_its_score(folder):
+    """Ends made likely enough that questions have them; each score is the mean with the end, and none without."""
+    model = load_model(str(folder))
+    end = model.tokenizer.eos_token_id
+    model.network.final_logits_bias[0, end] = 8.0
+    ended = 0
+    for text, answer in zip(TEXTS, ANSWERS, strict=True):
+        (found,) = model.ask([text], [answer], count=3, beams=4, min_tokens=5, max_tokens=12, block_ngrams=3)
+        read = model.tokenizer(model.question_input.text(text, answer), return_tensors="pt").input_ids
+        expected = means(model, read, 1.0)
+        assert all(min(abs(one.score - other) for other in expected) < 1e-4 for one in found)
+        without = means(model, read, 1.0, keep_end=False)
+        ended += sum(abs(a - b) > 1e-2 for a, b in zip(expected, without, strict=True))
+    assert ended > 3
+
+
+def means(model, read, penalty, keep_end=True) -> list[float]:
     """The mean log-probabilities of transformers' own beams, summed up step by step."""
     found = model.network.generate(
         read,
@@ -92,7 +108,7 @@ def means(model, read, penalty) -> list[float]:
     for row in found:
         made = row.tolist()
         end = model.tokenizer.eos_token_id
-        made = made[: made.index(end, 1) + 1] if end in made[1:] else made
+        made = made[: made.index(end, 1) + keep_end] if end in made[1:] else made
         with torch.inference_mode():
             logits = model.network(input_ids=read, decoder_input_ids=torch.tensor([made[:-1]])).logits[0]
         table = torch.log_softmax(logits, -1)

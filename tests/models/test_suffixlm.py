@@ -5,6 +5,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
+from ensue.errors import RunFailed
 from ensue.models.names import load_model
 from ensue.models.suffixlm import save_suffixlm
 from ensue.models.suffixlm_network import Shape, SuffixLM, bare_encoder
@@ -96,3 +97,13 @@ def test_a_folder_trained_on_the_last_layers_still_loads_as_that(tokenizer, tmp_
     with torch.no_grad():
         expected = network.encode(ids, torch.ones_like(ids)).numpy()
         assert np.allclose(loaded.network.encode(ids, torch.ones_like(ids)).numpy(), expected, atol=1e-6)
+
+
+def test_a_vector_that_is_no_number_is_refused_by_its_suffix(tokenizer, tmp_path):
+    save_suffixlm(tmp_path, SuffixLM(bert(tokenizer, 2), SHAPE), tokenizer)
+    model = load_model(str(tmp_path), dtype="float16")
+    odd = set(tokenizer(SECOND)["input_ids"]) - set(tokenizer(f"{FIRST} {CONTEXT}")["input_ids"])
+    model.network.encoder.get_input_embeddings().weight[sorted(odd)] = torch.inf
+    score(model, FIRST)
+    with pytest.raises(RunFailed, match=f"{SECOND[:20]}.* in float16.*bfloat16"):
+        score(model, FIRST, SECOND)

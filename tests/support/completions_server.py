@@ -145,6 +145,7 @@ class Manners:
     lists_generated: bool = True
     tells_usage: bool = True
     models: tuple[str, ...] = ("tiny",)
+    about: dict[str, Any] = field(default_factory=dict)  # what is listed of each model beside its name
     api_key: str | None = None
     longest: int = 100_000
 
@@ -226,7 +227,7 @@ class CompletionsServer:
             given = headers.get("authorization", "nothing")
             return 401, {"error": {"message": f"Incorrect API key provided: {given}."}}, fault
         if path == "/v1/models":
-            return 200, {"data": [{"id": name, "object": "model"} for name in self.manners.models]}, fault
+            return 200, {"data": [{"id": name, **self.manners.about} for name in self.manners.models]}, fault
         if path != "/v1/completions":
             return 404, {"detail": "Not Found"}, fault
         if body["model"] not in self.manners.models:

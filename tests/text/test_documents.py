@@ -90,8 +90,8 @@ def test_the_domain_is_the_name_of_the_file_or_of_its_folder_where_that_says_mor
 
 
 def test_one_text_file_is_one_document(tmp_path):
-    text = "Rain at last\n\nIt came\nat noon. We ran.\n"
-    document = read_documents(write(tmp_path / "blog" / "rain.txt", text)).items[0]
+    text = "Rain at last\n\nIt came\nat noon. We ran."
+    document = read_documents(write(tmp_path / "blog" / "rain.txt", f"{text}\n")).items[0]
     assert document == Document("rain.txt", ("Rain at last", "It came at noon.", "We ran."), "blog", text)
 
 

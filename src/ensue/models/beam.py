@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -49,6 +50,14 @@ class Hypothesis(NamedTuple):
     score: float
 
 
+class NoNumber(Exception):
+    """A token's log-probability is no number; `prompt` says after which prompt."""
+
+    def __init__(self, prompt: int) -> None:
+        super().__init__(f"no number after prompt {prompt}")
+        self.prompt = prompt
+
+
 class Decoder(Protocol):
     """Runs the network: rows are hypotheses, all prompts' one after another."""
 
@@ -74,6 +83,9 @@ def search(decoder: Decoder, rules: BeamRules) -> list[list[Hypothesis]]:
         rank, parents, chosen = _candidates(table, tokens, sums, len(active), rules)
         grown = torch.cat([tokens[parents], chosen[..., None]], -1)  # prompts × candidates × tokens
         ranks, picks, whole = rank.tolist(), chosen.tolist(), grown.cpu().numpy()
+        # What is no number ranks above all that are.
+        if bad := [active[place] for place, row in enumerate(ranks) if math.isnan(row[0])]:
+            raise NoNumber(bad[0])
         still: list[int] = []
         rows: list[int] = []
         spare: list[bool] = []

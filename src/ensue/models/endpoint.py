@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
 from ensue.models.endpoint_client import CompletionsClient, CutShort, GaveUp, Rejected, parse_address
+from ensue.models.endpoint_identity import NOTHING, Behaviour, known_behaviour, stated_digest
 from ensue.models.endpoint_places import Placed, boundary_unsure, divide, place_tokens, score_placed
 from ensue.models.endpoint_reply import (
     ECHO,
@@ -68,11 +70,42 @@ class EndpointModel:
         self._concurrency = concurrency
         self._style: Style | None = None
         self._counts: dict[str, int | None] = {}
-        served = model or address.model or self._only_model()
-        root = address.root
-        self.card = ModelCard(
-            name=served, kind="endpoint", source=root, identity={"endpoint": root, "model": served}
-        )
+        self._behaviour: Behaviour | None = None
+        self._name = model or address.model or self._only_model()
+
+    @cached_property
+    def card(self) -> ModelCard:
+        """Who answers; asked of the server when first wanted, and the same from then on."""
+        root = self._client.root
+        identity = {
+            "endpoint": root,
+            "model": self._name,
+            "stated": self._stated(),
+            "behaviour": self._behaves(),
+        }
+        return ModelCard(name=self._name, kind="endpoint", source=root, identity=identity)
+
+    def _stated(self) -> str:
+        """What the server lists about the model; not every server lists anything."""
+        try:
+            listed = self._client.get("/models", _listed)
+        except RunFailed:
+            raise
+        except (Rejected, EnsueError):
+            return NOTHING
+        return next((stated_digest(entry) for entry in listed if entry["id"] == self._name), NOTHING)
+
+    def _behaves(self) -> str:
+        """How the model behaves; unknown where a server tells no log-probabilities of a prompt."""
+        try:
+            self._style = self._style or self._find_style()
+        except RunFailed:
+            raise
+        except EnsueError:
+            return NOTHING
+        if self._behaviour is None:
+            return NOTHING
+        return known_behaviour(self._client.root, self._name, self._behaviour)
 
     def close(self) -> None:
         """Close the connections to the server."""
@@ -82,12 +115,12 @@ class EndpointModel:
         """Any window will do, since texts are sent whole; what needs our own tokenizer will not."""
         if policy.max_length is not None:
             raise EnsueError(
-                f"max_length cannot be set for {self.card.name} at {self.card.source}, because the server "
+                f"max_length cannot be set for {self._name} at {self._client.root}, because the server "
                 "tokenises the text; limit it where the server is started."
             )
         if policy.bos != "auto":
             raise EnsueError(
-                f"bos={policy.bos} cannot be asked of {self.card.name} at {self.card.source}, because the "
+                f"bos={policy.bos} cannot be asked of {self._name} at {self._client.root}, because the "
                 "server tokenises the text; leave it at auto."
             )
 
@@ -131,7 +164,7 @@ class EndpointModel:
         text = request.context + request.continuation
         if request.cut is not None:
             raise EnsueError(
-                f"{self.card.name} at {self.card.source} tokenises text itself, so prefixes and suffixes cannot "
+                f"{self._name} at {self._client.root} tokenises text itself, so prefixes and suffixes cannot "
                 "be cut in tokens for it; run the model here from its weights."
             )
         if not request.continuation:
@@ -147,7 +180,7 @@ class EndpointModel:
         """The name of the one model served."""
         root = self._client.root
         try:
-            names = self._client.get("/models", _model_names)
+            names = [str(entry["id"]) for entry in self._client.get("/models", _listed)]
         except Rejected as error:
             raise EnsueError(
                 f"{root}/models answered {error}; name the model as {root}#model-name."
@@ -171,11 +204,22 @@ class EndpointModel:
                 continue
             if tells_prompt(reply):
                 self._check_places(style)
+                self._behaviour = self._behaviour_in(reply)
                 return style
         told = f" ({refusals[0]})" if refusals else ""
         raise EnsueError(
             f"{self._client.root} returns no prompt log-probabilities{told}; vLLM and SGLang return them "
             "without any option, llama.cpp's llama-server has none for it."
+        )
+
+    def _behaviour_in(self, reply: Any) -> Behaviour | None:
+        """The tokens of the short text and their log-probabilities, without what the server added."""
+        try:
+            placed = place_tokens(reply, _PROBE, self._client.root)
+        except (EnsueError, CutShort):
+            return None
+        return Behaviour(
+            tuple(one.token.text or "" for one in placed), tuple(one.token.logprob for one in placed)
         )
 
     def _check_places(self, style: Style) -> None:
@@ -246,7 +290,7 @@ class EndpointModel:
             raise EnsueError(f"{root} refused {which} with {error}.") from None
 
     def _ask(self, text: str, options: dict[str, Any], read: Callable[[Any], T]) -> T:
-        body = {"model": self.card.name, "prompt": text, **options}
+        body = {"model": self._name, "prompt": text, **options}
         return self._client.post("/completions", body, read)
 
     def _in_flight(self, todo: Sequence[int], work: Callable[[int], T]) -> Iterator[list[tuple[int, T]]]:
@@ -279,8 +323,9 @@ def _generated(reply: Any) -> str:
     return str(first_choice(reply).get("text") or "")
 
 
-def _model_names(reply: Any) -> list[str]:
+def _listed(reply: Any) -> list[dict[str, Any]]:
+    """What a server lists, an entry for each model."""
     listed = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(listed, list):
         raise CutShort("sent no list of models")
-    return [str(entry["id"]) for entry in listed if isinstance(entry, dict) and "id" in entry]
+    return [entry for entry in listed if isinstance(entry, dict) and "id" in entry]

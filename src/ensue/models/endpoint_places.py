@@ -26,6 +26,7 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _SPACES, _PIECES_EMPTY, _PIECES_DROPPED = 1, 2, 3
 # A search that has failed from so many places for each token will not succeed.
 _MOST_DEAD_ENDS = 30
+_IMPOSSIBLE = -9999.0
 
 
 class Placed(NamedTuple):
@@ -68,6 +69,8 @@ def score_placed(placed: Sequence[Placed], text: str, start: int, server: str) -
             f"{server} left out log-probabilities in the text that begins {text[:40]!r}; turn its prefix "
             "caching off (vLLM: --no-enable-prefix-caching)."
         )
+    # vLLM writes so for minus infinity, which JSON does not have.
+    logprobs = [-math.inf if x is not None and x <= _IMPOSSIBLE else x for x in logprobs]
     spans = tuple((max(one.begin - start, 0), one.end - start) for one in scored)
     return PartScore(np.asarray(logprobs, dtype=np.float64), spans)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -119,7 +118,8 @@ def _prompt_entry(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def _number(value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    # A NaN is the model's own, and asking again would not help: the engine refuses it by its text.
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise CutShort(f"sent {str(value)[:20]!r} for a log-probability")
     return float(value)
 

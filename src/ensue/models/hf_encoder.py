@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.hf import Loaded
+from ensue.models.numbers import check_rows
 from ensue.models.protocols import TextTokens
 
 OVER_LAYERS = "cls-average-over-layers"
@@ -23,6 +24,8 @@ POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}
 # The part of a batch that may be padding, and the part of the budget below which a batch may have more of it.
 _PADDING, _SMALL = 1 / 16, 1 / 8
+# How far states may move, as a part of the largest, and be the same but for rounding.
+_EQUAL, _NEARLY = 1e-3, 0.1
 
 
 class EncoderModel:
@@ -143,7 +146,7 @@ def encode_texts(
     options: dict[str, Any] = {"output_hidden_states": layers is not None or pooling == OVER_LAYERS}
     if "use_cache" in inspect.signature(trunk.forward).parameters:
         options["use_cache"] = False
-    for chosen in _batches([len(row) for row in ids], _BATCH_TOKENS.get(network.device.type, 1024)):
+    for chosen in batches(network, [len(row) for row in ids]):
         batch, mask = _pad([ids[i] for i in chosen], tokenizer.pad_token_id or 0)
         batch, mask = batch.to(network.device), None if mask is None else mask.to(network.device)
         with torch.inference_mode():
@@ -157,6 +160,7 @@ def encode_texts(
                 pooled = _pool(result[0], mask, pooling)
                 pooled = torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
         out[chosen] = pooled.float().cpu().numpy()
+        check_rows(list(out[chosen]), [texts[i] for i in chosen], loaded.card)
     return out
 
 
@@ -170,6 +174,37 @@ def _check(loaded: Loaded, layers: Sequence[int] | None, pooling: str) -> None:
     depth = layer_count(loaded.network)
     if any(not -depth - 1 <= layer <= depth for layer in layers):
         raise EnsueError(f"{loaded.card.name} has layers 0 (the embedding) to {depth}.")
+
+
+def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Which texts are run together; only those of one length where a model would take padding for text."""
+    budget = _BATCH_TOKENS.get(network.device.type, 1024)
+    if len(set(lengths)) == 1 or _heeds_mask(network):
+        yield from _batches(lengths, budget)
+        return
+    for length in sorted(set(lengths), reverse=True):
+        alike = [i for i, other in enumerate(lengths) if other == length]
+        for chosen in _batches([length] * len(alike), budget):
+            yield [alike[i] for i in chosen]
+
+
+def _heeds_mask(network: Any) -> bool:
+    """Whether a text's states are the same beside a longer one; found out once a network."""
+    import torch
+
+    known: bool | None = getattr(network, "_ensue_heeds_mask", None)
+    if known is None:
+        trunk, vocabulary = network.base_model, int(network.get_input_embeddings().weight.shape[0])
+        ids = (torch.arange(7, 21, device=network.device) * 31 % vocabulary).view(2, 7)
+        mask = torch.ones_like(ids)
+        mask[1, 3:] = 0
+        with torch.inference_mode():
+            beside = trunk(input_ids=ids * mask, attention_mask=mask)[0][1, :3].float()
+            alone = trunk(input_ids=ids[1:, :3])[0][0].float()
+        tolerance = _EQUAL if network.dtype == torch.float32 else _NEARLY
+        known = bool((beside - alone).abs().max() <= tolerance * alone.abs().max().clamp(min=1))
+        network._ensue_heeds_mask = known
+    return known
 
 
 def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ensue.errors import EnsueError
 from ensue.models.decoding import decoding, own_tokens_only
+from ensue.models.numbers import watched
 
 # Rows of one batch, and the tokens (prompts and what is to come) that they may have together; a GPU wants many more,
 # and there every beam counts.
@@ -34,6 +35,10 @@ def generate(
     if stop:
         settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
     _check_room(prompts, max_tokens, limit, model)
+
+    def begins(ids: Sequence[int]) -> str:
+        return str(tokenizer.decode(ids[:40], skip_special_tokens=True))
+
     out: dict[int, str] = {}
     room = _TOKENS
     if network.device.type == "cuda":
@@ -48,6 +53,7 @@ def generate(
                 attention_mask=mask.to(network.device),
                 max_new_tokens=max_tokens,
                 pad_token_id=pad,
+                logits_processor=[watched([begins(prompts[i]) for i in chosen], model, network.dtype)],
                 **settings,
             )
         for index, row in zip(chosen, found[:, width:], strict=True):

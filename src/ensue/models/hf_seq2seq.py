@@ -15,6 +15,7 @@ from ensue.models.card import ModelCard
 from ensue.models.decoding import decoding, own_tokens_only
 from ensue.models.hf import Loaded, Options, load
 from ensue.models.hf_generate import cut_at
+from ensue.models.numbers import check_rows, watched
 from ensue.models.prompts_qg import check_span
 from ensue.models.protocols import AnswerSpan, Asked
 from ensue.models.questioner import check_asked
@@ -120,6 +121,7 @@ class Seq2SeqModel:
         out: list[list[Asked]] = [[] for _ in texts]
         for chosen, read, found in self._run(texts, max_tokens, settings):
             scores = self._means(read, found, count)
+            check_rows(scores, [texts[index] for index in chosen for _ in range(count)], self.card)
             for place, index in enumerate(chosen):
                 here = slice(place * count, (place + 1) * count)
                 out[index] = self._asked(found[here], scores[here])
@@ -142,6 +144,7 @@ class Seq2SeqModel:
                 logits = self.network(input_ids=read, labels=labels).logits[0].float()
             table = torch.log_softmax(logits, -1)
             out.append(table.gather(1, labels[0][:, None])[:, 0].double().cpu().numpy())
+        check_rows(out, texts, self.card)
         return out
 
     def _asked(self, rows: Any, scores: Sequence[float]) -> list[Asked]:
@@ -200,7 +203,13 @@ class Seq2SeqModel:
             read = Read(ids.to(self.network.device), mask.to(self.network.device))
             with torch.inference_mode(), own_tokens_only(self.network):
                 found = self.network.generate(
-                    input_ids=read.ids, attention_mask=read.mask, max_new_tokens=new, **settings
+                    input_ids=read.ids,
+                    attention_mask=read.mask,
+                    max_new_tokens=new,
+                    logits_processor=[
+                        watched([texts[index] for index in chosen], self.card.name, self.network.dtype)
+                    ],
+                    **settings,
                 )
             yield chosen, read, found
 

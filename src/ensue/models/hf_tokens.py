@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.models.hf import Loaded
-from ensue.models.hf_encoder import _BATCH_TOKENS, _batches, _pad, layer_count
+from ensue.models.hf_encoder import _pad, batches, layer_count
+from ensue.models.numbers import check_rows
 from ensue.models.protocols import TextTokens
 
 # To these a word without a space before it is another word, so a text is begun with one.
@@ -38,7 +39,7 @@ def encode_tokens(
     out: list[npt.NDArray[np.float32]] = [np.zeros((0, int(network.config.hidden_size)), np.float32)] * len(
         texts
     )
-    for chosen in _batches([len(row) for row in ids], _BATCH_TOKENS.get(network.device.type, 1024)):
+    for chosen in batches(network, [len(row) for row in ids]):
         if not ids[chosen[0]]:  # the longest of its batch
             continue
         batch, mask = _pad([ids[i] for i in chosen], tokenizer.pad_token_id or 0)
@@ -52,6 +53,7 @@ def encode_tokens(
         for row, i in zip(states, chosen, strict=True):
             # A copy, so that the padding of the batch is not kept with it.
             out[i] = row[: len(ids[i])].copy()
+        check_rows([out[i] for i in chosen], [texts[i] for i in chosen], loaded.card)
     return out
 
 

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
+from ensue.models.numbers import check_rows
 from ensue.models.prompts_qg import PromptMaker, chat_prompt, few_shot_prompt
 from ensue.models.protocols import AnswerSpan, Asked
+from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.request import Policy, TokenPart
 from ensue.scoring.tokens import tokenise
 
@@ -73,7 +75,9 @@ class CausalQuestioner:
             ids = np.asarray([*before, *said, self.model.tokenizer.eos_token_id], dtype=np.int32)
             parts.append(TokenPart(ids, len(before)))
         found = {index: score for batch in self.model.execute(parts, frozenset()) for index, score in batch}
-        return [found[index].logprobs for index in range(len(parts))]
+        logprobs = [found[index].logprobs for index in range(len(parts))]
+        check_rows(logprobs, contexts, self.card)
+        return logprobs
 
     def _prompts(self, contexts: Sequence[str], answers: Sequence[AnswerSpan]) -> list[TokenPrompt]:
         """Both parts of each prompt tokenised apart, so that the shared part is the same for all answers."""
@@ -125,14 +129,22 @@ class CausalQuestioner:
             yield batch
 
     def _search(self, batch: Sequence[TokenPrompt], rules: BeamRules) -> list[list[Hypothesis]]:
-        from ensue.models.beam import search
+        from ensue.models.beam import Decoder, NoNumber, search
         from ensue.models.beam_decoder import PlainDecoder, SharingDecoder
 
         executor = self.model.executor
-        if not executor.share:
-            return search(PlainDecoder(executor.network, batch), rules)
-        decoder = SharingDecoder(executor.network, batch, beams=rules.beams, max_tokens=rules.max_tokens)
-        return search(decoder, rules)
+        decoder: Decoder = (
+            SharingDecoder(executor.network, batch, beams=rules.beams, max_tokens=rules.max_tokens)
+            if executor.share
+            else PlainDecoder(executor.network, batch)
+        )
+        try:
+            return search(decoder, rules)
+        except NoNumber as error:
+            prompt = batch[error.prompt]
+            text = self.model.tokenizer.decode([*prompt.shared, *prompt.own], skip_special_tokens=True)
+            dtype = self.card.identity.get("dtype")
+            raise not_finite(float("nan"), model=self.card.name, dtype=dtype, what=beginning(text)) from None
 
     def _texts(self, hypotheses: Sequence[Hypothesis]) -> list[Asked]:
         """What the hypotheses say, each wording once, with the mean log-probability of their tokens."""

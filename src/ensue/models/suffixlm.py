@@ -18,6 +18,7 @@ from ensue.models.hf import (
     tokenizer_fingerprint,
     weights_fingerprint,
 )
+from ensue.models.numbers import check_rows
 from ensue.models.segments import first_segment, frame_of, pack_to_end, sentence_tokens
 
 ARCHITECTURE = "SuffixLM"
@@ -63,7 +64,9 @@ class SuffixModel:
             for count in counts:
                 prefix = vectors[: len(before)][-count:]
                 predicted = self.network(prefix[None])[0, -1].float()
-                out.append((choices @ predicted).tolist())
+                scores = (choices @ predicted).tolist()
+                check_rows(scores, suffixes, self.card)
+                out.append(scores)
         return out
 
     def _encode(self, segments: Sequence[Sequence[int]]) -> Any:
