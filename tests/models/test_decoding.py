@@ -107,6 +107,23 @@ def test_no_fewer_tokens_are_written_than_asked_for(tmp_path: Path) -> None:
         ]
 
 
+def test_a_question_is_scored_with_its_end(tmp_path: Path) -> None:
+    """The end is nearly certain here and every other token nearly impossible, so that one more token tells."""
+    model: Any = load_model(str(ending_at_once(tmp_path)))
+    text, span = TEXTS[0], AnswerSpan(4, 7)
+    read = model.question_input.text(text, span)
+    tokens = plainly(model, read, 12, least=5)
+    assert tokens[-1] == model.tokenizer.eos_token_id
+    given = torch.tensor([[model.network.config.decoder_start_token_id, *tokens[:-1]]])
+    with torch.inference_mode():
+        ids = model.tokenizer(read, return_tensors="pt").input_ids
+        table = torch.log_softmax(model.network(input_ids=ids, decoder_input_ids=given).logits[0], -1)
+    steps = [float(table[place, token]) for place, token in enumerate(tokens)]
+    ((asked,),) = model.ask([text], [span], count=1, beams=1, min_tokens=5, max_tokens=12, block_ngrams=0)
+    assert asked.score == pytest.approx(sum(steps) / 6, rel=1e-4)
+    assert asked.score != pytest.approx(sum(steps[:-1]) / 5, rel=1e-2)
+
+
 def ending_at_once(folder: Path) -> Path:
     """A model that would rather say nothing."""
     from transformers import BartForConditionalGeneration

@@ -85,6 +85,7 @@ def run(
         "seed": seed,
         "settings": values,
         "model_identity": loaded.card.identity,
+        "model_generation": loaded.card.generation,
         "data_fingerprint": prepared.fingerprint,
         "version": __version__,
     }

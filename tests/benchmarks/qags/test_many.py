@@ -9,7 +9,7 @@ import pytest
 from ensue.benchmarks.qags.choices import DEFAULT
 from ensue.benchmarks.qags.inspect import inspect
 from ensue.benchmarks.qags.many import read_pairs, score_pairs, write_rows
-from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, NO_SOURCE, TOO_LONG, Parts
+from ensue.benchmarks.qags.pipeline import EMPTY, HALVED, NO_CANDIDATES, NO_SOURCE, TOO_LONG, Parts
 from ensue.errors import EnsueError, TooLong
 from tests.benchmarks.qags.toys import FAITHFUL, NAMELESS, SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
 
@@ -63,11 +63,23 @@ def test_one_bad_pair_ends_nothing_and_is_named(tmp_path) -> None:
         {"source": " \n", "summary": WRONG, "id": "sourceless"},
         {"source": "", "summary": "", "id": "nothing"},
         {"source": SOURCE, "summary": WRONG, "id": None},
+        {"source": SOURCE, "summary": FAITHFUL + " \ud83d", "id": "halved"},
+        {"source": SOURCE + " \udc00", "summary": FAITHFUL, "id": "halved source"},
     )
     asks = Impatient()
     rows = list(score_pairs(read_pairs(path), Parts(NameFinder(), asks, NameAfter()), DEFAULT))
-    assert [row["id"] for row in rows] == ["first", "long", "sourceless", "nothing", "5"]
-    assert [row.get("trouble") for row in rows] == [None, TOO_LONG, NO_SOURCE, EMPTY, None]
+    assert [row["id"] for row in rows] == [
+        "first",
+        "long",
+        "sourceless",
+        "nothing",
+        "5",
+        "halved",
+        "halved source",
+    ]
+    troubles = [None, TOO_LONG, NO_SOURCE, EMPTY, None, HALVED, HALVED]
+    assert [row.get("trouble") for row in rows] == troubles
+    write_rows(rows, tmp_path / "scores.jsonl")
     assert [row["score"] for row in rows[1:4]] == [0.0, 0.0, 0.0]
     for row, summary in ((rows[0], FAITHFUL), (rows[4], WRONG)):
         assert row["score"] == inspect(SOURCE, summary, parts(), DEFAULT).score
@@ -85,6 +97,7 @@ def test_one_bad_pair_ends_nothing_and_is_named(tmp_path) -> None:
         ([{"summary": "x"}], "line 1.*source"),
         ([{"source": None, "summary": "x"}], "line 1.*source"),
         ([{"source": "a", "summary": "x", "id": ["1"]}], "line 1.*id"),
+        ([{"source": "a", "summary": "x", "id": "\ud83d"}], "line 1.*half a character"),
         ([{"source": "a", "summary": 3}], "line 1.*summary"),
         ([{"source": "a", "summary": "x", "id": 1}, {"source": "a", "summary": "y", "id": "1"}], "'1' twice"),
         ([], "no rows"),

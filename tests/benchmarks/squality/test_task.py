@@ -263,6 +263,10 @@ def test_a_setting_of_nought_reaches_the_model(
 
     plain = written(models[kind], "plain")
     assert written(folder, "wayward") == plain
+    # A folder that says other things of generation is another question.
+    path.write_text(json.dumps(stated | {"min_length": 31}))
+    with pytest.raises(EnsueError, match="model_generation"):
+        run("squality", model=str(folder), data=data, output=tmp_path / "wayward", resume=True, **small)
     assert written(models[kind], "blocked", block_ngrams=2) != plain
 
 
@@ -311,6 +315,14 @@ def test_the_command_ends_with_a_sentence(data: Path, tmp_path: Path) -> None:
     refused(here("run", "squality", "--model", "lead", "--data", data / "nowhere"), "is not there")
     refused(here("run", "squality", "--model", "lead", "--data", data, "--set", "split=holdout"), "no split")
     refused(here("run", "squality", "--model", "lead", "--data", data, "--set", "metrics=bleu"), "metrics")
+    lengths = ("--set", "min_tokens=6", "--set", "max_tokens=5")
+    refused(
+        here("run", "squality", "--model", "lead", "--data", data, *lengths),
+        "6 tokens at least and 5 at most",
+    )
+    refused(
+        here("run", "squality", "--model", "lead", "--data", data, "--set", "length_penalty=inf"), "a number"
+    )
     refused(here("run", "glue", "--model", "lead", "--data", data), "")
 
 

@@ -12,7 +12,7 @@ from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.qags.choices import Preset
 from ensue.benchmarks.qags.inspect import lines_of, pieces_of
-from ensue.benchmarks.qags.pipeline import Pair, Parts, examine
+from ensue.benchmarks.qags.pipeline import Pair, Parts, examine, is_halved
 from ensue.benchmarks.qags.scores import scored
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
@@ -43,6 +43,8 @@ def _id(row: Row, number: int) -> str:
     given = row.fields.get("id")
     if isinstance(given, list | dict | bool):
         row.refuse("'id' is neither a text nor a number")
+    if is_halved(str(given)):
+        row.refuse("'id' has half a character in it (a lone surrogate)")
     return str(number if given is None else given)
 
 

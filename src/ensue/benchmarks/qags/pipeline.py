@@ -35,6 +35,7 @@ _ASKED_ON_CPU, _ASKED_ELSEWHERE = 40, 3_200
 _ANSWERED_ON_CPU, _ANSWERED_ELSEWHERE = 128, 2_048
 EMPTY = "summaries without text"
 NO_SOURCE = "sources without text"
+HALVED = "texts with half a character in them (a lone surrogate)"
 TOO_LONG = "summaries too long for what reads or asks"
 NO_CANDIDATES = "summaries without an answer to ask about"
 NO_QUESTIONS = "summaries about which no usable question was asked"
@@ -107,7 +108,7 @@ def examine(
         raise ValueError("Questions are kept by at least one rule.")
     steps = steps if steps is not None else Steps()
     told = _telling(progress)
-    summaries = list(dict.fromkeys(pair.summary for pair in pairs if pair.source.strip()))
+    summaries = list(dict.fromkeys(pair.summary for pair in pairs if not _fault(pair)))
     chosen = {
         text: choose_answers(
             to_choose_from(found, asking.candidates), text, n=asking.answers, seed=asking.seed
@@ -130,7 +131,7 @@ def examine(
     asked = [
         (tidied[pair.summary].proposals[place].question, pair.source)
         for pair in pairs
-        if pair.source.strip() and pair.summary in tidied
+        if not _fault(pair) and pair.summary in tidied
         for place in _places(picked[pair.summary])
     ]
     known |= dict(
@@ -208,8 +209,8 @@ def _examined(
     known: Mapping[tuple[str, str], FoundAnswer],
 ) -> Examined:
     text = pair.summary
-    if not pair.source.strip() or not text.strip():
-        return Examined(pair, trouble=EMPTY if not text.strip() else NO_SOURCE)
+    if fault := _fault(pair):
+        return Examined(pair, trouble=fault)
     if text not in tidied:
         return Examined(pair, trouble=TOO_LONG)
     proposals = tidied[text].proposals
@@ -226,6 +227,20 @@ def _examined(
         tidied[text].dropped,
         "" if proposals else NO_QUESTIONS if chosen[text] else NO_CANDIDATES,
     )
+
+
+def _fault(pair: Pair) -> str:
+    """Why nothing can be asked about a pair whatever the models; nothing where something can."""
+    if not pair.summary.strip():
+        return EMPTY
+    if not pair.source.strip():
+        return NO_SOURCE
+    return HALVED if is_halved(pair.summary) or is_halved(pair.source) else ""
+
+
+def is_halved(text: str) -> bool:
+    """Whether a text holds half a character, which JSON can spell and no model can read."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _identity(model: Model) -> dict[str, str]:

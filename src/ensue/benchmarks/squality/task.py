@@ -241,6 +241,11 @@ class SqualityBenchmark:
             raise EnsueError(
                 "squality needs --data: SQuALITY's folder, with v1 or v1-3 in it, or a file of it."
             )
+        if settings["min_tokens"] > settings["max_tokens"]:
+            raise EnsueError(
+                f"A summary of {settings['min_tokens']} tokens at least and {settings['max_tokens']} at most cannot "
+                f"be; set max_tokens higher or min_tokens lower."
+            )
         folder = Path(data).expanduser()
         if task == HUMAN_EVAL:
             if folder.is_file():
