@@ -111,3 +111,41 @@ def test_spread_questions_take_turns(about: list[int], wanted: int) -> None:
     left_out = [place for place in range(len(about)) if place not in kept]
     turns = [sum(about[earlier] == about[place] for earlier in range(place)) for place in left_out]
     assert not kept or not turns or min(turns) >= max(rounds)
+
+
+def test_chance_hangs_on_seed_text_and_number() -> None:
+    proposals = [Proposal(f"Who is number {place}?", -float(place), MILL) for place in range(60)]
+    nobody = [found("")] * 60
+
+    def chosen(text: str, seed: int, questions: int = 8) -> tuple[int, ...]:
+        return select(proposals, nobody, Keeping(questions), text=text, seed=seed).places
+
+    assert len({chosen("A text.", seed) for seed in range(20)}) > 15
+    assert len({chosen(f"Text {number}.", 0) for number in range(20)}) > 15
+    assert chosen("A text.", 0, 8) != chosen("A text.", 0, 9)[:8]
+    assert list(chosen("A text.", 0)) == sorted(chosen("A text.", 0))
+    # Half a character is no reason to fail.
+    assert len(chosen("\ud83d", 0)) == 8
+
+
+def test_why_questions_were_dropped_is_counted_by_name() -> None:
+    asked = [
+        Asked("Who left the mill?", -1.0),
+        Asked("Who left the mill? And why?", -2.0),
+        Asked("Nobody asks", -0.5),
+        Asked("Who left?", -0.6),
+        Asked("Who is it then?", float("nan")),
+        Asked("Who is it now?", float("inf")),
+    ]
+    result = tidy([(MILL, asked)], shortest=3)
+    assert [(one.question, one.score, one.expected) for one in result.proposals] == [
+        ("Who left the mill?", -1.0, MILL)
+    ]
+    assert result.dropped == {
+        "questions without a question mark": 1,
+        "questions of fewer than 3 tokens": 1,
+        "questions asked before": 1,
+        "questions without a probability": 2,
+    }
+    assert verdict("the mill", found(""), "same") == "the summary does not answer"
+    assert verdict("the mill", found("Ruth"), "same") == "the summary answers differently"
