@@ -10,8 +10,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from ensue.stats.paired import PairedTest, paired_test
 from ensue.stats.paired_statistic import mean_correlation, paired_correlation_test
 
@@ -134,10 +132,11 @@ def mean_test(
     answers_a, answers_b = sides or (pairs.a, pairs.b)
     a, b, clusters = [], [], []
     for one, other, cluster in zip(answers_a, answers_b, pairs.clusters, strict=True):
-        found, against = [value(answer) for answer in one], [value(answer) for answer in other]
-        if None not in found and None not in against:
-            a.append(float(np.mean(found)))  # type: ignore[arg-type]  # none of them is None
-            b.append(float(np.mean(against)))  # type: ignore[arg-type]
+        found = [number for answer in one if (number := value(answer)) is not None]
+        against = [number for answer in other if (number := value(answer)) is not None]
+        if len(found) == len(one) and len(against) == len(other):
+            a.append(sum(found) / len(found))
+            b.append(sum(against) / len(against))
             clusters.append(cluster)
     if a:
         yield mean_tested(pairs, metric, a, b, clusters, how)

@@ -56,6 +56,9 @@ def test_values_are_those_of_the_runs(
     own.append({(row.metric, row.settings["split"]): row.value_b for row in found.rows})
     assert own[0] == pytest.approx(wanted[0])
     assert own[1] == pytest.approx(wanted[1])
+    assert [row.test.difference for row in found.rows] == pytest.approx(
+        [row.value_a - row.value_b for row in found.rows]
+    )
     assert {metric for metric, _ in own[0]} == (
         {"accuracy", "f1"} if task == "MRPC" else {"pearson", "spearman"}
     )
