@@ -77,3 +77,36 @@ def test_layers_are_how_an_item_was_answered(
         "STSBenchmark (split dev), STSBenchmark (split test): a is protocol converged, "
         "b is protocol converged, layer 2.",
     )
+
+
+def test_the_difference_of_a_year_is_that_of_the_means_over_its_sets(tmp_path: Path) -> None:
+    generator = np.random.default_rng(1)
+    gold = generator.uniform(0, 5, 40)
+    # The second set lies apart, so that all pairs at once would correlate otherwise.
+    given = [
+        gold + generator.normal(0, sd, 40) + far * (np.arange(40) >= 20) for sd, far in ((1, 30), (2, 0))
+    ]
+    folders = [
+        write_items(
+            tmp_path / f"run{n}",
+            "senteval",
+            [
+                {
+                    "id": str(place),
+                    "cluster": str(place),
+                    "task": "STS12",
+                    "settings": {"split": "test", "subset": "one" if place < 20 else "two"},
+                    "scores": {},
+                    "outputs": {"gold": gold[place], "similarity": scores[place]},
+                    "content": str(place),
+                }
+                for place in range(40)
+            ],
+        )
+        for n, scores in enumerate(given)
+    ]
+    parts = (slice(0, 20), slice(20, 40))
+    means = [np.mean([np.corrcoef(scores[part], gold[part])[0, 1] for part in parts]) for scores in given]
+    (row,) = [one for one in compare_runs(*folders, rounds=100).rows if one.metric == "pearson"]
+    assert (row.value_a, row.value_b) == pytest.approx(means)
+    assert row.test.difference == pytest.approx(means[0] - means[1])
