@@ -104,7 +104,7 @@ def test_an_unknown_attribute_is_an_attribute_error():
         "ensue.text.documents",
         "ensue.text.sentences",
         "ensue.text.bundled",
-        "ensue.stats.bootstrap",
+        "ensue.stats.clustered",
         "ensue.stats.paired",
         "ensue.metrics.preference",
         "ensue.report.html",

@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import range_of
 
 
 def make_items(domains=("news", "legal"), documents=12, sizes=(1, 3)):
@@ -32,7 +33,9 @@ def make_results(items, benchmark="shuffle", model="some-model"):
         chosen = [item for item in items if item["settings"]["block_size"] == size]
         for metric in chosen[0]["scores"]:
             found = clustered_interval(
-                [item["scores"][metric] for item in chosen], [item["cluster"] for item in chosen]
+                [item["scores"][metric] for item in chosen],
+                [item["cluster"] for item in chosen],
+                bounds=range_of(metric),
             )
             row = {"task": "shuffle", "metric": metric, "value": found.value, "ci95": [found.low, found.high]}
             rows.append({**row, "n": found.n, "clusters": found.clusters, "settings": {"block_size": size}})
@@ -147,7 +150,9 @@ def make_chapterbreak_results(items, model="some-model", perplexity=60.0):
     for chosen in groups.values():
         same = {"task": chosen[0]["task"], "settings": chosen[0]["settings"]}
         for metric in chosen[0]["scores"]:
-            found = clustered_interval([i["scores"][metric] for i in chosen], [i["cluster"] for i in chosen])
+            found = clustered_interval(
+                [i["scores"][metric] for i in chosen], [i["cluster"] for i in chosen], bounds=range_of(metric)
+            )
             row = {**same, "metric": metric, "value": found.value, "ci95": [found.low, found.high]}
             rows.append({**row, "n": found.n, "clusters": found.clusters})
         if "gold" in chosen[0]["outputs"]:

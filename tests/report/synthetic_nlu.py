@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def _tags(spec, number):
 
 
 def make_task(spec, split, size):
-    """A task with one split; every two examples are judged together where the task wants groups."""
+    """A task with one split, which is all there is; every two examples are judged together where it wants groups."""
     examples = [
         Example(
             id=str(number),
@@ -55,7 +56,9 @@ def make_task(spec, split, size):
         )
         for number in range(size)
     ]
-    return TaskData(spec, {split: examples}, "fingerprint")
+    # MNLI has no second section of test here.
+    whole = replace(spec, sizes={name: size for name in spec.sizes if name != "test-mismatched"})
+    return TaskData(whole, {split: examples}, "fingerprint")
 
 
 def _answer(data, split, skill, settings, seed):

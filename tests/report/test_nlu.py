@@ -197,6 +197,20 @@ def test_tasks_without_a_figure_are_named_with_the_reason():
     assert sheet_of({**results, "benchmark": "glue/rte", "metrics": rows, "skipped": {}}).unjudged == []
 
 
+def test_a_task_judged_in_part_is_starred_and_the_caption_says_which_part():
+    results = make_nlu_results("superglue")
+    for row in results["metrics"]:
+        if (row["task"], row["metric"]) == ("CB", "score"):
+            row["settings"]["part"] = "32 rows of the training set for 56"
+        if row["task"] == "SuperGLUE":
+            row["settings"]["covers"] = "7 of 8 tasks whole, CB in part (32 rows of the training set for 56)"
+    said = words(results)
+    assert "CB * dev" in said
+    assert "covers 7 of 8 tasks whole, CB in part (32 rows of the training set for 56) on dev." in said
+    assert "* judged on a part of the published split: CB 32 rows of the training set for 56 on dev." in said
+    assert "*" not in words(make_nlu_results("superglue"))
+
+
 def test_a_limit_is_said():
     results = make_nlu_results()
     results["signature"] += " limit:30"

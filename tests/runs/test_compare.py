@@ -13,6 +13,7 @@ from ensue.runs.compare import compare_runs
 from ensue.runs.reading import read_items, read_profiles, read_results, read_run
 from ensue.stats.multiple import holm
 from ensue.stats.paired import paired_test
+from ensue.stats.ranges import range_of
 from tests.support.command import here, refused
 
 RESULTS = {"benchmark": "shuffle", "model": "m", "signature": "s", "metrics": [], "skipped": {}}
@@ -69,7 +70,7 @@ def test_every_row_is_the_paired_test_of_its_items(tmp_path):
         assert (row.value_a, row.value_b) == pytest.approx((np.mean(a), np.mean(b)))
         assert row.test.difference == pytest.approx(row.value_a - row.value_b)
         assert row.test.clusters == 30
-        assert row.test == pytest.approx(paired_test(a, b, clusters))
+        assert row.test == pytest.approx(paired_test(a, b, clusters, bounds=range_of(row.metric)))
         expected.append(row.test.p_value)
     # The family of the correction is one metric: the ties beside it (p = 1) do not weaken it.
     assert [row.adjusted_p for row in accuracy] == holm(expected)

@@ -12,7 +12,7 @@ import pytest
 import ensue
 from ensue.errors import EnsueError
 from ensue.models.baselines import RandomModel
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
 from tests.support import tiny
 from tests.support.command import here, in_process_of_its_own, read_lines, refused, start, write_lines
 from tests.support.corpus import document, write_corpus
@@ -85,7 +85,7 @@ def test_every_value_can_be_computed_from_the_items_alone(finished):
         values, clusters = [value for value, _ in pairs], [cluster for _, cluster in pairs]
         assert row["value"] == pytest.approx(sum(values) / len(values), abs=1e-12)
         assert (row["n"], row["clusters"]) == (len(values), len(set(clusters)))
-        interval = clustered_interval(values, clusters)
+        interval = clustered_interval(values, clusters, bounds=(0, 1))
         assert row["ci95"] == [interval.low, interval.high]
 
 

@@ -53,7 +53,7 @@ def test_intervals_hold_the_true_correlation_about_as_often_as_they_say() -> Non
     rho, covered = 0.6, 0
     for seed in range(200):
         x, y = _sample(150, seed, rho)
-        low, high = percentile_interval(correlation_draws(x, y, rounds=400).pearson)
+        low, high = percentile_interval(correlation_draws(x, y, rounds=400).pearson, 150)
         assert low is not None
         assert high is not None
         covered += low <= rho <= high
@@ -62,7 +62,7 @@ def test_intervals_hold_the_true_correlation_about_as_often_as_they_say() -> Non
 
 def test_the_interval_is_near_scipys() -> None:
     x, y = _sample(300, 11)
-    low, high = percentile_interval(correlation_draws(x, y, rounds=4000).pearson)
+    low, high = percentile_interval(correlation_draws(x, y, rounds=4000).pearson, 300)
     theirs = stats.bootstrap(
         (x, y),
         lambda a, b: stats.pearsonr(a, b).statistic,
@@ -81,7 +81,7 @@ def test_a_constant_side_has_no_interval() -> None:
         found = correlation_draws([0.1] * 6, range(6), rounds=10)
     assert np.isnan(found.pearson).all()
     assert np.isnan(found.spearman).all()
-    assert percentile_interval(found.pearson) == (None, None)
+    assert percentile_interval(found.pearson, 6) == (None, None)
 
 
 def test_bad_input_is_refused() -> None:
@@ -92,4 +92,16 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one round"):
         correlation_draws([1, 2], [1, 2], rounds=0)
     with pytest.raises(ValueError, match="between 0 and 1"):
-        percentile_interval(np.arange(3.0), level=1.0)
+        percentile_interval(np.arange(3.0), 3, level=1.0)
+
+
+def test_percentiles_reach_further_where_units_are_few_and_one_unit_has_none() -> None:
+    draws = np.random.default_rng(0).normal(size=4000)
+    tail = stats.norm.cdf(-np.sqrt(10 / 9) * stats.t.ppf(0.95, 9))
+    expected = (np.quantile(draws, tail), np.quantile(draws, 1 - tail))
+    assert percentile_interval(draws, 10, level=0.9) == pytest.approx(expected)
+    assert percentile_interval(draws, 1) == (None, None)
+    half = np.r_[draws, np.full(4000, np.nan)]
+    assert percentile_interval(half, 10) == percentile_interval(draws, 10)
+    assert percentile_interval(np.r_[half, np.nan], 10) == (None, None)
+    assert percentile_interval(np.empty(0), 10) == (None, None)

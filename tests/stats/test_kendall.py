@@ -53,7 +53,7 @@ def test_counts_add_up_to_the_units() -> None:
 
 def test_clusters_are_numbered_as_they_appear() -> None:
     assert cluster_codes(["q", "p", "q"], 3).tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="3 pairs but 1 cluster"):
+    with pytest.raises(ValueError, match="3 items but 1 cluster"):
         cluster_codes(["q"], 3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ensue.stats.clustered import wilson
 from ensue.stats.multiple import holm
 from ensue.stats.paired import paired_test
+from ensue.stats.ranges import SHARE, UNBOUNDED
 
 rows = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 7)),
@@ -38,7 +41,7 @@ def naive_exact_p_value(a, b, clusters):
 @given(rows)
 def test_small_tests_are_exact(triples):
     a, b, clusters = zip(*triples, strict=True)
-    found = paired_test(a, b, clusters, rounds=50)
+    found = paired_test(a, b, clusters, bounds=SHARE, rounds=50)
     assert found.p_value == pytest.approx(naive_exact_p_value(a, b, clusters), abs=1e-12)
     assert found.difference == pytest.approx(np.mean(a) - np.mean(b))
     assert (found.n, found.clusters) == (len(a), len(set(clusters)))
@@ -48,7 +51,10 @@ def test_small_tests_are_exact(triples):
 @given(rows)
 def test_swapping_the_models_flips_the_difference_and_keeps_the_p_value(triples):
     a, b, clusters = zip(*triples, strict=True)
-    forth, back = paired_test(a, b, clusters, rounds=50), paired_test(b, a, clusters, rounds=50)
+    forth = paired_test(a, b, clusters, bounds=SHARE, rounds=50)
+    back = paired_test(b, a, clusters, bounds=SHARE, rounds=50)
+    if forth.low is not None:
+        assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
     assert forth.difference == pytest.approx(-back.difference)
     assert forth.p_value == back.p_value
 
@@ -59,7 +65,7 @@ def test_agrees_with_scipy_exactly_on_ten_pairs():
     reference = stats.permutation_test(
         (a, b), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True
     )
-    found = paired_test(a, b, range(10))
+    found = paired_test(a, b, range(10), bounds=UNBOUNDED)
     assert found.p_value == pytest.approx(reference.pvalue, abs=1e-12)
     assert found.difference == pytest.approx(reference.statistic)
 
@@ -82,28 +88,33 @@ def test_agrees_with_scipy_on_sampled_clusters(binary):
         rng=np.random.default_rng(2),
     )
     assert 0.005 < reference.pvalue < 0.5
-    assert paired_test(a, b, clusters.tolist()).p_value == pytest.approx(reference.pvalue, abs=0.02)
+    assert paired_test(a, b, clusters.tolist(), bounds=UNBOUNDED).p_value == pytest.approx(
+        reference.pvalue, abs=0.02
+    )
 
 
 def test_a_sampled_p_value_is_never_zero():
-    found = paired_test([1.0] * 40, [0.0] * 40, range(40), rounds=999)
+    found = paired_test([1.0] * 40, [0.0] * 40, range(40), bounds=SHARE, rounds=999)
     assert found.p_value == 1 / 1000
-    assert (found.difference, found.low, found.high) == (1.0, 1.0, 1.0)
 
 
 def test_equal_models_have_p_value_one():
-    found = paired_test([1, 0, 1], [1, 0, 1], "abc")
-    assert (found.difference, found.low, found.high, found.p_value) == (0.0, 0.0, 0.0, 1.0)
+    found = paired_test([1, 0, 1], [1, 0, 1], "abc", bounds=SHARE)
+    assert (found.difference, found.p_value) == (0.0, 1.0)
+    # Neither gain nor loss was seen: each may be as large as Wilson's interval for none of three has it.
+    most = wilson(0.0, 3, 1.959964)[1]
+    assert (found.low, found.high) == pytest.approx((-most, most))
+    assert paired_test([1, 0, 1], [1, 0, 1], "abc", bounds=UNBOUNDED)[:4] == (0.0, None, None, 1.0)
 
 
 def test_one_cluster_says_nothing():
-    found = paired_test([1, 1, 1], [0, 0, 0], "aaa")
+    found = paired_test([1, 1, 1], [0, 0, 0], "aaa", bounds=SHARE)
     assert (found.low, found.high, found.p_value) == (None, None, 1.0)
 
 
 def test_clusters_without_a_difference_do_not_change_the_p_value():
-    few = paired_test([1, 1, 1, 0, 1], [0, 0, 1, 1, 0], range(5))
-    many = paired_test([1, 1, 1, 0, 1] + [1] * 50, [0, 0, 1, 1, 0] + [1] * 50, range(55))
+    few = paired_test([1, 1, 1, 0, 1], [0, 0, 1, 1, 0], range(5), bounds=SHARE)
+    many = paired_test([1, 1, 1, 0, 1] + [1] * 50, [0, 0, 1, 1, 0] + [1] * 50, range(55), bounds=SHARE)
     assert few.p_value == many.p_value == 0.625
 
 
@@ -113,7 +124,9 @@ def test_the_error_rate_holds_when_clusters_are_strongly_alike():
     for _ in range(300):
         effect = np.repeat(generator.normal(size=30), 10)
         a = effect + generator.normal(scale=0.1, size=300)
-        rejected += paired_test(a, np.zeros(300), np.repeat(np.arange(30), 10), rounds=400).p_value <= 0.05
+        clusters = np.repeat(np.arange(30), 10)
+        found = paired_test(a, np.zeros(300), clusters, bounds=UNBOUNDED, rounds=400)
+        rejected += found.p_value <= 0.05
     # Ignoring the clusters would reject more than half of the time.
     assert rejected / 300 < 0.09
 
@@ -121,14 +134,71 @@ def test_the_error_rate_holds_when_clusters_are_strongly_alike():
 def test_repeats_by_seed_and_moves_with_it():
     generator = np.random.default_rng(9)
     a, b = generator.normal(0.2, size=60), generator.normal(size=60)
-    results = [paired_test(a, b, range(60), rounds=500, seed=seed) for seed in (0, 0, 1, 2, 3)]
+    results = [
+        paired_test(a, b, range(60), bounds=UNBOUNDED, rounds=500, seed=seed) for seed in (0, 0, 1, 2, 3)
+    ]
     assert results[0] == results[1]
     assert len({result.p_value for result in results}) > 1
 
 
+def test_five_perfect_documents_do_not_contradict_their_p_value():
+    found = paired_test([1.0] * 5, [0.0] * 5, range(5), bounds=SHARE)
+    assert found[:4] == (1.0, 0.0, 1.0, 0.0625)
+    # Of forty, what is gained is at least Wilson's end of forty of forty, and what is lost at most that of none.
+    many = paired_test([1.0] * 40, [0.0] * 40, range(40), bounds=SHARE)
+    low, _ = wilson(1.0, 40, 1.959964)
+    assert many[:3] == (1.0, pytest.approx(1.0 - np.hypot(1.0 - low, wilson(0.0, 40, 1.959964)[1])), 1.0)
+
+
+def test_gains_and_losses_are_put_together_as_zou_does():
+    # Of 60 independent pairs 12 are gained and 6 lost: both are shares of 60 that exclude each other.
+    a, b = [1.0] * 12 + [0.0] * 6 + [1.0] * 42, [0.0] * 12 + [1.0] * 6 + [1.0] * 42
+    found = paired_test(a, b, range(60), bounds=SHARE)
+    (low, high), (lower, upper) = wilson(0.2, 60, 1.959964), wilson(0.1, 60, 1.959964)
+    together = -math.sqrt(0.2 * 0.1 / (0.8 * 0.9))
+    below = math.sqrt((0.2 - low) ** 2 + (upper - 0.1) ** 2 - 2 * together * (0.2 - low) * (upper - 0.1))
+    above = math.sqrt((high - 0.2) ** 2 + (0.1 - lower) ** 2 - 2 * together * (high - 0.2) * (0.1 - lower))
+    assert found[:3] == pytest.approx((0.1, 0.1 - below, 0.1 + above))
+    scaled = paired_test(np.array(a) * 4 - 1, np.array(b) * 4 - 1, range(60), bounds=(-1.0, 3.0))
+    assert scaled[:3] == pytest.approx([4 * end for end in found[:3]])
+
+
+def test_without_ends_the_interval_is_students():
+    generator = np.random.default_rng(3)
+    a, b = generator.normal(1.5, size=30), generator.normal(size=30)
+    theirs = stats.ttest_rel(a, b).confidence_interval()
+    assert paired_test(a, b, range(30), bounds=UNBOUNDED)[1:3] == pytest.approx((theirs.low, theirs.high))
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows)
+def test_the_interval_never_says_more_than_the_p_value(triples):
+    a, b, clusters = zip(*triples, strict=True)
+    found = paired_test(a, b, clusters, bounds=SHARE)
+    if found.low is not None:
+        assert -1.0 <= found.low <= found.difference <= found.high <= 1.0
+        assert found.low <= 0.0 <= found.high or found.p_value <= 0.05
+
+
+@pytest.mark.parametrize(("count", "gained", "lost"), [(10, 0.2, 0.1), (30, 0.05, 0.0), (100, 0.02, 0.01)])
+def test_intervals_hold_the_true_difference_about_as_often_as_they_say(count, gained, lost):
+    generator = np.random.default_rng(12)
+    covered = 0
+    for _ in range(300):
+        drawn = generator.random(count)
+        a, b = (drawn < gained).astype(float), (drawn > 1.0 - lost).astype(float)
+        found = paired_test(a, b, range(count), bounds=SHARE, rounds=100)
+        covered += found.low <= gained - lost <= found.high
+    assert covered / 300 >= 0.92
+
+
 def test_refuses_unequal_lengths():
     with pytest.raises(ValueError, match="equally many values, not 2 and 1"):
-        paired_test([1, 0], [1], "ab")
+        paired_test([1, 0], [1], "ab", bounds=SHARE)
+    with pytest.raises(ValueError, match=r"larger than values from 0\.0 to 1\.0"):
+        paired_test([1.5, 0], [0, 0], "ab", bounds=SHARE)
+    with pytest.raises(ValueError, match="at least one round, not 0"):
+        paired_test([1, 0], [1, 0], "ab", bounds=SHARE, rounds=0)
 
 
 def test_holm_matches_the_worked_example():

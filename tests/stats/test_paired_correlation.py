@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ensue.stats.correlation import correlation_draws
-from ensue.stats.paired_correlation import paired_difference, two_sided_t, williams_test
+from ensue.stats.paired_correlation import paired_difference, williams_test
+from ensue.stats.student import normal_quantile, student_quantile, two_sided_t, widened_tail
 
 
 @given(st.floats(-50, 50), st.integers(1, 5_000))
@@ -59,21 +60,22 @@ def test_williams_at_its_ends() -> None:
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=40))
 def test_the_paired_p_value_is_counted(draws: list[tuple[float, float]]) -> None:
     a, b = ([pair[side] for pair in draws] for side in (0, 1))
-    found = paired_difference(0.5, 0.25, a, b)
+    found = paired_difference(0.5, 0.25, a, b, 12)
     gaps = [one - other for one, other in draws]
     rarer = min(sum(gap <= 0 for gap in gaps), sum(gap >= 0 for gap in gaps))
     assert found.difference == 0.25
     assert found.p_value == min(1.0, 2 * (rarer + 1) / (len(gaps) + 1))
-    assert found.low == pytest.approx(np.quantile(gaps, 0.025))
-    assert found.high == pytest.approx(np.quantile(gaps, 0.975))
+    tail = stats.norm.cdf(-math.sqrt(12 / 11) * stats.t.ppf(0.975, 11))
+    assert found.low == pytest.approx(np.quantile(gaps, tail))
+    assert found.high == pytest.approx(np.quantile(gaps, 1.0 - tail))
 
 
 def test_rounds_without_a_correlation_are_left_out_and_too_many_leave_nothing() -> None:
     nan = math.nan
-    assert paired_difference(0.1, 0.0, [0.2, nan, 0.2, 0.3], [0.0] * 4).p_value == 0.5
-    assert paired_difference(0.1, 0.0, [0.2, nan, nan, nan], [0.0] * 4) == (0.1, None, None, None)
+    assert paired_difference(0.1, 0.0, [0.2, nan, 0.2, 0.3], [0.0] * 4, 9).p_value == 0.5
+    assert paired_difference(0.1, 0.0, [0.2, nan, nan, nan], [0.0] * 4, 9) == (0.1, None, None, None)
     with pytest.raises(ValueError, match="round by round"):
-        paired_difference(0.1, 0.0, [0.1], [0.1, 0.2])
+        paired_difference(0.1, 0.0, [0.1], [0.1, 0.2], 9)
 
 
 def test_equal_seeds_make_draws_that_belong_together() -> None:
@@ -94,5 +96,19 @@ def test_bootstrap_and_williams_agree_where_williams_holds() -> None:
     r = np.corrcoef([a, b, human])
     williams = williams_test(r[0, 2], r[1, 2], r[0, 1], 400)
     draws = [correlation_draws(metric, human, rounds=4_000).pearson for metric in (a, b)]
-    paired = paired_difference(r[0, 2], r[1, 2], *draws)
+    paired = paired_difference(r[0, 2], r[1, 2], *draws, 400)
     assert paired.p_value == pytest.approx(williams.p_value, abs=0.02)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize("df", [1, 2.5, 30])
+def test_quantiles_are_scipys(level: float, df: float) -> None:
+    assert student_quantile(level, df) == pytest.approx(stats.t.ppf((1 + level) / 2, df))
+    assert normal_quantile(level) == pytest.approx(stats.norm.ppf((1 + level) / 2))
+
+
+@pytest.mark.parametrize("units", [2, 6, 40])
+def test_draws_of_few_units_lose_less_at_either_end(units: int) -> None:
+    expected = stats.norm.cdf(-math.sqrt(units / (units - 1)) * stats.t.ppf(0.975, units - 1))
+    assert widened_tail(0.95, units) == pytest.approx(expected)
+    assert widened_tail(0.95, units) < 0.025

@@ -57,6 +57,15 @@ def content_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 
 
+def covers(tasks: int, of: int, limit: int | None) -> str:
+    """What an average is over, for its row's settings.
+
+    >>> covers(9, 12, None), covers(12, 12, 20)
+    ('9 of 12 tasks', '12 of 12 tasks, the first 20 lines of each file')
+    """
+    return f"{tasks} of {of} tasks" + ("" if limit is None else f", the first {limit:,} lines of each file")
+
+
 # Called with (done, total, unit).
 Progress = Callable[[int, int, str], None]
 # A model by its name.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ensue.stats.paired import PairedTest, paired_test
 from ensue.stats.paired_statistic import mean_correlation, paired_correlation_test
+from ensue.stats.ranges import range_holding
 
 Settings = Mapping[str, Any]
 
@@ -151,7 +152,7 @@ def mean_tested(
     how: Resampling,
 ) -> Tested:
     """The test of a mean over values, and their clusters, that were made of the pairs."""
-    test = paired_test(a, b, clusters, rounds=how.rounds, seed=how.seed)
+    test = paired_test(a, b, clusters, bounds=range_holding(metric, a, b), rounds=how.rounds, seed=how.seed)
     means = (math.fsum(a) / len(a), math.fsum(b) / len(b))
     return Tested(pairs.task, metric, pairs.settings, *means, test, list(a) == list(b))
 

@@ -9,30 +9,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ensue.benchmarks.base import MetricRow
+from ensue.stats.clustered import wilson
 from ensue.stats.correlation import percentile_interval
+from ensue.stats.ranges import SHARE, Bounds
+from ensue.stats.student import normal_quantile
 
 # Rounds of the bootstrap. All intervals of a run are made of draws, so that those of averages are, too.
 ROUNDS = 2_000
+# A perfect correlation may differ from 1 by this much, and its draws from one another.
+_ROUNDING = 1e-9
 Numbers = NDArray[np.float64]
 
 
 class Figure(NamedTuple):
     """A number with its bootstrap draws; without draws there is no interval.
 
-    `clusters` is how many independent units were resampled: as many as examples where it is not given.
+    `clusters` is how many independent units were resampled: as many as examples where it is not given. `bounds`
+    are the ends of what the number can be.
     """
 
     value: float
     draws: Numbers | None
     n: int
     clusters: int | None = None
+    bounds: Bounds = SHARE
 
     @property
     def units(self) -> int:
         return self.n if self.clusters is None else self.clusters
 
+    def interval(self) -> tuple[float | None, float | None]:
+        """The 95 % interval; it holds the value.
+
+        Draws that are all the same say nothing of the spread. At an end of what the number can be (a perfect
+        correlation) that is Wilson's interval for as many right answers as units; elsewhere there is none.
+        """
+        if self.draws is None or self.units < 2:
+            return None, None
+        if float(np.ptp(self.draws)) <= _ROUNDING:
+            low, high = self.bounds
+            share = (self.value - low) / (high - low)
+            if min(share, 1.0 - share) > _ROUNDING:
+                return None, None
+            ends = wilson(round(share), self.units, normal_quantile(0.95))
+            return low + (high - low) * ends[0], low + (high - low) * ends[1]
+        lower, upper = percentile_interval(self.draws, self.units)
+        if lower is None or upper is None:
+            return None, None
+        return min(lower, self.value), max(upper, self.value)
+
     def row(self, task: str, metric: str, settings: Mapping[str, Any]) -> MetricRow:
-        low, high = (None, None) if self.draws is None else percentile_interval(self.draws)
+        low, high = self.interval()
         return MetricRow(
             task=task,
             metric=metric,
@@ -55,7 +82,7 @@ def mean_figure(figures: Sequence[Figure], weights: Sequence[float] | None = Non
         mixed = [generator.permutation(one) for one in drawn]
         draws = np.asarray(np.average(mixed, axis=0, weights=weights), dtype=np.float64)
     n, units = sum(figure.n for figure in figures), sum(figure.units for figure in figures)
-    return Figure(value, draws, n, units)
+    return Figure(value, draws, n, units, _mean_bounds(figures))
 
 
 def mean_of_metrics(figures: Sequence[Figure]) -> Figure:
@@ -63,7 +90,13 @@ def mean_of_metrics(figures: Sequence[Figure]) -> Figure:
     value = float(np.mean([figure.value for figure in figures]))
     drawn = [figure.draws for figure in figures if figure.draws is not None]
     draws = np.mean(drawn, axis=0) if len(drawn) == len(figures) else None
-    return Figure(value, draws, max(figure.n for figure in figures), figures[0].units)
+    n = max(figure.n for figure in figures)
+    return Figure(value, draws, n, figures[0].units, _mean_bounds(figures))
+
+
+def _mean_bounds(figures: Sequence[Figure]) -> Bounds:
+    """The widest ends: those of a mean of correlations and shares are not needed more exactly."""
+    return min(figure.bounds[0] for figure in figures), max(figure.bounds[1] for figure in figures)
 
 
 def mean_of_answers(figures: Sequence[Figure]) -> Figure:

@@ -1,4 +1,8 @@
-"""Krippendorff's alpha: how far annotators agree beyond chance, some of whose ratings may be missing."""
+"""Krippendorff's alpha: how far annotators agree beyond chance, some of whose ratings may be missing.
+
+scipy has no alpha. That of all rounds of a bootstrap at once is 21 times as fast as one after the other
+(bench/agreement.py).
+"""
 
 from __future__ import annotations
 

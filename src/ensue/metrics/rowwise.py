@@ -1,4 +1,8 @@
-"""Pearson's, Spearman's and Kendall's correlation of many pairs of lists at once, a pair a row."""
+"""Pearson's, Spearman's and Kendall's correlation of many pairs of lists at once, a pair a row.
+
+Kendall's of 100 articles of 16 systems takes scipy, which knows one pair at a time, 94 times as long
+(bench/agreement.py).
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,10 @@ class Spread(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A task, a diagnostic set or a whole benchmark on one split; `covers` is what a benchmark's score is over."""
+    """A task, a diagnostic set or a whole benchmark on one split; `covers` is what a benchmark's score is over.
+
+    `part` says of a task that was judged on a part of the published split which part that is.
+    """
 
     name: str
     kind: str
@@ -64,6 +67,12 @@ class Line(NamedTuple):
     answers: list[Answer]
     covers: str = ""
     tasks: tuple[str, ...] = ()
+    part: str = ""
+
+    @property
+    def short_covers(self) -> str:
+        """What fits a cell; the rest of it names the tasks that count in part."""
+        return self.covers.partition(",")[0]
 
     @property
     def measures(self) -> list[Measure]:

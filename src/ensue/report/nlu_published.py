@@ -126,7 +126,8 @@ def _cell(line: Line, column: Column) -> Cell:
     # A section of MNLI that was not judged is a gap, so that the other is not taken for both.
     values = tuple(line.mean(one) if one in there else None for one in column.measures) or (line.value,)
     low, high = (only.low, only.high) if only else (None, None)
-    return Cell(values, low, high, line.answers[0].main.n, line.spread, line.covers)
+    covers = "in part" if line.part else line.short_covers
+    return Cell(values, low, high, line.answers[0].main.n, line.spread, covers)
 
 
 def _published_groups(rows: Iterable[PublishedRow], columns: Sequence[Column]) -> list[Group]:

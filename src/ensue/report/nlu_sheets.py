@@ -26,7 +26,7 @@ from ensue.report.nlu import (
 )
 
 # What a row's settings say of what was measured; the rest says how the task was answered.
-_OF_THE_ROW = ("split", "category", "tag", "sections", "covers", "tasks", "averaged")
+_OF_THE_ROW = ("split", "category", "tag", "sections", "part", "covers", "tasks", "averaged")
 _NO_FILES = re.compile(r"task (\S+) left out, for want")
 _NOT_LEARNT = re.compile(r"task (\S+) left out: ")
 
@@ -98,9 +98,11 @@ def _task_lines(spec: TaskSpec, rows: Iterable[Mapping[str, Any]]) -> list[Line]
             spec.name,
             kind,
             split,
-            _answers(spec, [r for r in own if base_split(r["settings"]["split"]) == split]),
+            _answers(spec, here),
+            part=next((str(r["settings"]["part"]) for r in here if "part" in r["settings"]), ""),
         )
         for split in _splits(own)
+        for here in [[r for r in own if base_split(r["settings"]["split"]) == split]]
     ]
 
 

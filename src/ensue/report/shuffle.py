@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.shuffle.published import published_series
-from ensue.stats.bootstrap import Interval, clustered_interval
+from ensue.stats.clustered import Interval, clustered_interval
+from ensue.stats.ranges import SHARE
 
 TASK = "shuffle"
 CHANCE = 0.5
@@ -142,7 +143,7 @@ class DomainTally:
         return DomainRow(
             domain=domain,
             label=settings_label(self._settings[settings]),
-            accuracy=clustered_interval(scores.accuracy, scores.clusters),
+            accuracy=clustered_interval(scores.accuracy, scores.clusters, bounds=SHARE),
             per_token=per_token,
             gpt2=published_series("GPT2-medium", known).get(size) if size is not None else None,
         )

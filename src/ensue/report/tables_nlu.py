@@ -77,10 +77,10 @@ def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread]) ->
     # A diagnostic has no score of its own, but several answers to it lie apart by something.
     scored = line.kind != "diagnostic" or spread
     table.add_row(
-        escape(line.name),
+        escape(line.name + (" *" if line.part else "")),
         line.split,
         measure_words(line.measures) or "mean",
-        "/".join(value_words(line.mean(measure)) for measure in line.measures) or line.covers,
+        "/".join(value_words(line.mean(measure)) for measure in line.measures) or line.short_covers,
         value_words(line.value) if scored else "",
         _deviation(spread) if spread else _interval(line.only),
         f"{line.answers[0].main.n:,}",
@@ -155,6 +155,8 @@ def _caption(sheet: Sheet, trained: Mapping[tuple[str, str], Spread]) -> Iterabl
     covered = [f"{block.total.covers} on {block.split}" for block in sheet.blocks if block.total]
     if covered:
         yield f"The {sheet.title} score covers {' and '.join(covered)}."
+    if parts := [f"{line.name} {line.part} on {line.split}" for line in all_lines(sheet) if line.part]:
+        yield f"* judged on a part of the published split: {'; '.join(parts)}."
     yield from without_words(sheet)
     if sheet.limit:
         yield f"Only the first {sheet.limit:,} examples of each split."

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ensue.stats.draws import cluster_codes, draw_counts
+from ensue.stats.student import widened_tail
 
 # Resampled counts are drawn in chunks of about this many numbers, so memory stays near 100 MB.
 _CHUNK_NUMBERS = 2_000_000
@@ -56,19 +57,21 @@ def correlation_draws(
 
 
 def percentile_interval(
-    draws: NDArray[np.float64], *, level: float = 0.95
+    draws: NDArray[np.float64], units: int, *, level: float = 0.95
 ) -> tuple[float | None, float | None]:
-    """The middle `level` of the draws, those that are nan left out; None where fewer than half are left.
+    """The middle of the draws of so many units: `level` of them, and some more where the units are few.
 
-    >>> percentile_interval(np.arange(101.0), level=0.5)
-    (25.0, 75.0)
+    Draws that are nan are left out; there is no interval where fewer than half are left, nor of a single unit.
+
+    >>> percentile_interval(np.arange(101.0), 1_000_000, level=0.5)
+    (24.999970202980108, 75.00002979701989)
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"The level of an interval lies between 0 and 1, not {level}.")
     defined = draws[np.isfinite(draws)]
-    if 2 * len(defined) < len(draws) or len(defined) == 0:
+    if 2 * len(defined) < len(draws) or len(defined) == 0 or units < 2:
         return None, None
-    tail = (1.0 - level) / 2.0
+    tail = widened_tail(level, units)
     low, high = np.quantile(defined, [tail, 1.0 - tail])
     return float(low), float(high)
 

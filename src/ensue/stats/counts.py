@@ -1,28 +1,45 @@
-"""Resampled sums of per-item statistics, from which any metric of sums has its value in every bootstrap round."""
+"""Resampled sums of per-item statistics, from which any metric of sums has its value in every bootstrap round.
+
+The bootstrap is Rubin's (1981): each round weighs the clusters by random numbers instead of counting how often each
+is drawn. What the sample does not hold would have no weight in any round, so that a perfect score would vary in none;
+`MadeUp` clusters, about one in all, stand for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ensue.stats.draws import cluster_codes
+
+Numbers = NDArray[np.float64]
 # Draws are made in chunks of about this many numbers, so memory stays near 32 MB.
 _CHUNK_NUMBERS = 4_000_000
+
+
+class MadeUp(NamedTuple):
+    """Statistics of clusters that were not seen [kinds, columns], and how many of each kind there are [kinds]."""
+
+    statistics: Numbers
+    weights: Numbers
 
 
 def sum_draws(
     statistics: ArrayLike,
     clusters: Sequence[Hashable] | None = None,
     *,
+    made_up: MadeUp | None = None,
     rounds: int = 2_000,
     seed: int = 0,
-) -> NDArray[np.float64]:
+) -> Numbers:
     """The column sums [rounds, columns] of a table [items, columns], resampling items or whole clusters.
 
-    Every round draws as many clusters as there are, with replacement, each with all its items.
+    Each round's weights, those of made-up clusters counted in, add up to the number of clusters.
 
-    >>> sum_draws([[1, 0], [1, 0]], rounds=2).tolist()
+    >>> sum_draws([[1, 0], [1, 0]], rounds=2).round(12).tolist()
     [[2.0, 0.0], [2.0, 0.0]]
     """
     table = np.asarray(statistics, dtype=np.float64)
@@ -31,17 +48,21 @@ def sum_draws(
     if rounds < 1:
         raise ValueError(f"A bootstrap needs at least one round, not {rounds}.")
     if clusters is not None:
-        table = _cluster_sums(table, clusters)
-    # Clusters with equal statistics are interchangeable: how often each *kind* comes up is a multinomial draw.
+        table = table_of_clusters(table, clusters)
+    # Clusters with equal statistics are interchangeable: their weights together are one gamma draw.
     # Kinds come out sorted, so the order in which items were read does not matter.
-    kinds, multiplicity = np.unique(table, axis=0, return_counts=True)
-    chances = multiplicity / len(table)
+    kinds, shapes = np.unique(table, axis=0, return_counts=True)
+    if made_up is not None:
+        there = made_up.weights > 0.0
+        kinds = np.vstack([kinds, made_up.statistics[there]])
+        shapes = np.concatenate([shapes, made_up.weights[there]])
     generator = np.random.default_rng(seed)
     chunk = max(1, _CHUNK_NUMBERS // len(kinds))
     found = np.empty((rounds, table.shape[1]))
     for start in range(0, rounds, chunk):
         stop = min(start + chunk, rounds)
-        found[start:stop] = generator.multinomial(len(table), chances, size=stop - start) @ kinds
+        weights = generator.standard_gamma(shapes, size=(stop - start, len(kinds)))
+        found[start:stop] = weights / weights.sum(axis=1, keepdims=True) * len(table) @ kinds
     return found
 
 
@@ -52,13 +73,26 @@ def confusion_draws(
     *,
     rounds: int = 2_000,
     seed: int = 0,
-) -> NDArray[np.float64]:
+) -> Numbers:
     """Resampled confusion tables [rounds, classes, classes] of items that fall into `cells` of the flat table."""
-    drawn = sum_draws(one_hot(cells, classes * classes), clusters, rounds=rounds, seed=seed)
+    table = one_hot(cells, classes * classes)
+    units = len(table) if clusters is None else len(set(clusters))
+    guess = MadeUp(np.eye(classes * classes) * (len(table) / units), random_answer(table, classes))
+    drawn = sum_draws(table, clusters, made_up=guess, rounds=rounds, seed=seed)
     return drawn.reshape(rounds, classes, classes)
 
 
-def one_hot(places: ArrayLike, size: int) -> NDArray[np.float64]:
+def random_answer(table: Numbers, classes: int) -> Numbers:
+    """How one item answered at random falls into the cells: gold as often as seen, any class given alike.
+
+    >>> random_answer(one_hot([0, 0, 3, 0], 4), 2).tolist()
+    [0.375, 0.375, 0.125, 0.125]
+    """
+    gold = table.sum(axis=0).reshape(classes, classes).sum(axis=1)
+    return np.repeat(gold / gold.sum() / classes, classes)
+
+
+def one_hot(places: ArrayLike, size: int) -> Numbers:
     """A row for each place, with a one in that column.
 
     >>> one_hot([1, 0], 2).tolist()
@@ -67,11 +101,9 @@ def one_hot(places: ArrayLike, size: int) -> NDArray[np.float64]:
     return np.asarray(np.eye(size)[np.asarray(places, dtype=np.int64)], dtype=np.float64)
 
 
-def _cluster_sums(table: NDArray[np.float64], clusters: Sequence[Hashable]) -> NDArray[np.float64]:
-    if len(clusters) != len(table):
-        raise ValueError(f"There are {len(table)} items but {len(clusters)} cluster names.")
-    codes: dict[Hashable, int] = {}
-    index = np.fromiter((codes.setdefault(name, len(codes)) for name in clusters), np.int64, len(table))
-    sums = np.zeros((len(codes), table.shape[1]))
+def table_of_clusters(table: Numbers, clusters: Sequence[Hashable]) -> Numbers:
+    """The column sums of each cluster [clusters, columns], in order of appearance."""
+    index = cluster_codes(clusters, len(table))
+    sums = np.zeros((int(index.max()) + 1, table.shape[1]))
     np.add.at(sums, index, table)
     return sums

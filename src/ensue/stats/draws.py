@@ -13,7 +13,7 @@ def cluster_codes(clusters: Sequence[Hashable] | None, n: int) -> NDArray[np.int
     if clusters is None:
         return np.arange(n, dtype=np.int64)
     if len(clusters) != n:
-        raise ValueError(f"There are {n} pairs but {len(clusters)} cluster names.")
+        raise ValueError(f"There are {n} items but {len(clusters)} cluster names.")
     seen: dict[Hashable, int] = {}
     return np.fromiter((seen.setdefault(name, len(seen)) for name in clusters), np.int64, n)
 

@@ -1,4 +1,7 @@
-"""Bootstrap draws of Kendall's tau-b, resampling pairs or whole clusters."""
+"""Bootstrap draws of Kendall's tau-b, resampling pairs or whole clusters.
+
+scipy has tau of one sample at a time: 200 draws of 235 summaries take it 24 times as long (bench/agreement.py).
+"""
 
 from __future__ import annotations
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ensue.stats.correlation import percentile_interval
-
-# Beyond so many standard deviations nothing is left of the tail in double precision.
-_TAIL = 40.0
-_NODES = 200
+from ensue.stats.student import two_sided_t
 
 
 class PairedDifference(NamedTuple):
@@ -36,20 +32,22 @@ class WilliamsTest(NamedTuple):
     p_value: float
 
 
-def paired_difference(a: float, b: float, draws_a: ArrayLike, draws_b: ArrayLike) -> PairedDifference:
-    """The difference of two correlations whose draws were made of the same samples, round by round.
+def paired_difference(
+    a: float, b: float, draws_a: ArrayLike, draws_b: ArrayLike, units: int
+) -> PairedDifference:
+    """The difference of two correlations whose draws were made of the same samples of so many units, round by round.
 
     The p-value is twice the share of rounds on the rarer side of zero, those at zero on both sides and the
     observed sample counted in: it is never 0, and never below 2 / (rounds + 1).
 
-    >>> paired_difference(0.5, 0.2, [0.4, 0.5, 0.6], [0.1, 0.2, 0.3])[0]
+    >>> paired_difference(0.5, 0.2, [0.4, 0.5, 0.6], [0.1, 0.2, 0.3], 20)[0]
     0.3
     """
     first, second = np.asarray(draws_a, dtype=np.float64), np.asarray(draws_b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"Draws belong together round by round, not {first.shape} and {second.shape}.")
     gaps: NDArray[np.float64] = first - second
-    low, high = percentile_interval(gaps)
+    low, high = percentile_interval(gaps, units)
     if low is None or high is None:
         return PairedDifference(a - b, None, None, None)
     defined = gaps[np.isfinite(gaps)]
@@ -79,31 +77,3 @@ def williams_test(r_a: float, r_b: float, r_ab: float, n: int) -> WilliamsTest:
     above = (n - 1) * (1.0 + r_ab)
     t = (r_a - r_b) * math.sqrt(above / below) if below > 0.0 else math.copysign(math.inf, r_a - r_b)
     return WilliamsTest(t, df, two_sided_t(t, df))
-
-
-def two_sided_t(t: float, df: int) -> float:
-    """The chance that Student's t is at least as far from zero.
-
-    With t = sqrt(df) tan(angle) the density is a power of the cosine, whose tail is integrated by Gauss'
-    rule: no library of distributions is needed.
-
-    >>> round(two_sided_t(2.0, 10), 10)
-    0.0733880348
-    """
-    if df < 1:
-        raise ValueError(f"Student's t needs at least one degree of freedom, not {df}.")
-    start = math.atan(abs(t) / math.sqrt(df))
-    end = min(math.pi / 2.0, start + _TAIL / math.sqrt(df))
-    nodes, weights = _gauss()
-    angles = start + (end - start) * (nodes + 1.0) / 2.0
-    # Near a right angle the cosine rounds; the sine of what is left to it does not.
-    logs = (df - 1) * np.log(np.maximum(np.sin(np.pi / 2.0 - angles), 1e-300))
-    constant = math.lgamma((df + 1) / 2.0) - math.lgamma(df / 2.0) - 0.5 * math.log(math.pi)
-    tail = float((weights * np.exp(logs + constant)).sum()) * (end - start) / 2.0
-    return min(1.0, 2.0 * tail)
-
-
-@cache
-def _gauss() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    return np.asarray(nodes, dtype=np.float64), np.asarray(weights, dtype=np.float64)

@@ -241,7 +241,7 @@ def _mean_draws(
 def _test(difference: float, draws: Numbers, p_value: float, n: int, clusters: int) -> PairedTest:
     if clusters == 1:
         return PairedTest(difference, None, None, p_value, n, clusters)
-    low, high = percentile_interval(draws, level=LEVEL)
+    low, high = percentile_interval(draws, clusters, level=LEVEL)
     if low is not None and high is not None and p_value > 1.0 - LEVEL:
         # So that an interval never tells apart what the test, which is exact for few clusters, does not.
         low, high = min(low, 0.0), max(high, 0.0)

@@ -29,7 +29,7 @@ from ensue.benchmarks.chapterbreak.breakdown import (
 )
 from ensue.benchmarks.chapterbreak.published import transition_shares
 from ensue.errors import EnsueError
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
 
 HEAD = "example,events,actors,location,continuity\n"
 ROW = "new event,change,no change,continuous"
@@ -246,7 +246,7 @@ def test_the_breakdown_is_of_what_every_run_got_wrong():
     new, goes_on = rows["events", "new event"], rows["events", "event continues"]
     assert (new.base, new.errors) == (Share(3, 4), Share(1, 2))
     assert (goes_on.base, goes_on.errors) == (Share(1, 4), Share(1, 2))
-    assert new.accuracy["a"] == clustered_interval([1, 0, 0], ["w1", "w1", "w2"])
+    assert new.accuracy["a"] == clustered_interval([1, 0, 0], ["w1", "w1", "w2"], bounds=(0, 1))
     assert new.accuracy["b"].value == pytest.approx(2 / 3)
     assert new.all_wrong.value == pytest.approx(1 / 3)
     assert goes_on.accuracy["a"].low is None

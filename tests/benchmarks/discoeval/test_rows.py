@@ -11,7 +11,7 @@ from ensue.benchmarks.discoeval.data import Example, Task
 from ensue.benchmarks.discoeval.probe import Choices, Probe
 from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.suite import SPECS
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
 
 CHOICES = Choices("paper", context=True, hidden=True, seeds=(0, 1), device="cpu")
 BY_NAME = {spec.name: spec for spec in SPECS}
@@ -50,7 +50,7 @@ def test_an_example_scores_the_share_of_seeds_that_are_right() -> None:
         "content": items[1]["content"],
     }
     row = on_dev.row()
-    reference = clustered_interval([1.0, 0.5, 0.0, 0.5], ["a", "a", "b", "b"])
+    reference = clustered_interval([1.0, 0.5, 0.0, 0.5], ["a", "a", "b", "b"], bounds=(0, 1))
     assert (row["task"], row["metric"], row["value"]) == ("BSO/wiki", "accuracy", 0.5)
     assert (row["n"], row["clusters"], row["ci95"]) == (4, 2, [reference.low, reference.high])
 
@@ -79,7 +79,7 @@ def test_groups_are_means_of_their_tasks_and_the_average_of_columns() -> None:
         dev_of("PDTB/implicit", 0),
         dev_of("RST", 1),
     ]
-    rows = list(metric_rows(judged, "", ["SP/rocstory", "BSO/wiki"]))
+    rows = list(metric_rows(judged, "", ["SP/rocstory", "BSO/wiki"], 50))
     assert [row["task"] for row in rows[:6]] == [one.task.spec.name for one in judged]
     averages = {row["task"]: row for row in rows[6:]}
     assert {name: row["value"] for name, row in averages.items()} == {
@@ -91,6 +91,7 @@ def test_groups_are_means_of_their_tasks_and_the_average_of_columns() -> None:
     assert averages["SP"]["settings"] == {
         "split": "dev",
         "protocol": "paper",
+        "covers": "2 of 3 tasks, the first 50 lines of each file",
         "tasks": "SP/wiki,SP/arxiv",
         "missing": "SP/rocstory",
     }

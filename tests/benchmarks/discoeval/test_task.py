@@ -148,6 +148,8 @@ def test_averages_are_those_of_table_2_and_say_what_they_cover(whole: ensue.Run)
         assert set(found["average"]["settings"]["tasks"].split(",")) == WHOLE
         assert set(found["average"]["settings"]["missing"].split(",")) == MISSING
         assert found["SP"]["settings"]["missing"] == "SP/wiki,SP/arxiv"
+        assert found["average"]["settings"]["covers"] == f"{len(WHOLE)} of 12 tasks"
+        assert found["SP"]["settings"]["covers"] == "1 of 3 tasks"
         assert "missing" not in found["BSO"]["settings"]
         low, high = found["average"]["ci95"]
         assert low < value["average"] < high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ def _judged(name: str, suite: str = "glue", split: str = "dev", seed: int = 0, *
     data, answered, _, _ = labelled(spec(name, suite), 100, seed=seed, split=split, **settings)
     found = judge(data, answered, split)
     assert found is not None
-    return found
+    assert found.rows == 100
+    # As if the hundred were all there is.
+    return replace(found, rows=found.spec.sizes.get(split, 100))
 
 
 def _scores(found: list[MetricRow], task: str) -> list[MetricRow]:
@@ -82,9 +85,13 @@ def test_mnli_counts_once_with_both_sections() -> None:
         "dev-mismatched",
     ]
     (alone,) = _scores(rows(judged[:1]), "MNLI")
-    assert alone["settings"] == {"split": "dev"}
+    assert alone["settings"] == {"split": "dev", "part": "9,815 of 19,647 rows"}
     (second,) = _scores(rows(judged[1:2]), "MNLI")
-    assert second["settings"] == {"split": "dev", "sections": "dev-mismatched"}
+    assert second["settings"] == {
+        "split": "dev",
+        "sections": "dev-mismatched",
+        "part": "9,832 of 19,647 rows",
+    }
 
 
 def test_dev_and_test_are_never_mixed() -> None:
@@ -138,3 +145,30 @@ def test_templates_that_differ_by_task_are_averaged_within_it() -> None:
     # Answers to the same examples are taken to vary together, so averaging them narrows nothing.
     spread = np.hypot((deviation(first) + deviation(second)) / 2, deviation(third)) / 2
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.1)
+
+
+def test_a_split_judged_in_part_is_said_in_the_score_and_in_what_the_benchmark_covers() -> None:
+    cola, boolq = _judged("CoLA"), _judged("BoolQ", "superglue", seed=1)
+    few = replace(boolq, rows=32, instead="of the training set")
+    copa = replace(_judged("COPA", "superglue", seed=2), rows=99)
+    found = rows([few, _judged("CB", "superglue", seed=3), copa, replace(cola, rows=1_043)])
+    parts = {row["task"]: row["settings"].get("part") for row in found if row["metric"] == SCORE}
+    assert parts["BoolQ"] == "32 rows of the training set for 3,270"
+    assert parts["COPA"] == "99 of 100 rows"
+    assert (parts["CB"], parts["CoLA"]) == (None, None)
+    (whole,) = _scores(found, "SuperGLUE")
+    assert whole["settings"]["covers"] == (
+        "1 of 8 tasks whole, BoolQ in part (32 rows of the training set for 3,270), "
+        "COPA in part (99 of 100 rows)"
+    )
+    (glue,) = _scores(found, "GLUE")
+    assert glue["settings"]["covers"] == "1 of 9 tasks"
+    assert "part" not in _scores(rows([replace(cola, rows=1_044)]), "CoLA")[0]["settings"]
+
+
+def test_rows_held_out_of_the_training_set_are_a_part() -> None:
+    found = rows([replace(_judged("QQP", split="held-out"), rows=40)])
+    assert _scores(found, "QQP")[0]["settings"]["part"] == "40 rows held out of the training set"
+    assert _scores(found, "GLUE")[0]["settings"]["covers"] == (
+        "0 of 9 tasks whole, QQP in part (40 rows held out of the training set)"
+    )

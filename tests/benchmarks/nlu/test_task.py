@@ -50,7 +50,10 @@ def test_the_most_frequent_answer_by_hand(data: Path, tmp_path: Path) -> None:
         "GLUE": pytest.approx(0.5 / 3),
     }
     (row,) = [row for row in run.results["metrics"] if row["task"] == "GLUE"]
-    assert row["settings"]["covers"] == "3 of 9 tasks"
+    assert row["settings"]["covers"] == (
+        "0 of 9 tasks whole, CoLA in part (12 of 1,043 rows), STS-B in part (12 of 1,500 rows), "
+        "RTE in part (12 of 277 rows)"
+    )
     skipped = "\n".join(run.results["skipped"])
     for name in ("SST-2", "QQP", "MNLI", "QNLI", "WNLI", "diagnostic"):
         assert f"task {name} left out, for want of files" in skipped

@@ -16,7 +16,7 @@ from ensue.benchmarks.qags.judging import TOO_FEW, correlation_rows, correlation
 from ensue.benchmarks.qags.metaeval import CONSTANT
 from ensue.benchmarks.qags.pipeline import Pair
 from ensue.benchmarks.qags.sets import JudgedSet
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
 from ensue.stats.paired import paired_test
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -228,14 +228,14 @@ def test_every_field_of_a_ranking() -> None:
         assert half["value"] == pytest.approx(np.mean(np.add(right[name], np.multiply(tied, 0.5))))
         assert ties["value"] == pytest.approx(np.mean(tied))
         assert sum(tied) > 0
-        interval = clustered_interval(right[name], clusters)
+        interval = clustered_interval(right[name], clusters, bounds=(0, 1))
         assert accuracy["ci95"] == [interval.low, interval.high]
         assert ties["ci95"] == [None, None]
         for one in (accuracy, half, ties):
             assert (one["task"], one["n"], one["clusters"]) == ("made up", 12, 4)
             assert one["settings"] == {"measure": name}
     (row,) = found.comparisons
-    test = paired_test(right["qags"], right["overlap-2"], clusters)
+    test = paired_test(right["qags"], right["overlap-2"], clusters, bounds=(0, 1))
     assert row == {
         "holm": test.p_value,
         "set": "made up",

@@ -46,17 +46,26 @@ def test_agreement_is_alpha_of_all_sentences(summaries: list[JudgedSummary]) -> 
     assert (found.n, found.units) == (6, 3)
     assert found.draws is not None
     assert len(found.draws) == 50
-    # Summaries are drawn whole: every round is the alpha of three of them, with repetition.
-    whole = {0: table[:3], 1: table[3:4], 2: table[4:]}
-    possible = [
-        krippendorff_alpha([*whole[a], *whole[b], *whole[c]])
-        for a in range(3)
-        for b in range(3)
-        for c in range(3)
-        if (a, b, c) != (1, 1, 1)
-    ]
-    for draw in found.draws[np.isfinite(found.draws)]:
-        assert min(abs(draw - one) for one in possible) < 1e-9
+    # Summaries are weighed whole, and one judged at random is made up: agreement is less than perfect in a round
+    # in which only what agrees has weight, and never below what the worst summary gives.
+    assert found.draws.max() < 1.0
+    assert found.draws.std() > 0.1
+    low, high = found.interval()
+    assert low is not None
+    assert high is not None
+    assert low < found.value < high
+
+
+def test_workers_who_all_agree_are_not_certain_to() -> None:
+    def judged(number: int) -> JudgedSummary:
+        responses = tuple(Response(str(worker), number % 2 == 0) for worker in range(3))
+        return JudgedSummary(f"own-{number}", "An article.", (JudgedSentence("One.", responses),))
+
+    found = agreement([judged(number) for number in range(40)])
+    low, high = found.interval()
+    assert (found.value, high) == (1.0, 1.0)
+    # One of 40 judged at random would take away about 1 / 41 at the median, and 3.7 times that at the end.
+    assert low == pytest.approx(1.0 - 3.7 / 41, abs=0.025)
 
 
 def test_ratings_have_a_column_a_worker(summaries: list[JudgedSummary]) -> None:

@@ -21,6 +21,7 @@ from ensue.errors import EnsueError
 from ensue.metrics.rowwise import KINDS
 from ensue.stats.draws import draw_counts
 from ensue.stats.paired_correlation import williams_test
+from ensue.stats.student import widened_tail
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 ARTICLES, SYSTEMS, ROUNDS = 9, 6, 12
@@ -133,7 +134,9 @@ def test_levels_are_compared_round_by_round(tables: tuple[np.ndarray, ...]) -> N
             assert test.difference == first.value - second.value
             assert first.draws is not None
             assert second.draws is not None
-            assert test.low == pytest.approx(np.quantile(first.draws - second.draws, 0.025))
+            assert test.low == pytest.approx(
+                np.quantile(first.draws - second.draws, widened_tail(0.95, ARTICLES))
+            )
 
 
 def test_figures_of_other_samples_are_not_compared(tables: tuple[np.ndarray, ...]) -> None:

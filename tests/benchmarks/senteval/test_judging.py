@@ -25,8 +25,7 @@ from ensue.benchmarks.senteval.judging import (
 from ensue.benchmarks.senteval.ridge import fit_ridge
 from ensue.benchmarks.senteval.similarity import cosine, pair_features
 from ensue.errors import EnsueError
-from ensue.stats.bootstrap import clustered_interval
-from ensue.stats.correlation import percentile_interval
+from ensue.stats.clustered import clustered_interval
 
 
 def _answers(n: int, seed: int = 0) -> Answers:
@@ -81,10 +80,10 @@ def test_accuracy_and_its_interval_are_those_of_the_bootstrap() -> None:
     generator = np.random.default_rng(2)
     gold, given = generator.integers(0, 3, size=(2, 400)).astype(float)
     found = accuracy_figure(gold, given)
-    reference = clustered_interval(gold == given, range(400))
+    reference = clustered_interval(gold == given, range(400), bounds=(0, 1))
     assert found.value == reference.value
     assert found.draws is not None
-    assert percentile_interval(found.draws) == pytest.approx((reference.low, reference.high), abs=0.01)
+    assert found.interval() == pytest.approx((reference.low, reference.high), abs=0.01)
 
 
 def test_f1_is_scikit_learns_in_every_draw_of_the_bootstrap() -> None:
@@ -96,9 +95,7 @@ def test_f1_is_scikit_learns_in_every_draw_of_the_bootstrap() -> None:
     places = generator.integers(0, 300, size=(600, 300))
     reference = [f1_score(gold[drawn], given[drawn]) for drawn in places]
     assert found.draws is not None
-    assert percentile_interval(found.draws) == pytest.approx(
-        tuple(np.quantile(reference, [0.025, 0.975])), abs=0.015
-    )
+    assert found.interval() == pytest.approx(tuple(np.quantile(reference, [0.025, 0.975])), abs=0.015)
     assert f1_figure(np.zeros(4), np.zeros(4)).value == 0.0
 
 
@@ -122,7 +119,7 @@ def test_the_interval_of_a_mean_is_narrower_than_those_of_its_parts() -> None:
 
     def width(figure: Figure) -> float:
         assert figure.draws is not None
-        low, high = percentile_interval(figure.draws)
+        low, high = figure.interval()
         assert low is not None
         assert high is not None
         return high - low
@@ -167,10 +164,33 @@ def test_groups_are_averaged_over_what_is_there_and_say_what_is_not() -> None:
     assert rows[0]["settings"] == {
         "split": "test",
         "protocol": "paper",
+        "covers": "2 of 3 tasks",
         "tasks": "STSBenchmark,SICKEntailment",
         "missing": "SICKRelatedness",
     }
+    limited = list(group_rows(found, chosen(""), 20))
+    assert limited[0]["settings"]["covers"] == "2 of 3 tasks, the first 20 lines of each file"
     assert list(group_rows(found, chosen("MR"))) == []
+
+
+def test_uss_is_the_plain_mean_over_years_of_the_plain_mean_over_sets() -> None:
+    years = {"STS12": {"a": (0.2, 10), "b": (0.6, 30)}, "STS13": {"c": (0.9, 100)}}
+    found = []
+    for year, sets in years.items():
+        figures = [
+            {"pearson": Figure(value, None, n), "spearman": Figure(value + 0.05, None, n)}
+            for value, n in sets.values()
+        ]
+        found.append(over_sets(TASKS[year], figures, {}))
+    rows = list(group_rows(found, chosen("USS")))
+    values = {(row["metric"], row["settings"].get("average")): row["value"] for row in rows}
+    # 0.4 and 0.9 by set; 0.5 and 0.9 by pairs: the years themselves are never weighted.
+    assert values == {
+        ("pearson", None): pytest.approx(0.65),
+        ("spearman", None): pytest.approx(0.7),
+        ("pearson", "weighted"): pytest.approx(0.7),
+        ("spearman", "weighted"): pytest.approx(0.75),
+    }
 
 
 def test_ridge_is_scikit_learns_at_the_penalty_that_is_best_on_dev() -> None:

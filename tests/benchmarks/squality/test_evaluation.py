@@ -25,7 +25,8 @@ from ensue.benchmarks.squality.systems import Summary
 from ensue.benchmarks.squality.task import benchmark
 from ensue.errors import EnsueError
 from ensue.models.names import load_model
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import range_of
 from tests.benchmarks.squality.invented import evaluation_row, story_row, write_rows
 from tests.benchmarks.squality.test_task import asked
 
@@ -111,16 +112,16 @@ def test_people_are_held_against_one_another_question_by_question() -> None:
 def test_every_field_of_a_row() -> None:
     items = judged_items(ASKED, WRITTEN, [shared], ABOUT)
     del items[1]["scores"]["shared_loo"]
-    rows = rows_of(items, seed=3)
+    rows = rows_of(items)
     assert [row["metric"] for row in rows] == ["shared", "shared_mean", "words"]
     for row in rows:
         values = [item["scores"][row["metric"]] for item in items]
-        interval = clustered_interval(values, ["s1", "s1", "s2"], seed=3)
+        interval = clustered_interval(values, ["s1", "s1", "s2"], bounds=range_of(row["metric"]))
         assert row["value"] == pytest.approx(np.mean(values))
         assert row["ci95"] == [interval.low, interval.high]
         assert (row["task"], row["n"], row["clusters"], row["settings"]) == ("squality", 3, 2, ABOUT)
     with pytest.raises(EnsueError, match="no question is left"):
-        rows_of([], 0)
+        rows_of([])
 
 
 def rated(story: str, system: str, overall: float, text: str = "A text.", correct: float = 50.0) -> Rated:
@@ -207,7 +208,7 @@ def test_the_human_evaluation_field_by_field(tmp_path: Path) -> None:
         own = [item for item in items if item["settings"]["system"] == system]
         for name in ("overall", "rouge2", "rougeL_mean"):
             values = [item["scores"][name] for item in own]
-            interval = clustered_interval(values, [item["cluster"] for item in own], seed=4)
+            interval = clustered_interval(values, [item["cluster"] for item in own], bounds=range_of(name))
             row = rows[name, system]
             assert row["value"] == pytest.approx(np.mean(values))
             assert (row["ci95"], row["n"], row["clusters"]) == ([interval.low, interval.high], 6, 3)

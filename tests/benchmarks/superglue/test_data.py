@@ -130,6 +130,7 @@ def test_few_rows_stand_in_for_missing_files(folder: Path) -> None:
         "train rows in fewglue_train1.jsonl, of 100,730 published": 1,
         "dev rows in fewglue_dev2.jsonl, of 10,000 published": 2,
     }
+    assert data.instead == {DEV: "of the training set"}
     write_rows(home / "fewglue_dev3.jsonl", [])
     with pytest.raises(EnsueError, match=r"fewglue_dev2\.jsonl and fewglue_dev3\.jsonl; leave one"):
         _read(home, "ReCoRD")

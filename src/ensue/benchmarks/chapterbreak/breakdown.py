@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.chapterbreak.annotation import ASPECTS, Transition, example_of
-from ensue.stats.bootstrap import Interval, clustered_interval
+from ensue.stats.clustered import Interval, clustered_interval
+from ensue.stats.ranges import SHARE
 
 # The suffix length of the paper; of several in a run, the one that results are told for.
 MAIN_SUFFIX = 128
@@ -121,4 +122,6 @@ def breakdown(transitions: Mapping[str, Transition], runs: Mapping[str, Mapping[
 def _interval(
     values: Sequence[float], members: Sequence[str], clusters: Mapping[str, str]
 ) -> Interval | None:
-    return clustered_interval(values, [clusters[example] for example in members]) if values else None
+    if not values:
+        return None
+    return clustered_interval(values, [clusters[example] for example in members], bounds=SHARE)

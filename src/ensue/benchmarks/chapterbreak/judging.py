@@ -8,7 +8,8 @@ from typing import Any
 
 from ensue.benchmarks.base import Item, MetricRow, content_of
 from ensue.benchmarks.chapterbreak.ranking import Ranked
-from ensue.stats.bootstrap import Interval, clustered_interval, clustered_ratio
+from ensue.stats.clustered import Interval, clustered_interval, clustered_ratio
+from ensue.stats.ranges import POSITIVE, range_of
 
 METRICS = ("accuracy", "rank", "margin", "ties")
 # Two scores no further apart than this are the same.
@@ -79,16 +80,17 @@ def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
 def _rows(items: list[Item]) -> Iterator[MetricRow]:
     clusters = [item["cluster"] for item in items]
     for metric in METRICS:
-        yield _row(items, metric, clustered_interval([item["scores"][metric] for item in items], clusters))
+        values = [item["scores"][metric] for item in items]
+        yield _row(items, metric, clustered_interval(values, clusters, bounds=range_of(metric)))
     counted = [item for item in items if item["outputs"].get("gold", {}).get("words")]
     if counted:
         golds = [item["outputs"]["gold"] for item in counted]
         clusters = [item["cluster"] for item in counted]
         words = [gold["words"] for gold in golds]
-        surprisal = clustered_ratio([-gold["logprob"] for gold in golds], words, clusters)
+        surprisal = clustered_ratio([-gold["logprob"] for gold in golds], words, clusters, bounds=POSITIVE)
         # The mean over subwords times subwords per word is the sum over words (the paper's appendix E).
         yield _row(items, "word_perplexity", _exponential(surprisal))
-        ratio = clustered_ratio([gold["tokens"] for gold in golds], words, clusters)
+        ratio = clustered_ratio([gold["tokens"] for gold in golds], words, clusters, bounds=POSITIVE)
         yield _row(items, "subwords_per_word", ratio)
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.base import Item, MetricRow, content_of
+from ensue.benchmarks.base import Item, MetricRow, content_of, covers
 from ensue.benchmarks.discoeval.data import Task
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
 from ensue.benchmarks.discoeval.suite import GROUPS
-from ensue.stats.bootstrap import cluster_sums, clustered_interval
+from ensue.stats.clustered import Interval, clustered_interval, mean_interval
+from ensue.stats.ranges import SHARE
 
 METRIC = "accuracy"
-_ROUNDS = 10_000
 # What an id ends in where a run has layers.
 _LAYER = "#layer"
 
@@ -57,8 +57,11 @@ class Judged:
                 content=content_of(example.parts, labels[example.label]),
             )
 
+    def interval(self) -> Interval:
+        return clustered_interval(self.scores, self.clusters, bounds=SHARE)
+
     def row(self) -> MetricRow:
-        found = clustered_interval(self.scores, self.clusters)
+        found = self.interval()
         return MetricRow(
             task=self.task.spec.name,
             metric=METRIC,
@@ -89,10 +92,12 @@ def judge(task: Task, probe: Probe, choices: Choices) -> list[Judged]:
     ]
 
 
-def metric_rows(judged: Sequence[Judged], asked: str, missing: Sequence[str]) -> Iterator[MetricRow]:
+def metric_rows(
+    judged: Sequence[Judged], asked: str, missing: Sequence[str], limit: int | None = None
+) -> Iterator[MetricRow]:
     """Rows of all tasks; then of groups, where more than one task was asked for, and of the average of all.
 
-    `asked` is what the user named: nothing (all), a group, or a task.
+    `asked` is what the user named: nothing (all), a group, or a task; of each file `limit` lines were read.
     """
     yield from (one.row() for one in judged)
     whole = asked.strip("/").lower()
@@ -103,12 +108,12 @@ def metric_rows(judged: Sequence[Judged], asked: str, missing: Sequence[str]) ->
             # RST is a task and a group in one: its row is there already.
             if chosen and group != "RST":
                 lacking = [name for name in missing if name.partition("/")[0] == group]
-                yield _average(group, [[one] for one in chosen], lacking)
+                yield _average(group, [[one] for one in chosen], lacking, limit)
         if not whole:
             columns: dict[str, list[Judged]] = {}
             for one in cell:
                 columns.setdefault(one.task.spec.column, []).append(one)
-            yield _average("average", list(columns.values()), missing)
+            yield _average("average", list(columns.values()), missing, limit)
 
 
 def _cells(judged: Sequence[Judged]) -> dict[tuple[int | None, str], list[Judged]]:
@@ -119,39 +124,26 @@ def _cells(judged: Sequence[Judged]) -> dict[tuple[int | None, str], list[Judged
     return cells
 
 
-def _average(name: str, columns: Sequence[Sequence[Judged]], missing: Sequence[str]) -> MetricRow:
-    """The mean over columns of the mean over their tasks, with an interval: every task is resampled on its own."""
+def _average(
+    name: str, columns: Sequence[Sequence[Judged]], missing: Sequence[str], limit: int | None
+) -> MetricRow:
+    """The mean over columns of the mean over their tasks, with an interval: the tasks are independent."""
     members = [one for column in columns for one in column]
     weights = [1.0 / (len(columns) * len(column)) for column in columns for _ in column]
-    sums = [cluster_sums(one.scores, one.clusters) for one in members]
-    value = sum(w * float(numbers.mean()) for w, (numbers, _, _) in zip(weights, sums, strict=True))
-    generator = np.random.default_rng(0)
-    drawn = np.zeros(_ROUNDS)
-    for weight, (_, totals, sizes) in zip(weights, sums, strict=True):
-        drawn += weight * _resampled_means(totals, sizes, generator)
-    ends = np.quantile(drawn, [0.025, 0.975]).tolist()
-    several = all(len(totals) > 1 for _, totals, _ in sums)
+    found = mean_interval([one.interval() for one in members], weights)
     shared = {k: v for k, v in members[0].settings.items() if k in ("split", "protocol", "layer")}
     ablations = {k: v for one in members for k, v in one.settings.items() if k in ("context", "hidden")}
-    covered = {"tasks": ",".join(one.task.spec.name for one in members)}
+    covered = {
+        "covers": covers(len(members), len(members) + len(missing), limit),
+        "tasks": ",".join(one.task.spec.name for one in members),
+    }
     lacking = {"missing": ",".join(missing)} if missing else {}
     return MetricRow(
         task=name,
         metric=METRIC,
-        value=value,
-        ci95=[float(end) for end in ends] if several else [None, None],
-        n=sum(len(numbers) for numbers, _, _ in sums),
-        clusters=sum(len(totals) for _, totals, _ in sums),
+        value=found.value,
+        ci95=[found.low, found.high],
+        n=found.n,
+        clusters=found.clusters,
         settings={**shared, **ablations, **covered, **lacking},
     )
-
-
-def _resampled_means(
-    totals: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64], generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
-    """One mean per round, of as many clusters as there are, drawn with replacement."""
-    # Clusters of equal sum and size are interchangeable, and right-or-wrong scores have few kinds.
-    kinds, multiplicity = np.unique(np.stack([totals, sizes], axis=1), axis=0, return_counts=True)
-    draws = generator.multinomial(len(totals), multiplicity / len(totals), size=_ROUNDS) @ kinds
-    means: npt.NDArray[np.float64] = draws[:, 0] / draws[:, 1]
-    return means

@@ -64,7 +64,7 @@ class DiscoEvalRun:
         judged = list(self._judged(encoder, layers, workplace))
         return Outcome(
             items=(item for one in judged for item in one.items()),
-            metrics=list(metric_rows(judged, self.asked, list(self.missing))),
+            metrics=list(metric_rows(judged, self.asked, list(self.missing), self.limit)),
             signature=self._signature(model, layers),
             skipped={
                 f"task {name} left out, for want of {', '.join(files)}": 1

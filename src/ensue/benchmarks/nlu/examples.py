@@ -96,12 +96,16 @@ class TaskSpec:
 
 @dataclass(frozen=True)
 class TaskData:
-    """A task with the splits that were found; `notes` counts what differs from the published files."""
+    """A task with the splits that were found; `notes` counts what differs from the published files.
+
+    `instead` says, of a split whose rows are none of the published one's, what they are.
+    """
 
     spec: TaskSpec
     splits: Mapping[str, list[Example]]
     fingerprint: str
     notes: Counter[str] = field(default_factory=Counter)
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def labelled(self, split: str) -> bool:
         """Whether the split is there and has gold answers."""

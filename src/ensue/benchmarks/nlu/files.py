@@ -14,10 +14,14 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Found(NamedTuple):
-    """A file of a split; `partial` is the number of rows where its name says that it holds only so many."""
+    """A file of a split; `partial` is the number of rows where its name says that it holds only so many.
+
+    `instead` says what its rows are where they are none of the published split's.
+    """
 
     path: Path
     partial: int | None = None
+    instead: str = ""
 
 
 class Row(NamedTuple):

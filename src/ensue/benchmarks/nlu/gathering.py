@@ -22,6 +22,7 @@ class Gathering:
         self.limit = limit
         self.notes: Counter[str] = Counter()
         self._splits: dict[str, list[Example]] = {}
+        self._instead: dict[str, str] = {}
         self._digest = hashlib.sha256(f"{spec.suite}/{spec.name}".encode())
 
     def add_files(self, split: str, files: Iterable[Found], examples: Iterable[Example]) -> None:
@@ -29,6 +30,8 @@ class Gathering:
         kept = self._keep(split, examples)
         for found in files:
             self._digest.update(split.encode() + file_digest(found.path))
+            if found.instead:
+                self._instead[split] = found.instead
             if found.partial is not None:
                 published = self.spec.sizes.get(split, 0)
                 note = f"{split} rows in {found.path.name}, of {published:,} published"
@@ -48,7 +51,7 @@ class Gathering:
         """The task, or None where no split was taken in."""
         if not self._splits:
             return None
-        return TaskData(self.spec, dict(self._splits), self._digest.hexdigest(), self.notes)
+        return TaskData(self.spec, dict(self._splits), self._digest.hexdigest(), self.notes, self._instead)
 
     def _keep(self, split: str, examples: Iterable[Example]) -> list[Example]:
         kept: list[Example] = []

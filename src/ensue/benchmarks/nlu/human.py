@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import ROUNDS, Figure
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
@@ -26,7 +28,8 @@ from ensue.benchmarks.nlu.judging import Judged, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
-from ensue.stats.counts import sum_draws
+from ensue.stats.counts import MadeUp, sum_draws
+from ensue.stats.ranges import CORRELATION
 
 _SCALE_TASK = "CB"
 _SCALE = {
@@ -103,8 +106,12 @@ def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Figure | None:
     counts = votes([[codes[label] for label in given] for given in labels.values()], len(codes))
     if int((counts.sum(axis=0) > 0).sum()) == 1:
         return None
-    draws = kappa_of_sums(sum_draws(agreement_sums(counts), rounds=ROUNDS)) if len(counts) > 1 else None
-    return Figure(fleiss_kappa(counts), draws, len(counts))
+    sums = agreement_sums(counts)
+    # One made-up example that was labelled at random: it agrees as often as chance has it.
+    chance = sums.sum(axis=0) / len(sums)
+    chance[-2] = ((chance[:-2] / chance[:-2].sum()) ** 2).sum()
+    drawn = sum_draws(sums, made_up=MadeUp(chance[None], np.ones(1)), rounds=ROUNDS)
+    return Figure(fleiss_kappa(counts), kappa_of_sums(drawn), len(counts), bounds=CORRELATION)
 
 
 def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[str, ...]]:

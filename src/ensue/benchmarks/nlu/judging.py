@@ -22,13 +22,18 @@ from ensue.errors import EnsueError
 
 @dataclass(frozen=True)
 class Judged:
-    """What one answer to one labelled split is worth: its metrics, and their unweighted mean."""
+    """What one answer to one labelled split is worth: its metrics, and their unweighted mean.
+
+    `rows` is how many examples were judged, and `instead` what they are if none of the published split's.
+    """
 
     spec: TaskSpec
     split: str
     settings: Mapping[str, Any]
     figures: Mapping[str, Figure]
     score: Figure
+    rows: int
+    instead: str = ""
     notes: Counter[str] = field(default_factory=Counter)
 
 
@@ -42,7 +47,8 @@ def judge(data: TaskData, answered: Answered, split: str) -> Judged | None:
     figures = measure(spec, examples, given)
     score = mean_of_metrics(list(figures.values()))
     settings = dict(answered.settings)
-    return Judged(spec, split, settings, figures, score, _notes(spec, split, examples, given))
+    notes = _notes(spec, split, examples, given)
+    return Judged(spec, split, settings, figures, score, len(examples), data.instead.get(split, ""), notes)
 
 
 def predictions_of(data: TaskData, answered: Answered, split: str) -> list[Prediction]:

@@ -14,7 +14,8 @@ from ensue.metrics.answers import best_over, equal_pairs, exact_match, token_f1,
 from ensue.metrics.classification import accuracy, confusion_cells, f1, macro_f1, matthews
 from ensue.metrics.correlation import pearson, spearman
 from ensue.stats.correlation import correlation_draws
-from ensue.stats.counts import one_hot, sum_draws
+from ensue.stats.counts import MadeUp, one_hot, random_answer, sum_draws
+from ensue.stats.ranges import CORRELATION, range_of
 
 # From counts [..., classes, classes], gold by row, to a number each.
 OfCounts = Callable[[Numbers], Numbers]
@@ -41,15 +42,16 @@ def of_classes(
     gold = [codes[str(example.gold)] for example in examples]
     cells = one_hot(confusion_cells(gold, [codes[label] for label in given], classes), classes * classes)
     by_group = {metric: _group_columns(metric, examples, given) for metric in metrics if metric in _OF_GROUPS}
-    sums = _Sums(np.hstack([cells, *by_group.values()]), examples)
+    table = np.hstack([cells, *by_group.values()])
+    sums = _Sums(table, examples, _guess(table, classes), random_answer(cells, classes))
     found = {}
     for metric in metrics:
         if metric in by_group:
             start = classes * classes + 2 * list(by_group).index(metric)
             groups = int(by_group[metric][:, 1].sum())
-            found[metric] = sums.figure(_share_of_groups(start), groups)
+            found[metric] = sums.figure(metric, _share_of_groups(start), groups)
         else:
-            found[metric] = sums.figure(_in_table(of_counts(metric, classes), classes), len(examples))
+            found[metric] = sums.figure(metric, _in_table(of_counts(metric, classes), classes), len(examples))
     return found
 
 
@@ -75,7 +77,11 @@ def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[fl
     }
     return {
         metric: Figure(
-            0.0 if math.isnan(value) else value, np.nan_to_num(drawn) if units > 1 else None, n, units
+            0.0 if math.isnan(value) else value,
+            np.nan_to_num(drawn) if units > 1 else None,
+            n,
+            units,
+            CORRELATION,
         )
         for metric, (value, drawn) in ((metric, found[metric]) for metric in spec.metrics)
     }
@@ -89,26 +95,45 @@ def text_scores(example: Example, given: str) -> dict[str, float]:
 
 def _of_texts(examples: Sequence[Example], given: Sequence[str]) -> dict[str, Figure]:
     scores = [text_scores(example, one) for example, one in zip(examples, given, strict=True)]
-    sums = _Sums(np.array([[one["f1"], one["em"], 1.0] for one in scores]), examples)
+    table = np.array([[one["f1"], one["em"], 1.0] for one in scores])
+    # One made-up answer, as often right as wrong.
+    sums = _Sums(table, examples, np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]]), np.array([0.5, 0.5]))
     return {
-        "f1": sums.figure(lambda table: np.asarray(table[..., 0] / table[..., 2]), len(examples)),
-        "em": sums.figure(lambda table: np.asarray(table[..., 1] / table[..., 2]), len(examples)),
+        "f1": sums.figure("f1", lambda sums: np.asarray(sums[..., 0] / sums[..., 2]), len(examples)),
+        "em": sums.figure("em", lambda sums: np.asarray(sums[..., 1] / sums[..., 2]), len(examples)),
     }
 
 
 class _Sums:
-    """Per-example statistics added up, over all examples and over those of every round."""
+    """Per-example statistics added up, over all examples and over those of every round.
 
-    def __init__(self, statistics: Numbers, examples: Sequence[Example]) -> None:
+    `guess` holds the statistics of one answer not seen, by kind, and `chances` how likely each kind is.
+    """
+
+    def __init__(
+        self, statistics: Numbers, examples: Sequence[Example], guess: Numbers, chances: Numbers
+    ) -> None:
         clusters = [example.resampled_with for example in examples]
         self._units = len(set(clusters))
         self._whole = statistics.sum(axis=0)
-        self._draws = sum_draws(statistics, clusters, rounds=ROUNDS) if self._units > 1 else None
+        self._draws = None
+        if self._units > 1:
+            made_up = MadeUp(guess * (len(examples) / self._units), chances)
+            self._draws = sum_draws(statistics, clusters, made_up=made_up, rounds=ROUNDS)
 
-    def figure(self, metric: OfCounts, n: int) -> Figure:
+    def figure(self, metric: str, of_sums: OfCounts, n: int) -> Figure:
         """The metric of the sums; a single cluster says nothing about the spread between clusters."""
-        draws = None if self._draws is None else metric(self._draws)
-        return Figure(float(metric(self._whole)), draws, n, self._units)
+        draws = None if self._draws is None else of_sums(self._draws)
+        return Figure(float(of_sums(self._whole)), draws, n, self._units, range_of(metric))
+
+
+def _guess(table: Numbers, classes: int) -> Numbers:
+    """The statistics of an answer that falls into each cell; its group is right where the answer is."""
+    cells = np.eye(classes * classes)
+    groups = table[:, classes * classes + 1 :: 2].mean(axis=0)
+    right = np.eye(classes).reshape(-1, 1)
+    columns = [column * share for share in groups for column in (right, np.ones_like(right))]
+    return np.hstack([cells, *columns])
 
 
 def _in_table(metric: OfCounts, classes: int) -> OfCounts:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import Figure, mean_figure, mean_of_answers
-from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, TEST, TEST_MISMATCHED, TaskSpec
+from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, HELD_OUT, TEST, TEST_MISMATCHED, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged
 
 SCORE = "score"
@@ -19,13 +19,17 @@ _SECTIONS = {DEV_MISMATCHED: DEV, TEST_MISMATCHED: TEST}
 
 
 class TaskScore(NamedTuple):
-    """A task's score on dev or test for one way of answering; `sections` names the splits it is the mean of."""
+    """A task's score on dev or test for one way of answering; `sections` names the splits it is the mean of.
+
+    `part` says which part of the published split was judged; it is empty where that is all of it.
+    """
 
     spec: TaskSpec
     split: str
     settings: Mapping[str, Any]
     figure: Figure
     sections: tuple[str, ...]
+    part: str
 
 
 def rows(judged: Sequence[Judged]) -> list[MetricRow]:
@@ -56,6 +60,7 @@ def task_scores(judged: Sequence[Judged]) -> list[TaskScore]:
             parts[0].settings,
             mean_figure([part.score for part in parts]) if len(parts) > 1 else parts[0].score,
             tuple(part.split for part in parts),
+            _part_words(parts, split),
         )
         for (_, _, split, _), parts in found.items()
     ]
@@ -100,7 +105,7 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
     settings: dict[str, Any] = {
         "split": split,
         **_common([one.settings for one in scores]),
-        "covers": f"{len(by_task)} of {tasks} tasks",
+        "covers": _covers({name: ways[0].part for name, ways in by_task.items()}, tasks),
         "tasks": ",".join(by_task),
     }
     if several := [name for name, ways in by_task.items() if len(ways) > 1]:
@@ -117,7 +122,35 @@ def _score_row(score: TaskScore) -> MetricRow:
     settings: dict[str, Any] = {"split": score.split, **score.settings}
     if score.sections != (score.split,):
         settings["sections"] = ",".join(score.sections)
+    if score.part:
+        settings["part"] = score.part
     return score.figure.row(score.spec.name, SCORE, settings)
+
+
+def _part_words(judged: Sequence[Judged], split: str) -> str:
+    """How many of the published rows of dev or test were judged, both sections of MNLI together; empty of all."""
+    published = sum(
+        size for section, size in judged[0].spec.sizes.items() if _SECTIONS.get(section, section) == split
+    )
+    found = sum(one.rows for one in judged)
+    if split == HELD_OUT:
+        return f"{found:,} rows held out of the training set"
+    instead = next((one.instead for one in judged if one.instead), "")
+    if instead:
+        return f"{found:,} rows {instead} for {published:,}"
+    return f"{found:,} of {published:,} rows" if found < published else ""
+
+
+def _covers(parts: Mapping[str, str], tasks: int) -> str:
+    """How many tasks a score is over, and which of them in part.
+
+    >>> _covers({"CB": "", "ReCoRD": "32 of 10,000 rows"}, 8)
+    '1 of 8 tasks whole, ReCoRD in part (32 of 10,000 rows)'
+    """
+    partial = [f"{name} in part ({part})" for name, part in parts.items() if part]
+    if not partial:
+        return f"{len(parts)} of {tasks} tasks"
+    return ", ".join([f"{len(parts) - len(partial)} of {tasks} tasks whole", *partial])
 
 
 def _common(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

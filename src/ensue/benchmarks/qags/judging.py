@@ -23,10 +23,11 @@ from ensue.benchmarks.qags.metaeval import (
 from ensue.benchmarks.qags.ranking import rank
 from ensue.benchmarks.qags.sets import JudgedSet
 from ensue.metrics.rowwise import rowwise
-from ensue.stats.bootstrap import Interval
+from ensue.stats.clustered import Interval
 from ensue.stats.multiple import holm
 from ensue.stats.paired import paired_test
 from ensue.stats.paired_correlation import williams_test
+from ensue.stats.ranges import SHARE
 
 TOO_FEW = "sets of fewer than two summaries, which have no correlation"
 Settings = dict[str, Any]
@@ -182,7 +183,7 @@ def _ranked(judged: JudgedSet, values: Values) -> Judged:
 def _ranking_difference(
     name: str, a: str, b: str, right: Mapping[str, list[float]], clusters: Sequence[str]
 ) -> dict[str, Any]:
-    test = paired_test(right[a], right[b], clusters)
+    test = paired_test(right[a], right[b], clusters, bounds=SHARE)
     return {
         "set": name,
         "a": a,

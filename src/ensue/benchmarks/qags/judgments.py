@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ensue.benchmarks.figures import ROUNDS, Figure
 from ensue.benchmarks.qags.data import JudgedSentence, JudgedSummary
 from ensue.metrics.krippendorff import alpha_of_coincidences, coincidences
-from ensue.stats.counts import sum_draws
+from ensue.stats.counts import MadeUp, sum_draws
+from ensue.stats.ranges import CORRELATION
 
 
 def majority(sentence: JudgedSentence) -> bool:
@@ -45,6 +46,12 @@ def agreement(summaries: Sequence[JudgedSummary], *, rounds: int = ROUNDS, seed:
     table, clusters = ratings(summaries)
     values, pairs = coincidences(table)
     flat = pairs.reshape(len(pairs), -1)
-    drawn = sum_draws(flat, clusters, rounds=rounds, seed=seed).reshape(rounds, *pairs.shape[1:])
+    units = len(set(clusters))
+    given = pairs.sum(axis=(0, 1))
+    # One made-up summary that was judged at random: its judgments coincide as often as chance has it.
+    chance = np.outer(given, given).reshape(1, -1) / given.sum() / units
+    made_up = MadeUp(chance, np.ones(1))
+    drawn = sum_draws(flat, clusters, made_up=made_up, rounds=rounds, seed=seed)
     value = float(alpha_of_coincidences(pairs.sum(axis=0), values))
-    return Figure(value, alpha_of_coincidences(drawn, values), len(table), len(set(clusters)))
+    draws = alpha_of_coincidences(drawn.reshape(rounds, *pairs.shape[1:]), values)
+    return Figure(value, draws, len(table), units, CORRELATION)

@@ -16,6 +16,7 @@ from ensue.stats.correlation import correlation_draws
 from ensue.stats.draws import cluster_codes, draw_counts
 from ensue.stats.kendall import kendall_draws
 from ensue.stats.paired_correlation import PairedDifference, WilliamsTest, paired_difference, williams_test
+from ensue.stats.ranges import CORRELATION
 
 Numbers = NDArray[np.float64]
 CONSTANT = "constant values, which correlate with nothing"
@@ -56,7 +57,9 @@ def over_summaries(
     both = correlation_draws(x, y, clusters, rounds=rounds, seed=seed)
     tau = kendall_draws(x, y, clusters, rounds=rounds, seed=seed)
     draws: dict[Kind, Numbers] = {"pearson": both.pearson, "spearman": both.spearman, "kendall": tau}
-    return Correlated({kind: Figure(values[kind], draws[kind], len(x), units) for kind in values}, {})
+    return Correlated(
+        {kind: Figure(values[kind], draws[kind], len(x), units, CORRELATION) for kind in values}, {}
+    )
 
 
 def summary_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, seed: int = 0) -> Correlated:
@@ -77,7 +80,11 @@ def summary_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, 
     return Correlated(
         {
             kind: Figure(
-                float(values[defined].mean()), counts @ values[defined] / kept, x[defined].size, len(x)
+                float(values[defined].mean()),
+                counts @ values[defined] / kept,
+                x[defined].size,
+                len(x),
+                CORRELATION,
             )
             for kind, values in each.items()
         },
@@ -98,7 +105,10 @@ def system_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, s
     counts = draw_counts(len(x), rounds, np.random.default_rng(seed))
     means_x, means_y = _means(counts, x), _means(counts, y)
     return Correlated(
-        {kind: Figure(values[kind], rowwise(kind, means_x, means_y), x.shape[1], len(x)) for kind in values},
+        {
+            kind: Figure(values[kind], rowwise(kind, means_x, means_y), x.shape[1], len(x), CORRELATION)
+            for kind in values
+        },
         {},
     )
 
@@ -134,7 +144,7 @@ def difference(a: Correlated, b: Correlated) -> dict[Kind, PairedDifference]:
         one, other = a.figures[kind], b.figures[kind]
         if one.draws is None or other.draws is None or one.units != other.units:
             raise ValueError("Two correlations can be compared where both were drawn from the same samples.")
-        found[kind] = paired_difference(one.value, other.value, one.draws, other.draws)
+        found[kind] = paired_difference(one.value, other.value, one.draws, other.draws, one.units)
     return found
 
 

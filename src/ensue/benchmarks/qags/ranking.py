@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 from ensue.benchmarks.qags.falke import Choices, Triplet
 from ensue.errors import EnsueError
-from ensue.stats.bootstrap import Interval, clustered_interval
+from ensue.stats.clustered import Interval, clustered_interval
+from ensue.stats.ranges import SHARE
 
 Verdict = Literal["right", "tie", "wrong"]
 
@@ -58,7 +59,7 @@ def pairs(triplets: Sequence[Triplet]) -> list[tuple[str, str]]:
     ]
 
 
-def rank(triplets: Sequence[Triplet], scores: Sequence[float], *, seed: int = 0) -> Ranking:
+def rank(triplets: Sequence[Triplet], scores: Sequence[float]) -> Ranking:
     """The ranking by scores of `pairs`, in that order; the higher score is the more consistent sentence."""
     if not triplets or len(scores) != 2 * len(triplets):
         raise EnsueError(
@@ -73,19 +74,19 @@ def rank(triplets: Sequence[Triplet], scores: Sequence[float], *, seed: int = 0)
     tied = [float(item.verdict == "tie") for item in items]
     halves = [one + other / 2.0 for one, other in zip(right, tied, strict=True)]
     return Ranking(
-        clustered_interval(right, clusters, seed=seed),
-        clustered_interval(halves, clusters, seed=seed),
+        clustered_interval(right, clusters, bounds=SHARE),
+        clustered_interval(halves, clusters, bounds=SHARE),
         int(sum(tied)),
         items,
     )
 
 
-def rank_with(triplets: Sequence[Triplet], score: Callable[[str, str], float], *, seed: int = 0) -> Ranking:
+def rank_with(triplets: Sequence[Triplet], score: Callable[[str, str], float]) -> Ranking:
     """The ranking by a function of source and sentence."""
-    return rank(triplets, [score(source, sentence) for source, sentence in pairs(triplets)], seed=seed)
+    return rank(triplets, [score(source, sentence) for source, sentence in pairs(triplets)])
 
 
-def choose(articles: Sequence[Choices], scores: Sequence[Sequence[float]], *, seed: int = 0) -> Chosen:
+def choose(articles: Sequence[Choices], scores: Sequence[Sequence[float]]) -> Chosen:
     """Falke's reranking: of each article the summary with the highest score, and whether it is inconsistent."""
     if not articles or [len(one) for one in scores] != [len(one.summaries) for one in articles]:
         raise EnsueError("Choosing among summaries needs one score for each of them; score every summary.")
@@ -99,7 +100,7 @@ def choose(articles: Sequence[Choices], scores: Sequence[Sequence[float]], *, se
         wrong.append(sum(best) / len(best))
         chance.append(sum(faults) / len(faults))
     names = [article.article for article in articles]
-    return Chosen(clustered_interval(wrong, names, seed=seed), sum(chance) / len(chance))
+    return Chosen(clustered_interval(wrong, names, bounds=SHARE), sum(chance) / len(chance))
 
 
 def _ranked(triplet: Triplet, consistent: float, inconsistent: float) -> Ranked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import MetricRow
+from ensue.benchmarks.base import MetricRow, covers
 from ensue.benchmarks.figures import Figure, mean_figure
 from ensue.benchmarks.senteval.catalog import GROUPS, Task
 
@@ -40,7 +40,9 @@ def task_rows(found: TaskFigures) -> Iterator[MetricRow]:
         yield figure.row(found.task.name, metric, {**place, **WEIGHTED})
 
 
-def group_rows(found: Sequence[TaskFigures], asked: Sequence[Task]) -> Iterator[MetricRow]:
+def group_rows(
+    found: Sequence[TaskFigures], asked: Sequence[Task], limit: int | None = None
+) -> Iterator[MetricRow]:
     """A row for every group of which several tasks were asked for, on each split that any of them has.
 
     Groups of one metric are averaged under its name; SSS mixes Pearson correlations with an accuracy, as the
@@ -53,12 +55,15 @@ def group_rows(found: Sequence[TaskFigures], asked: Sequence[Task]) -> Iterator[
         for split in ("dev", "test"):
             there = [one for one in found if one.task in wanted and one.split == split]
             if there:
-                yield from _group(group, wanted, there)
+                yield from _group(group, wanted, there, limit)
 
 
-def _group(group: str, wanted: Sequence[Task], there: Sequence[TaskFigures]) -> Iterator[MetricRow]:
+def _group(
+    group: str, wanted: Sequence[Task], there: Sequence[TaskFigures], limit: int | None
+) -> Iterator[MetricRow]:
     names = [one.task.name for one in there]
-    place = {**there[0].settings, "tasks": ",".join(names)}
+    covered = covers(len(names), len(wanted), limit)
+    place = {**there[0].settings, "covers": covered, "tasks": ",".join(names)}
     if lacking := [task.name for task in wanted if task.name not in names]:
         place["missing"] = ",".join(lacking)
     metrics = {one.task.metric for one in there}

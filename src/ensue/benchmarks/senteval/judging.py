@@ -12,8 +12,11 @@ import numpy as np
 from ensue.benchmarks.base import Item, content_of
 from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
 from ensue.errors import EnsueError
+from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman
 from ensue.stats.correlation import correlation_draws
+from ensue.stats.counts import confusion_draws
+from ensue.stats.ranges import CORRELATION
 
 
 @dataclass(frozen=True)
@@ -68,28 +71,27 @@ def figures_of(answers: Answers) -> dict[str, Figure]:
         raise EnsueError(f"{answers.task} has {n} example where a correlation needs two; raise --limit.")
     draws = correlation_draws(answers.given, answers.gold, rounds=ROUNDS)
     return {
-        "pearson": Figure(_defined(pearson(answers.given, answers.gold)), draws.pearson, n),
-        "spearman": Figure(_defined(spearman(answers.given, answers.gold)), draws.spearman, n),
+        "pearson": Figure(
+            _defined(pearson(answers.given, answers.gold)), draws.pearson, n, bounds=CORRELATION
+        ),
+        "spearman": Figure(
+            _defined(spearman(answers.given, answers.gold)), draws.spearman, n, bounds=CORRELATION
+        ),
     }
 
 
 def accuracy_figure(gold: Numbers, given: Numbers) -> Figure:
-    """The share of right answers; resampling right and wrong ones is drawing from a binomial."""
+    """The share of right answers; half an answer made up as right and half as wrong make it a beta draw."""
     n, right = len(gold), int(np.sum(gold == given))
-    draws = np.random.default_rng(0).binomial(n, right / n, size=ROUNDS) / n
+    draws = np.random.default_rng(0).beta(right + 0.5, n - right + 0.5, size=ROUNDS)
     return Figure(right / n, draws, n)
 
 
 def f1_figure(gold: Numbers, given: Numbers) -> Figure:
-    """F1 of class 1; resampling examples is drawing counts of the four kinds of outcome."""
-    hits = int(np.sum((gold == 1) & (given == 1)))
-    wrong = int(np.sum(gold != given))
-    n = len(gold)
-    counts = np.random.default_rng(0).multinomial(n, [hits / n, wrong / n, (n - hits - wrong) / n], ROUNDS)
-    # An average of nothing right and nothing wrong is 0, as scikit-learn has it.
-    sizes = np.maximum(2 * counts[:, 0] + counts[:, 1], 1)
-    value = 2 * hits / max(2 * hits + wrong, 1)
-    return Figure(value, 2 * counts[:, 0] / sizes, n)
+    """F1 of class 1 of two."""
+    cells = confusion_cells(gold, given, 2)
+    whole = np.bincount(cells, minlength=4).reshape(2, 2)
+    return Figure(float(f1(whole)), f1(confusion_draws(cells, 2, rounds=ROUNDS)), len(gold))
 
 
 def has_correlation(answers: Answers) -> bool:

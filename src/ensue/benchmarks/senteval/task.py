@@ -71,7 +71,7 @@ class SentEvalRun:
                     ]
                 figures += whole(data, given[data.task.name, layer], answers, parts)
             rows += [row for one in figures for row in task_rows(one)]
-            rows += group_rows(figures, self.asked)
+            rows += group_rows(figures, self.asked, self.limit)
         return Outcome(
             items=(item for part in judged for item in items_of(part)),
             metrics=rows,

@@ -24,7 +24,8 @@ from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.scoring.engine import choices, score
 from ensue.scoring.request import Policy, Request, Score
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import range_of
 from ensue.text.documents import Document, Documents, read_documents
 
 METRICS = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
@@ -224,7 +225,9 @@ def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
         chosen = [item for item in items if item["settings"]["block_size"] == size]
         clusters = [item["cluster"] for item in chosen]
         for metric in METRICS:
-            found = clustered_interval([item["scores"][metric] for item in chosen], clusters)
+            found = clustered_interval(
+                [item["scores"][metric] for item in chosen], clusters, bounds=range_of(metric)
+            )
             yield MetricRow(
                 task=task,
                 metric=metric,

@@ -26,7 +26,8 @@ from ensue.benchmarks.summaries.scoring import (
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TokenEncoder, require
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import range_of
 
 TASK = "squality"
 # What `--set metrics=` understands; `rouge` is three metrics.
@@ -137,8 +138,8 @@ def _content(example: Example) -> str:
     return content_of(example.story.document, example.question.text, example.question.references)
 
 
-def rows_of(items: Sequence[Item], seed: int) -> list[MetricRow]:
-    """Every metric that all items have, as a mean with an interval from resampling whole stories."""
+def rows_of(items: Sequence[Item]) -> list[MetricRow]:
+    """Every metric that all items have, as a mean with an interval; stories are what is independent."""
     if not items:
         raise EnsueError("There is nothing to judge: no question is left.")
     clusters = [item["cluster"] for item in items]
@@ -146,7 +147,7 @@ def rows_of(items: Sequence[Item], seed: int) -> list[MetricRow]:
     for name in items[0]["scores"]:
         if not all(name in item["scores"] for item in items):
             continue
-        found = clustered_interval([item["scores"][name] for item in items], clusters, seed=seed)
+        found = clustered_interval([item["scores"][name] for item in items], clusters, bounds=range_of(name))
         rows.append(
             MetricRow(
                 task=items[0]["task"],

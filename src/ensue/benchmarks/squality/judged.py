@@ -20,13 +20,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.human_eval import HUMAN, Rated
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import pearson, spearman
 from ensue.metrics.rowwise import kendall
-from ensue.stats.correlation import correlation_draws, percentile_interval
+from ensue.stats.correlation import correlation_draws
 from ensue.stats.kendall import kendall_draws
+from ensue.stats.ranges import CORRELATION
 
 Kind = Literal["pearson", "spearman", "kendall"]
 Subset = Literal["model", "human", "all"]
@@ -113,12 +115,11 @@ def summary_correlations(
             places = _places(rated, subset)
             x, y = values[places], ratings[places]
             clusters = [rated[place].story for place in places]
-            low, high = (
-                percentile_interval(_draws(kind, x, y, clusters, seed)) if len(places) > 1 else (None,) * 2
-            )
             value = _correlation(kind, x, y)
-            if value is None:
-                low = high = None
+            low = high = None
+            if value is not None:
+                draws = _draws(kind, x, y, clusters, seed)
+                low, high = Figure(value, draws, len(places), len(set(clusters)), CORRELATION).interval()
             rows.append(Correlation(name, subset, kind, value, low, high, len(places)))
     return rows
 

@@ -17,7 +17,9 @@ from ensue.benchmarks.squality.judged import KINDS, references_of, summary_corre
 from ensue.benchmarks.summaries.loads import Loads
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.models.protocols import Model
-from ensue.stats.bootstrap import clustered_interval
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import range_of
+from ensue.version import __version__
 
 TASK = "human-eval"
 # Ratings go to 100; rows are of fractions.
@@ -103,7 +105,7 @@ class HumanEvalRun:
                 if not all(name in item["scores"] for item in own):
                     continue
                 values = [item["scores"][name] for item in own]
-                found = clustered_interval(values, clusters, seed=self.seed)
+                found = clustered_interval(values, clusters, bounds=range_of(name))
                 yield MetricRow(
                     task=TASK,
                     metric=name,

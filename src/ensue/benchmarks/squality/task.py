@@ -153,7 +153,7 @@ class SqualityRun:
         notes.update({f"questions with {n} references": c for n, c in self._counts(asked).items()})
         return Outcome(
             items=items,
-            metrics=rows_of(items, self.seed),
+            metrics=rows_of(items),
             signature=self._signature(model, system, encoder, load.cards),
             skipped=dict(skipped),
             tokens=0,

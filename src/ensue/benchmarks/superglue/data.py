@@ -68,4 +68,7 @@ def _few(home: Path, split: str) -> Found | None:
     found = [match for match in matches if match["split"] == split]
     if len(found) > 1:
         raise EnsueError(f"{home} has {found[0].string} and {found[1].string}; leave one of them.")
-    return Found(home / found[0].string, int(found[0]["rows"])) if found else None
+    if not found:
+        return None
+    instead = "" if split == TRAIN else "of the training set"
+    return Found(home / found[0].string, int(found[0]["rows"]), instead)
