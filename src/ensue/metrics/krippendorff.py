@@ -1,6 +1,6 @@
 """Krippendorff's alpha: how far annotators agree beyond chance, some of whose ratings may be missing.
 
-scipy has no alpha. That of all rounds of a bootstrap at once is 21 times as fast as one after the other
+scipy has no alpha. That of all rounds of a bootstrap at once is over twenty times as fast as one after the other
 (bench/agreement.py).
 """
 

@@ -1,6 +1,6 @@
 """Pearson's, Spearman's and Kendall's correlation of many pairs of lists at once, a pair a row.
 
-Kendall's of 100 articles of 16 systems takes scipy, which knows one pair at a time, 94 times as long
+Kendall's of 100 articles of 16 systems takes scipy, which knows one pair at a time, about a hundred times as long
 (bench/agreement.py).
 """
 
