@@ -19,7 +19,6 @@ from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.models.protocols import Model
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
-from ensue.version import __version__
 
 TASK = "human-eval"
 # Ratings go to 100; rows are of fractions.
