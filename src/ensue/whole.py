@@ -43,3 +43,14 @@ def remove_empty(folders: Iterable[Path]) -> None:
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()
+
+
+def make_readable(folder: Path) -> None:
+    """Give every file in a folder the mode a new file has; safetensors writes its own for the owner alone."""
+    new = folder / f".mode.{os.getpid()}"
+    new.touch()
+    mode = new.stat().st_mode & 0o777
+    new.unlink()
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)

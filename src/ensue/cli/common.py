@@ -15,6 +15,9 @@ from ensue.errors import EnsueError
 
 MODEL_HELP = "Short name, folder, .gguf file, http(s):// endpoint or hub id."
 ModelName = Annotated[str, typer.Option("--model", "-m", help=MODEL_HELP)]
+Name = Annotated[
+    str | None, typer.Option("--name", help="What to call the model in results (a folder's name by default).")
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]

@@ -33,11 +33,30 @@ _NO_WEIGHTS = {
 def list_models(json: common.Json = False) -> None:
     """The short names, which need no model hub."""
     from ensue.models.catalog import catalog
+    from ensue.models.shipped import SHIPPED, ships
     from ensue.models.store import pulled
 
     rows: list[dict[str, Any]] = [
-        {"name": e.name, "here": pulled(e), "megabytes": e.megabytes, "licence": e.licence, "about": e.about}
+        {
+            "name": e.name,
+            "here": pulled(e),
+            "megabytes": e.megabytes,
+            "licence": e.licence,
+            "about": e.about,
+            "weights": e.weights_name or e.name,
+        }
         for e in catalog().values()
+    ]
+    rows += [
+        {
+            "name": name,
+            "here": ships(name),
+            "megabytes": 0,
+            "licence": s.licence,
+            "about": s.about,
+            "weights": name,
+        }
+        for name, s in SHIPPED.items()
     ]
     rows += [
         {"name": name, "here": True, "megabytes": 0, "licence": "-", "about": about}

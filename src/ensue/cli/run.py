@@ -16,6 +16,7 @@ def run(
         str | None,
         typer.Option("--model", "-m", help=f"{common.MODEL_HELP} [default: smollm2; qags: smollm2-qg]"),
     ] = None,
+    name: common.Name = None,
     data: Annotated[
         str | None, typer.Option(help="File, folder or hub data set; bundled documents if not given.")
     ] = None,
@@ -50,6 +51,7 @@ def run(
     from ensue.runs.run import run as run_benchmark
 
     options = {
+        "name": name,
         "dtype": dtype,
         "device": device,
         "revision": revision,

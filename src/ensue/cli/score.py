@@ -20,6 +20,7 @@ def score(
         ),
     ],
     model: common.ModelName = "smollm2",
+    name: common.Name = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N texts.")] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="Surprisal sentence by sentence: where does it stop following?")
@@ -60,6 +61,7 @@ def score(
             journal=journal,
             detail=profile,
             progress=progress,
+            name=name,
             dtype=dtype,
             device=device,
             revision=revision,

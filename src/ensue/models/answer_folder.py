@@ -14,6 +14,7 @@ from ensue.models.answer_windows import Reading
 from ensue.models.answerer import AnswerModel
 from ensue.models.card import ModelCard, read_card_facts
 from ensue.models.hf import Options, load, max_length, need_torch, pick_device, pick_dtype
+from ensue.whole import make_readable
 
 if TYPE_CHECKING:
     from ensue.models.answer_network import AdapterShape, SpanNetwork
@@ -111,6 +112,7 @@ def save_answerer(
     part = folder / f".{ADAPTER}.part"
     save_file(adapter_tensors(network), part)
     part.replace(folder / ADAPTER)
+    make_readable(folder)
     write_config(folder, config)
 
 
@@ -133,6 +135,7 @@ def save_full_answerer(folder: Path, network: SpanNetwork, reading: Reading, tok
     folder.mkdir(parents=True, exist_ok=True)
     target.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    make_readable(folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     write_config(folder, {**config, READING: asdict(reading)})
 

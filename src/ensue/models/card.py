@@ -10,6 +10,19 @@ from typing import Any
 from ensue.errors import EnsueError
 
 CARD_FILE = "ensue-card.json"
+# What a folder may state about itself.
+_FACTS = frozenset(
+    (
+        "licence",
+        "source",
+        "weights_name",
+        "training",
+        "trained_on_shuffled_text",
+        "max_length",
+        "needs_bos",
+        "note",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -18,7 +31,8 @@ class ModelCard:
 
     `identity` holds everything about the model that changes a score (weights, tokenizer, dtype, revision);
     two models with equal identities give equal scores. `generation` is a digest of what its folder says of generating
-    text, which changes what it writes and no score.
+    text, which changes what it writes and no score. `name` is what people call it; `weights_name` is what the weights
+    are, where a short name says less; `note` is what had to be assumed about it.
     """
 
     name: str
@@ -31,6 +45,18 @@ class ModelCard:
     trained_on_shuffled_text: bool = False
     training: str = ""
     generation: str = ""
+    weights_name: str = ""
+    note: str = ""
+
+    @property
+    def signed_name(self) -> str:
+        """Its name in a signature, one word, with what the weights are where the name does not say it.
+
+        >>> ModelCard("smollm2", "causal", "-", weights_name="SmolLM2-135M-Instruct-Q4_1").signed_name
+        'smollm2(SmolLM2-135M-Instruct-Q4_1)'
+        """
+        words = f"{self.name}({self.weights_name})" if self.weights_name else self.name
+        return "-".join(words.split())
 
     @property
     def mark(self) -> str:
@@ -57,8 +83,7 @@ def read_card_facts(folder: Path) -> dict[str, Any]:
         raise EnsueError(f"{path} is not a readable model card: {error}.") from error
     if not isinstance(facts, dict):
         raise EnsueError(f"{path} is not a model card: it must hold a JSON object.")
-    known = {"licence", "needs_bos", "trained_on_shuffled_text", "training", "source", "max_length"}
-    return {key: value for key, value in facts.items() if key in known}
+    return {key: value for key, value in facts.items() if key in _FACTS}
 
 
 def write_card_facts(folder: Path, **facts: Any) -> None:

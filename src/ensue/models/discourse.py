@@ -15,6 +15,7 @@ from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
 from ensue.models.discourse_words import VOCABULARY, Vocabulary, load_vocabulary
 from ensue.models.hf import Options, check_folder, need_torch, pick_device, pick_dtype, weights_fingerprint
+from ensue.whole import make_readable
 
 ARCHITECTURE = "DiscourseEncoder"
 WEIGHTS = "model.safetensors"
@@ -106,3 +107,4 @@ def save_discourse(folder: Path, network: Any, vocabulary: Vocabulary) -> None:
     temporary = folder / f".{WEIGHTS}.part"
     save_file(weights, temporary)
     temporary.replace(folder / WEIGHTS)
+    make_readable(folder)

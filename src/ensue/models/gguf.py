@@ -13,8 +13,28 @@ from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.models.hf import need_torch
 from ensue.models.store import home
+from ensue.whole import make_readable
 
 _MAGIC = b"GGUF"
+# Raised when a conversion comes to say something else, so that what was kept is made again.
+_CONVERSION = 2
+# What llama.cpp puts a BOS before where a file does not say: tokenizers by kind (SentencePiece and WordPiece), and
+# byte-level ones by how they divide words.
+_BOS_TOKENIZERS = frozenset({"llama", "bert"})
+_BOS_PRETOKENIZERS = frozenset(
+    [
+        "llama3",
+        "llama-v3",
+        "llama-bpe",
+        "falcon3",
+        "falcon-h1",
+        "pixtral",
+        "midm-2.0",
+        "lfm2",
+        "tekken",
+        "chameleon",
+    ]
+)
 _ENGLISH = "The children walked home together because the evening was warm and the road was quiet."
 
 
@@ -52,7 +72,8 @@ def convert(path: Path, target: Path) -> Path:
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
         check_saved_tokenizer(target, tokenizer, path)
-        write_card_facts(target, needs_bos=_adds_bos(path))
+        write_card_facts(target, **bos_facts(path))
+        make_readable(target)
     except OSError as error:
         raise EnsueError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
@@ -75,12 +96,28 @@ def check_saved_tokenizer(target: Path, tokenizer: Any, path: Path) -> None:
         )
 
 
-def _adds_bos(path: Path) -> bool:
-    """Whether the file says that texts begin with a BOS; the converted tokenizer does not add it by itself."""
+def bos_facts(path: Path) -> dict[str, Any]:
+    """Whether texts begin with a BOS, which the converted tokenizer does not add by itself, for the model's card.
+
+    Where the file does not say, it is taken as llama.cpp takes it: by the kind of tokenizer.
+    """
     import gguf
 
-    field = gguf.GGUFReader(path).fields.get("tokenizer.ggml.add_bos_token")
-    return bool(field.contents()) if field is not None else False
+    fields = gguf.GGUFReader(path).fields
+    stated = fields.get("tokenizer.ggml.add_bos_token")
+    if stated is not None:
+        return {"needs_bos": bool(stated.contents())}
+    kind, before = (
+        str(fields[key].contents()) if key in fields else ""
+        for key in ("tokenizer.ggml.model", "tokenizer.ggml.pre")
+    )
+    needs = kind in _BOS_TOKENIZERS or (kind == "gpt2" and before in _BOS_PRETOKENIZERS)
+    which = f"{kind or 'unnamed'} tokenizer" + (f" of kind {before}" if before else "")
+    note = (
+        f"the file does not say whether texts begin with a BOS; as llama.cpp does for a {which}, "
+        f"they {'do' if needs else 'do not'}"
+    )
+    return {"needs_bos": needs, "note": note}
 
 
 def converted(path: Path) -> Path:
@@ -90,7 +127,7 @@ def converted(path: Path) -> Path:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
-    target = home() / "converted" / digest[:32]
+    target = home() / "converted" / f"{digest[:32]}-{_CONVERSION}"
     if (target / "config.json").is_file():
         return target
     try:

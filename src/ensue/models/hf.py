@@ -15,6 +15,8 @@ from ensue.models.card import ModelCard, read_card_facts
 from ensue.models.decoding import generation_fingerprint
 
 Kind = Literal["causal", "masked", "encoder"]
+# What a configuration holds where pictures or sounds are read beside text.
+_OTHER_SENSES = ("vision_config", "audio_config", "speech_config", "image_config", "text_config")
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,16 @@ def kind_of(folder: Path, config: dict[str, Any]) -> Kind:
         return "masked"
     if name.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"
+    if others := [key for key in _OTHER_SENSES if key in config]:
+        raise EnsueError(
+            f"{folder} is a model of more than text ({name}, with {others[0]}), which cannot be run here; give its "
+            f"language model alone, saved as one (…ForCausalLM), or serve it and give the endpoint."
+        )
+    if name.endswith("ForConditionalGeneration") and not config.get("is_encoder_decoder"):
+        raise EnsueError(
+            f"{folder} states {name} and no encoder-decoder, so it is unclear what the model is; "
+            f"give one saved as …ForCausalLM."
+        )
     return "encoder"
 
 
@@ -145,6 +157,8 @@ def load(
         needs_bos=bool(facts.get("needs_bos", False)),
         trained_on_shuffled_text=bool(facts.get("trained_on_shuffled_text", False)),
         training=str(facts.get("training", "")),
+        weights_name=str(facts.get("weights_name", "")),
+        note=str(facts.get("note", "")),
         generation=generation_fingerprint(folder) if network.can_generate() else "",
     )
     return Loaded(network, tokenizer, card, options)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,14 @@ _NO_MODELS = {
     "spacy": "a pipeline that finds answers for QAGS",
     "wordnet": "what METEOR looks synonyms up in",
 }
+_LONGEST_NAME = 100
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def load_model(
-    name: str,
+    model: str,
     *,
+    name: str | None = None,
     dtype: str = "float32",
     device: str = "auto",
     revision: str | None = None,
@@ -41,59 +45,77 @@ def load_model(
 ) -> Model:
     """The model of that name, ready to use.
 
-    `name` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
+    `model` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
     `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `hypothesis-only`,
     `cbow`, `bilstm`, `bilstm-attention` (which learn from a task's training set), `source-overlap` (for QAGS's
     metrics that need no model), `minilm-qa`, `smollm2-qg` (which come with the package), `human`, `lead`, `oracle`,
     `retrieval`, `written` (summaries without a model), or a hub id such as `gpt2-medium`.
-    `concurrency` is for endpoints: how many requests are under way at once.
+    `name` is what it is called in results, where a folder's or a file's own name would not do; scores do not depend
+    on it. `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
-    if name.startswith(("http://", "https://")):
+    if name is not None:
+        _check_name(name, model)
+    if model.startswith(("http://", "https://")):
         from ensue.models.endpoint import EndpointModel
 
-        return EndpointModel(name, concurrency=concurrency)
-    if name == "random":
-        from ensue.models.baselines import RandomModel
-
-        return RandomModel()
-    if name in UNTRAINED:
-        from ensue.models.baselines import Untrained
-
-        return Untrained(name)
-    if name in SHIPPED:
-        return _from_folder(shipped_folder(name), name, options, {})
-    if name in SUMMARISERS:
-        from ensue.models.baselines import SummaryBaseline
-
-        return SummaryBaseline(name)
-    if name == "unigram" or name.startswith("unigram:"):
-        return _unigram(name.partition(":")[2] or "bundled")
-    if name.startswith("cbow:"):
+        served = EndpointModel(model, concurrency=concurrency)
+        if name is not None:
+            served.card = replace(served.card, name=name)
+        return served
+    if model in _fixed_names():
+        return _of_fixed_name(model, options)
+    if model == "unigram" or model.startswith("unigram:"):
+        return _unigram(model.partition(":")[2] or "bundled")
+    if model.startswith("cbow:"):
         from ensue.models.word_vectors import from_text
 
-        return from_text(Path(name.removeprefix("cbow:")).expanduser())
-    if name in catalog():
-        if catalog()[name].format in _NO_MODELS:
-            raise EnsueError(f"{name} is {_NO_MODELS[catalog()[name].format]}, not a model that can be run.")
+        return from_text(Path(model.removeprefix("cbow:")).expanduser())
+    if model in catalog():
+        entry = catalog()[model]
+        if entry.format in _NO_MODELS:
+            raise EnsueError(f"{model} is {_NO_MODELS[entry.format]}, not a model that can be run.")
         from ensue.models.store import pull
 
-        return _from_folder(pull(catalog()[name]), name, options, {})
-    path = Path(name).expanduser()
-    if name.endswith(".gguf"):
+        # What an earlier version fetched says less about itself than the catalogue does.
+        return _from_folder(pull(entry), name or model, options, {"weights_name": entry.weights_name})
+    path = Path(model).expanduser()
+    if model.endswith(".gguf"):
         if not os.path.isfile(path):
-            raise EnsueError(f"There is no file {name}.")
+            raise EnsueError(f"There is no file {model}.")
         from ensue.models.gguf import converted
 
-        return _from_folder(converted(path), path.stem, options, {"source": str(path)})
+        return _from_folder(converted(path), name or path.stem, options, {"source": str(path)})
     # Not Path.is_dir and Path.exists, which raise on a name that is too long.
-    if name and os.path.isdir(path):
-        return _from_folder(path, path.resolve().name, options, {})
-    if os.path.exists(path) or name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+    if model and os.path.isdir(path):
+        return _from_folder(path, name or path.resolve().name, options, {})
+    if os.path.exists(path) or model.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(model):
         raise EnsueError(
-            f"{name} is not a model: give a folder, a .gguf file, an endpoint or a model's name."
+            f"{model} is not a model: give a folder, a .gguf file, an endpoint or a model's name."
         )
-    return _from_hub(name, options)
+    return _from_hub(model, name or model, options)
+
+
+def _fixed_names() -> frozenset[str]:
+    return frozenset({"random", *UNTRAINED, *SUMMARISERS, *SHIPPED})
+
+
+def _of_fixed_name(model: str, options: Options) -> Model:
+    from ensue.models.baselines import RandomModel, SummaryBaseline, Untrained
+
+    if model in SHIPPED:
+        return _from_folder(shipped_folder(model), model, options, {})
+    if model == "random":
+        return RandomModel()
+    return Untrained(model) if model in UNTRAINED else SummaryBaseline(model)
+
+
+def _check_name(name: str, model: str) -> None:
+    """A model may be called anything that fits a line; what has no weights of its own keeps its name."""
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise EnsueError(f"--name is one line of at most {_LONGEST_NAME} characters, not {name!r}.")
+    if model in _fixed_names() or model.startswith(("unigram", "cbow:")):
+        raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
 
 
 def _unigram(source: str) -> Model:
@@ -151,30 +173,30 @@ def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any
     return EncoderModel(hf.load(folder, name, "AutoModel", kind, options, facts), folder)
 
 
-def _from_hub(name: str, options: Options) -> Model:
-    from dataclasses import replace
-
+def _from_hub(model: str, name: str, options: Options) -> Model:
     from ensue.models import hf
 
-    hf.need_torch(f"Loading {name}")
+    hf.need_torch(f"Loading {model}")
     import huggingface_hub
 
+    # It would say of every attempt that it failed; what came of them is said once, below.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "1_Pooling/*"]
     if options.allow_pickle:
         patterns += ["*.bin", "*.pt"]
     if options.trust_remote_code:
         patterns += ["*.py"]
     try:
-        folder = huggingface_hub.snapshot_download(name, revision=options.revision, allow_patterns=patterns)
+        folder = huggingface_hub.snapshot_download(model, revision=options.revision, allow_patterns=patterns)
     except Exception as error:
         known = [*catalog(), *SHIPPED, *BASELINES, *UNTRAINED, *SUMMARISERS]
-        close = difflib.get_close_matches(name, known, n=1)
+        close = difflib.get_close_matches(model, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(
-            f"{name} is no folder here and could not be fetched from the model hub "
+            f"{model} is no folder here and could not be fetched from the model hub "
             f"({type(error).__name__}); {hint}"
         ) from None
     commit = Path(folder).name
     return _from_folder(
-        Path(folder), name, replace(options, revision=commit), {"source": f"hub {name}@{commit}"}
+        Path(folder), name, replace(options, revision=commit), {"source": f"hub {model}@{commit}"}
     )

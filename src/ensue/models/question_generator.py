@@ -13,6 +13,7 @@ from ensue.models.card import read_card_facts
 from ensue.models.hf import Options, need_torch, pick_device, pick_dtype
 from ensue.models.prompts_qg import plain_prompt
 from ensue.models.questioner import CausalQuestioner
+from ensue.whole import make_readable
 
 ARCHITECTURE = "QuestionGenerator"
 ADAPTER = "adapter.safetensors"
@@ -112,6 +113,7 @@ def save_question_generator(
     part = folder / f".{ADAPTER}.part"
     save_file(weights, part)
     part.replace(folder / ADAPTER)
+    make_readable(folder)
     config = {
         "architectures": [ARCHITECTURE],
         "base": base,

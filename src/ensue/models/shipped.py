@@ -15,21 +15,33 @@ class Shipped(NamedTuple):
     folder: str
     does: str
     command: str
+    about: str
+    licence: str = "Apache-2.0"
 
 
 SHIPPED = {
-    "minilm-qa": Shipped("qa", "answers questions", "ensue train qa"),
-    "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg"),
+    "minilm-qa": Shipped(
+        "qa", "answers questions", "ensue train qa", "answers for QAGS: an adapter and span head on minilm"
+    ),
+    "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg", "asks for QAGS: an adapter on smollm2"),
 }
+
+
+def ships(name: str) -> bool:
+    """Whether this installation has it."""
+    return (_folder(name) / "config.json").is_file()
 
 
 def shipped_folder(name: str) -> Path:
     """The folder of one of them; an installation without it is told what to do instead."""
     model = SHIPPED[name]
-    folder = Path(str(files("ensue.models"))) / "adapters" / model.folder
-    if not (folder / "config.json").is_file():
+    if not ships(name):
         raise EnsueError(
             f"This installation has no {name}, the model that {model.does} by default; name a folder or another "
             f"model that {model.does}, or make one with {model.command}."
         )
-    return folder
+    return _folder(name)
+
+
+def _folder(name: str) -> Path:
+    return Path(str(files("ensue.models"))) / "adapters" / SHIPPED[name].folder

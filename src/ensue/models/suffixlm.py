@@ -20,6 +20,7 @@ from ensue.models.hf import (
 )
 from ensue.models.numbers import check_rows
 from ensue.models.segments import first_segment, frame_of, pack_to_end, sentence_tokens
+from ensue.whole import make_readable
 
 ARCHITECTURE = "SuffixLM"
 _BATCH_SEGMENTS = {"cuda": 2048}
@@ -153,3 +154,4 @@ def save_suffixlm(folder: Path, network: Any, tokenizer: Any) -> None:
     temporary = folder / f".{WEIGHTS}.part"
     save_file(weights, temporary)
     temporary.replace(folder / WEIGHTS)
+    make_readable(folder)

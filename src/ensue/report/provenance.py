@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 # A run may record more than a reader wants; the rest is in run.json.
@@ -22,7 +23,7 @@ def command_of(run: Mapping[str, Any]) -> str:
         return command
     if isinstance(command, list):
         return shlex.join(str(word) for word in command)
-    words = ["ensue", "run", str(asked.get("benchmark", "")), "--model", _model(asked)]
+    words = ["ensue", "run", str(asked.get("benchmark", "")), *_model_words(run, asked)]
     for option, value in _options(run, asked).items():
         if isinstance(value, (str, int)):
             words += [f"--{option}", str(value)]
@@ -30,6 +31,17 @@ def command_of(run: Mapping[str, Any]) -> str:
     for name, value in settings.items() if isinstance(settings, dict) else ():
         words += ["--set", f"{name}={_as_setting(value)}"]
     return shlex.join(words)
+
+
+def _model_words(run: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """A short name or a hub id loads its model again; a folder or a file is loaded by its path, whatever its name."""
+    name, card = _model(asked), run.get("model")
+    source = str(card.get("source", "")) if isinstance(card, dict) else ""
+    if "/" not in source or source.startswith(("hub ", "PyPI ")):
+        return ["--model", name]
+    path = Path(source)
+    own = path.stem if path.suffix == ".gguf" else path.name
+    return ["--model", source, *([] if name == own else ["--name", name])]
 
 
 def _model(asked: Mapping[str, Any]) -> str:

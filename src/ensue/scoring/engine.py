@@ -47,7 +47,7 @@ def choices(scorer: Scorer, policy: Policy) -> str:
     """What a signature says of the model and of the policy."""
     card = scorer.card
     weights = card.identity.get("weights", "-")[:12]
-    return f"model:{card.name} weights:{weights} {scorer.policy_signature(policy)}"
+    return f"model:{card.signed_name} weights:{weights} {scorer.policy_signature(policy)}"
 
 
 def identity(scorer: Scorer, policy: Policy) -> bytes:

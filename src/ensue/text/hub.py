@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
@@ -15,6 +16,8 @@ _NAME = re.compile(r"(?P<parts>\w[\w.-]*(?:/\w[\w.-]*){0,2})(?::(?P<split>[\w.-]
 _FILE_ENDINGS = frozenset(
     {".csv", ".gz", ".html", ".json", ".jsonl", ".md", ".ndjson", ".parquet", ".pdf", ".tsv", ".txt", ".zip"}
 )
+# Seconds until the hub counts as out of reach.
+_PATIENCE = 10.0
 _PREFERRED_SPLITS = ("test", "validation", "train")
 
 Given = TypeVar("Given")
@@ -34,14 +37,9 @@ def is_hub_name(name: str) -> bool:
 
 def read_hub(name: str, *, text_column: str | None = None) -> Iterator[Row]:
     """The rows of a hub data set; those without text come as empty rows, for nobody here can mend them."""
-    try:
-        import datasets
-    except ImportError as error:
-        raise EnsueError(
-            f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
-        ) from error
     path, _, wanted = name.partition(":")
     parts = path.split("/")
+    datasets = hub_library(path)
     split, rows = _from_hub(name, lambda: _open(datasets, parts, wanted))
     stream = iter(rows)
     domain = parts[1] if len(parts) == 3 else parts[-1]
@@ -56,6 +54,34 @@ def read_hub(name: str, *, text_column: str | None = None) -> Iterator[Row]:
             domain=domain,
             text_column=text_column,
         )
+
+
+def hub_library(name: str) -> Any:
+    """The `datasets` library, quiet, once the hub has answered; one sentence where either is not to be had.
+
+    Asked itself for a data set, the library tries six times within half a minute and says so each time.
+    """
+    try:
+        import datasets
+        import huggingface_hub
+    except ImportError as error:
+        raise EnsueError(
+            f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
+        ) from error
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    # A folder is to the library what a data set is.
+    if Path(name).is_dir() or huggingface_hub.constants.is_offline_mode():
+        return datasets
+    try:
+        huggingface_hub.HfApi().dataset_info(name, timeout=_PATIENCE)
+    except huggingface_hub.errors.HfHubHTTPError:
+        pass  # it has answered; what, the library will say
+    except Exception as error:
+        raise EnsueError(
+            f"{name} does not exist here and the hub cannot be reached ({type(error).__name__}); give a file or a "
+            f"folder, or set HF_HUB_OFFLINE=1 to use what was fetched before."
+        ) from error
+    return datasets
 
 
 def _open(datasets: Any, parts: list[str], wanted: str) -> tuple[str, Iterable[Mapping[str, Any]]]:

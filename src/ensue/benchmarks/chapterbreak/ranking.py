@@ -220,7 +220,7 @@ class SegmentRanker:
     def signature(self) -> str:
         card = self.model.card
         weights = card.identity.get("weights", "-")[:12]
-        return f"model:{card.name} weights:{weights} suffixes:segments"
+        return f"model:{card.signed_name} weights:{weights} suffixes:segments"
 
     def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
         for place, question in enumerate(questions):

@@ -143,7 +143,7 @@ class DiscoEvalRun:
         shown = "own" if layers == [None] else ",".join(map(str, layers))
         ablations = "".join(f" {key}:no" for key in ("context", "hidden") if s[key] == "no")
         return (
-            f"model:{card.name} weights:{weights} protocol:{s['protocol']} layer:{shown} "
+            f"model:{card.signed_name} weights:{weights} protocol:{s['protocol']} layer:{shown} "
             f"pooling:{s['pooling'] or 'own'}{ablations} seeds:{s['seeds']} seed:{self.seed}"
         )
 

@@ -8,16 +8,12 @@ from typing import Any
 from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.files import Row
 from ensue.errors import EnsueError
+from ensue.text.hub import hub_library
 
 
 def hub_splits(name: str, config: str) -> dict[str, Iterable[Mapping[str, object]]]:
     """The splits of one configuration of a data set, streamed."""
-    try:
-        import datasets
-    except ImportError as error:
-        raise EnsueError(
-            f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
-        ) from error
+    datasets = hub_library(name)
     try:
         loaded: Any = datasets.load_dataset(name, config, streaming=True)
         return {str(split): _guarded(name, rows) for split, rows in loaded.items()}

@@ -258,8 +258,8 @@ class QagsRun:
         preset = self._preset()
         asking, keeping = preset.asking, preset.keeping
         return (
-            f"asks:{model.card.name} weights:{model.card.mark} "
-            f"answers:{parts.answerer.card.name} weights:{parts.answerer.card.mark} "
+            f"asks:{model.card.signed_name} weights:{model.card.mark} "
+            f"answers:{parts.answerer.card.signed_name} weights:{parts.answerer.card.mark} "
             f"candidates:{asking.candidates} made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "

@@ -144,7 +144,7 @@ class SentEvalRun:
         weights = card.identity.get("weights", "-")[:12]
         shown = "own" if layers == [None] else ",".join(map(str, layers))
         return (
-            f"model:{card.name} weights:{weights} sts:cosine protocol:{s['protocol']} "
+            f"model:{card.signed_name} weights:{weights} sts:cosine protocol:{s['protocol']} "
             f"layer:{shown} pooling:{s['pooling'] or 'own'} seed:{self.seed}"
         )
 

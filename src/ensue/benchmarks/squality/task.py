@@ -198,7 +198,7 @@ class SqualityRun:
         self, model: Model, system: str, encoder: Encoder | None, loaded: Mapping[str, ModelCard]
     ) -> str:
         s, card = self.settings, model.card
-        parts = [f"model:{card.name}", f"weights:{card.mark}", f"system:{system}"]
+        parts = [f"model:{card.signed_name}", f"weights:{card.mark}", f"system:{system}"]
         if system == GENERATE:
             parts += [f"beams:{s['beams']}", f"tokens:{s['min_tokens']}-{s['max_tokens']}"]
             parts += [

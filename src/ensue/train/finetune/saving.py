@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, write_card_facts
 from ensue.train.finetune.training import Trained
+from ensue.whole import make_readable
 
 FOLDER, HEAD = "finetuned", "head"
 
@@ -41,6 +42,7 @@ def save_trained(folder: Path, trained: Trained, tokenizer: Any, card: ModelCard
         training = f"{card.name} fine-tuned on {trained.spec.name}, seed {seed}"
         write_card_facts(part, source=card.source, licence=card.licence, training=training)
         shutil.rmtree(place, ignore_errors=True)
+        make_readable(part)
         part.replace(place)
     except OSError as error:
         shutil.rmtree(part, ignore_errors=True)

@@ -29,6 +29,7 @@ from ensue.train.summarizer.instances import (
 )
 from ensue.train.summarizer.objective import Objective, held_out_figures
 from ensue.train.summarizer.settings import SummarizerSettings
+from ensue.whole import make_readable
 
 _KINDS = ("causal", "seq2seq")
 
@@ -152,6 +153,7 @@ def _instances(
 def _save(output: Path, network: Any, tokenizer: Any) -> None:
     network.save_pretrained(output)
     tokenizer.save_pretrained(output)
+    make_readable(output)
 
 
 def _sizes(stories: Stories) -> dict[str, int]:
