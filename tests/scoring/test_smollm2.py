@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from ensue.models import store
 from ensue.models.names import load_model
 from ensue.scoring.engine import score
 from ensue.scoring.request import Policy, Request
