@@ -107,9 +107,9 @@ class NluRun:
     def _signature(self, model: Model, mode: str, system: System) -> str:
         weights = model.card.identity.get("weights", "-")[:12]
         choices = system.signature(model, self.settings)
-        return (f"model:{model.card.signed_name} weights:{weights} mode:{mode} {choices} seed:{self.seed}").replace(
-            "  ", " "
-        )
+        return (
+            f"model:{model.card.signed_name} weights:{weights} mode:{mode} {choices} seed:{self.seed}"
+        ).replace("  ", " ")
 
 
 class NluBenchmark:
