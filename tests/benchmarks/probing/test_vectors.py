@@ -169,7 +169,27 @@ def test_a_torn_tail_is_cut_and_encoded_again(tmp_path, small_chunks, layers, fi
     for layer in layers or [None]:
         expected = [encoder.vector(s, layer or 0) for s in SENTENCES]
         np.testing.assert_array_equal(found.take(found.rows(SENTENCES), layer), expected)
-    assert (folder / "index").stat().st_size == 50 * 16
+    assert (folder / "index").stat().st_size == 50 * 20
+
+
+@pytest.mark.parametrize("layers", [None, [0, 1]])
+@pytest.mark.parametrize("place", [0, 7, 17, -1])
+@pytest.mark.parametrize("file", ["index", "*.f32"])
+def test_a_flipped_byte_costs_its_sentence_alone(tmp_path, layers, file, place):
+    few = SENTENCES[:9]
+    encode_once(Lengths(), few, layers=layers, home=tmp_path)
+    path = sorted(folder_in(tmp_path).glob(file))[-1]
+    content = bytearray(path.read_bytes())
+    content[place] ^= 64
+    path.write_bytes(content)
+    encoder, again = Lengths(), Lengths()
+    for one in (encoder, again):
+        found = encode_once(one, few, layers=layers, home=tmp_path)
+        for layer in layers or [None]:
+            expected = [encoder.vector(s, layer or 0) for s in few]
+            np.testing.assert_array_equal(found.take(found.rows(few), layer), expected)
+    assert len(encoder.given) == 1
+    assert not again.given
 
 
 def test_vectors_without_their_index_do_not_count(tmp_path):

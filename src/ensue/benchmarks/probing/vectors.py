@@ -6,6 +6,8 @@ import fcntl
 import hashlib
 import json
 import os
+import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +22,12 @@ from ensue.models.store import home as default_home
 
 # Sentences given to the encoder at a time, which sorts them by length; what a killed run loses at most.
 CHUNK = 4096
-_FORMAT = 1
+_FORMAT = 2
 _DIGEST_BYTES = 16
+# A line of the index: a sentence's digest, and a checksum of it and of its vectors at every layer.
+_LINE_BYTES = _DIGEST_BYTES + 4
+# Rows that are read at once to be checked.
+_CHECKED = 4096
 _FLOAT = np.dtype("<f4")
 _SHOWN = 60
 
@@ -33,9 +39,15 @@ class SentenceVectors:
     """Vectors of distinct sentences, memory-mapped."""
 
     def __init__(
-        self, folder: Path, width: int, layers: tuple[int, ...] | None, known: Mapping[bytes, int]
+        self,
+        folder: Path,
+        width: int,
+        layers: tuple[int, ...] | None,
+        known: Mapping[bytes, int],
+        rows: int,
     ) -> None:
         self._folder, self._width, self._layers, self._known = folder, width, layers, known
+        self._rows = rows
         # Only the layer at work is mapped, so that a walk over all layers does not fill the memory.
         self._open: tuple[int | None, Vectors] | None = None
 
@@ -68,7 +80,7 @@ class SentenceVectors:
             return np.zeros((*rows.shape, self._width), dtype=np.float32)
         if self._open is None or self._open[0] != layer:
             path = self._folder / _file_of(layer)
-            shape = (len(self._known), self._width)
+            shape = (self._rows, self._width)
             self._open = (layer, np.memmap(path, _FLOAT, "r", shape=shape))
         return np.asarray(self._open[1][rows], dtype=np.float32)
 
@@ -108,6 +120,7 @@ def encode_once(
     with store.locked():
         if store.width is None:
             store.begin(encoder.encode([], layers=wanted, pooling=pooling))
+        store.drop_damaged(needed)
     missing = [item for item in needed.items() if item[0] not in store.known]
     done = len(needed) - len(missing)
     for begin in range(0, len(missing), CHUNK):
@@ -122,14 +135,15 @@ def encode_once(
         done += len(missing[begin : begin + CHUNK])
     if progress is not None:
         progress(done, len(needed), "sentences")
-    return SentenceVectors(store.folder, store.known_width, wanted, store.known)
+    return SentenceVectors(store.folder, store.known_width, wanted, store.known, store.rows)
 
 
 class _Store:
     """One folder of vectors, which belongs to one model, pooling and set of layers.
 
-    Each layer has a file of float32 rows; the index holds the digest of each row's sentence and is written
-    after the vectors, so that a row counts once its digest is there. What a kill leaves behind that is cut.
+    Each layer has a file of float32 rows; the index holds the digest of each row's sentence with a checksum and is
+    written after the vectors, so that a row counts once its digest is there. What a kill leaves behind that is cut;
+    a row that is damaged is made again, below the others.
     """
 
     def __init__(
@@ -149,6 +163,8 @@ class _Store:
         key = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()[:32]
         self.name, self.layers, self.folder = card.name, layers, root / key
         self.known: dict[bytes, int] = {}
+        self.rows = 0
+        self._sums: list[int] = []
         self.width: int | None = None
 
     @property
@@ -196,14 +212,45 @@ class _Store:
         sizes = [path.stat().st_size // (width * _FLOAT.itemsize) for path in self.files if path.is_file()]
         index = self.folder / "index"
         digests = index.read_bytes() if index.is_file() else b""
-        whole = min(len(digests) // _DIGEST_BYTES, *sizes) if len(sizes) == len(self.files) else 0
-        if whole < len(self.known):
+        whole = min(len(digests) // _LINE_BYTES, *sizes) if len(sizes) == len(self.files) else 0
+        if whole < self.rows:
             self.known.clear()
-        for row in range(len(self.known), whole):
-            self.known[digests[row * _DIGEST_BYTES : (row + 1) * _DIGEST_BYTES]] = row
+            self._sums.clear()
+            self.rows = 0
+        for row in range(self.rows, whole):
+            line = digests[row * _LINE_BYTES : (row + 1) * _LINE_BYTES]
+            self._take_in(line[:_DIGEST_BYTES], int.from_bytes(line[_DIGEST_BYTES:], "little"))
         for path in self.files:
             _cut(path, whole * width * _FLOAT.itemsize)
-        _cut(index, whole * _DIGEST_BYTES)
+        _cut(index, whole * _LINE_BYTES)
+
+    def _take_in(self, digest: bytes, checksum: int) -> None:
+        """Know the next row; where a sentence has two, the later took the place of a damaged one."""
+        self.known[digest] = self.rows
+        self._sums.append(checksum)
+        self.rows += 1
+
+    def drop_damaged(self, needed: Iterable[bytes]) -> None:
+        """Check the rows that are needed, forget those that are not as they were written, and say how many."""
+        digests = sorted((d for d in needed if d in self.known), key=self.known.__getitem__)
+        shape = (self.rows, self.known_width)
+        bad = 0
+        with self._disk():
+            kept = [np.memmap(path, _FLOAT, "r", shape=shape) for path in self.files] if digests else []
+            for begin in range(0, len(digests), _CHECKED):
+                part = digests[begin : begin + _CHECKED]
+                places = [self.known[digest] for digest in part]
+                found = np.stack([np.asarray(layer[places]) for layer in kept], axis=1)
+                for digest, place, vectors in zip(part, places, found, strict=True):
+                    if _checksum(digest, vectors) != self._sums[place]:
+                        del self.known[digest]
+                        bad += 1
+        if bad:
+            print(
+                f"{self.folder}: {bad:,} damaged vectors of {self.name} are made again.",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def begin(self, empty: Vectors) -> None:
         """State what the folder is for; `empty` is what the encoder makes of no sentences."""
@@ -237,17 +284,18 @@ class _Store:
             raise EnsueError(
                 f"{stands}{self.name} gave a vector that is not all finite numbers for {_short(bad)}."
             )
-        by_layer = vectors[:, None] if self.layers is None else vectors
+        by_layer = np.ascontiguousarray(vectors[:, None] if self.layers is None else vectors, dtype=_FLOAT)
+        sums = [_checksum(digest, rows) for digest, rows in zip(digests, by_layer, strict=True)]
         with self._disk():
             for place, path in enumerate(self.files):
                 with path.open("ab") as file:
-                    file.write(np.ascontiguousarray(by_layer[:, place], dtype=_FLOAT).data)
+                    file.write(np.ascontiguousarray(by_layer[:, place]).data)
                     file.flush()
                     os.fsync(file.fileno())
             with (self.folder / "index").open("ab") as file:
-                file.write(b"".join(digests))
-        for digest in digests:
-            self.known[digest] = len(self.known)
+                file.write(b"".join(d + s.to_bytes(4, "little") for d, s in zip(digests, sums, strict=True)))
+        for digest, checksum in zip(digests, sums, strict=True):
+            self._take_in(digest, checksum)
 
 
 def _canonical(encoder: Encoder, layers: Sequence[int]) -> tuple[int, ...]:
@@ -277,6 +325,11 @@ def _digest(sentence: str) -> bytes:
         return hashlib.sha256(sentence.encode()).digest()[:_DIGEST_BYTES]
     except UnicodeEncodeError:
         raise EnsueError(f"This sentence is not valid Unicode: {_short(sentence)}.") from None
+
+
+def _checksum(digest: bytes, vectors: Vectors) -> int:
+    """The checksum of a sentence's row: its digest and its vectors, layer by layer."""
+    return zlib.crc32(np.ascontiguousarray(vectors).data, zlib.crc32(digest))
 
 
 def _read_about(path: Path) -> dict[str, Any]:
