@@ -40,7 +40,7 @@ def _value(outcome: Outcome, task: str, metric: str, **settings: Any) -> float:
         row["value"]
         for row in outcome.metrics
         if (row["task"], row["metric"]) == (task, metric)
-        and {k: v for k, v in row["settings"].items() if k != "tasks"} == settings
+        and {k: v for k, v in row["settings"].items() if k not in ("covers", "tasks")} == settings
     ]
     assert len(rows) == 1, outcome.metrics
     return rows[0]
