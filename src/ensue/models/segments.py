@@ -71,8 +71,8 @@ def pack_to_end(sentences: Iterable[Sequence[int]], size: int, most: int) -> lis
     The last segment is as full as whole sentences make it, and a longer prefix only adds segments in front,
     so that prefixes of every length share their segments.
 
-    >>> pack_to_end([[1, 2], [3], [4, 5], [6]], size=3, most=2)
-    [[3], [4, 5, 6]]
+    >>> pack_to_end([[0], [1, 2], [3], [4, 5], [6]], size=3, most=2)
+    [[1, 2, 3], [4, 5, 6]]
     """
     segments: list[list[Sequence[int]]] = []
     room = 0

@@ -46,7 +46,7 @@ def widened_tail(level: float, units: int) -> float:
     t belongs (Hesterberg 2015, "What teachers should know about the bootstrap").
 
     >>> round(widened_tail(0.95, 1_000_000), 4), round(widened_tail(0.95, 10), 4)
-    (0.025, 0.0085)
+    (0.025, 0.0086)
     """
     from scipy.special import ndtr
 
