@@ -44,6 +44,29 @@ def save_llama(folder: Path, *, bos: bool = False, seed: int = 0, max_length: in
     return _save(folder, LlamaForCausalLM, config, seed, _fast(tokenizer, bos="<s>", eos="</s>"))
 
 
+def save_long_rope(folder: Path, *, border: int, max_length: int = 1024) -> Path:
+    """A Phi-3, whose positions are others in a text beyond the border."""
+    from transformers import Phi3Config, Phi3ForCausalLM
+
+    tokenizer = _byte_level(("<s>", "</s>"))
+    config = Phi3Config(
+        **_SIZES,
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=max_length,
+        original_max_position_embeddings=border,
+        initializer_range=_STD,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0, 1.1, 1.2, 1.3],
+            "long_factor": [1.5, 4.0, 9.0, 20.0],
+            "original_max_position_embeddings": border,
+        },
+        **_ids(tokenizer, bos="<s>", eos="</s>", pad="</s>"),
+    )
+    return _save(folder, Phi3ForCausalLM, config, 0, _fast(tokenizer, bos="<s>", eos="</s>"))
+
+
 def save_lowering_llama(folder: Path, *, seed: int = 0, max_length: int = 128) -> Path:
     """A Llama whose tokenizer lowers case and drops accents and spaces, as BERT's does."""
     from transformers import LlamaConfig, LlamaForCausalLM

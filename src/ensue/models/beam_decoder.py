@@ -218,5 +218,6 @@ class PlainDecoder:
         return self.start()
 
     def _one(self, row: Ids) -> Tensor:
-        hidden = self.network.hidden(torch.tensor([row], device=self.network.device))
+        (length,) = self.network.lengths([len(row)])
+        hidden = self.network.hidden(torch.tensor([row], device=self.network.device), length=length)
         return torch.log_softmax(self.network.logits(hidden[0, -1:]), 1)

@@ -177,15 +177,20 @@ def _check(loaded: Loaded, layers: Sequence[int] | None, pooling: str) -> None:
 
 
 def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Which texts are run together; only those of one length where a model would take padding for text."""
+    """Which texts are run together; only those of one length where a model would take padding for text, or has
+    positions by the longest text of a batch."""
+    from ensue.scoring.rope import one_for_all
+
     budget = _BATCH_TOKENS.get(network.device.type, 1024)
-    if len(set(lengths)) == 1 or _heeds_mask(network):
-        yield from _batches(lengths, budget)
-        return
-    for length in sorted(set(lengths), reverse=True):
-        alike = [i for i, other in enumerate(lengths) if other == length]
-        for chosen in _batches([length] * len(alike), budget):
-            yield [alike[i] for i in chosen]
+    groups = [list(range(len(lengths)))]
+    if len(set(lengths)) > 1 and (max(lengths) > one_for_all(network) or not _heeds_mask(network)):
+        groups = [
+            [i for i, other in enumerate(lengths) if other == length]
+            for length in sorted(set(lengths), reverse=True)
+        ]
+    for group in groups:
+        for chosen in _batches([lengths[i] for i in group], budget):
+            yield [group[i] for i in chosen]
 
 
 def _heeds_mask(network: Any) -> bool:

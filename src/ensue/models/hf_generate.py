@@ -30,6 +30,8 @@ def generate(
     """What follows each prompt (token ids), up to the first stop string; greedy unless `options` say otherwise."""
     import torch
 
+    from ensue.scoring.rope import one_for_all
+
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
     settings = decoding(options)
     if stop:
@@ -43,7 +45,7 @@ def generate(
     room = _TOKENS
     if network.device.type == "cuda":
         room = max(_GPU_TOKENS // int(settings["num_beams"]), _TOKENS)
-    for chosen in _batches([len(ids) for ids in prompts], max_tokens, room):
+    for chosen in _batches([len(ids) for ids in prompts], max_tokens, room, one_for_all(network)):
         width = max(max(len(prompts[i]) for i in chosen), 1)
         batch = torch.tensor([[pad] * (width - len(prompts[i])) + list(prompts[i]) for i in chosen])
         mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in chosen])
@@ -61,11 +63,15 @@ def generate(
     return [out[i] for i in range(len(prompts))]
 
 
-def _batches(lengths: Sequence[int], new: int, room: int) -> Iterator[list[int]]:
-    """Prompts of like length together, the longest first: what does not fit memory shows at once."""
+def _batches(lengths: Sequence[int], new: int, room: int, border: float) -> Iterator[list[int]]:
+    """Prompts of like length together, the longest first: what does not fit memory shows at once.
+
+    One that may go beyond the border, where positions are those of the longest of a batch, is continued alone.
+    """
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if batch and (len(batch) == _ROWS or (len(batch) + 1) * (lengths[batch[0]] + new) > room):
+        longest = lengths[batch[0]] + new if batch else 0
+        if batch and (len(batch) == _ROWS or (len(batch) + 1) * longest > room or longest > border):
             yield batch
             batch = []
         batch.append(index)

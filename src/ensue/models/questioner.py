@@ -131,11 +131,14 @@ class CausalQuestioner:
     def _search(self, batch: Sequence[TokenPrompt], rules: BeamRules) -> list[list[Hypothesis]]:
         from ensue.models.beam import Decoder, NoNumber, search
         from ensue.models.beam_decoder import PlainDecoder, SharingDecoder
+        from ensue.scoring.rope import one_for_all
 
         executor = self.model.executor
+        longest = max(len(prompt.shared) + len(prompt.own) for prompt in batch) + rules.max_tokens
+        # Beyond a border where positions change, what was read before is no past to go on from.
         decoder: Decoder = (
             SharingDecoder(executor.network, batch, beams=rules.beams, max_tokens=rules.max_tokens)
-            if executor.share
+            if executor.share and longest <= one_for_all(self.model.network)
             else PlainDecoder(executor.network, batch)
         )
         try:

@@ -8,6 +8,7 @@ the same at every length.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -99,6 +100,14 @@ def length_rope(model: Any) -> LengthRope | None:
         # No model is known to have two; where each length is on its own, any number of borders is kept.
         return LengthRope(modules, min(borders), each=True)
     return LengthRope(modules, borders.pop(), each=any(_DYNAMIC in _kinds(module) for module in modules))
+
+
+def one_for_all(model: Any) -> float:
+    """Up to how many tokens, padding counted, sequences of any length may be run together."""
+    rope = length_rope(model)
+    if rope is not None:
+        return rope.border
+    return 0 if states_length_rope(model.config) else math.inf
 
 
 def states_length_rope(config: Any) -> bool:
