@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, RunFailed
 from ensue.models.answer_folder import save_answerer, save_full_answerer
 from ensue.models.answer_network import AdapterShape, SpanNetwork, prepare_adapter
 from ensue.models.answer_windows import Reading
@@ -91,6 +91,17 @@ def naive(model, question, context):
                     if best is None or score > best[0] + 1e-9:
                         best = (score, rows["offset_mapping"][at][i][0], rows["offset_mapping"][at][j][1])
     return best[0] - min(nulls), context[best[1] : best[2]].strip()
+
+
+def test_a_window_without_numbers_loses_against_no_other_but_is_refused(place):
+    model = load_model(str(place / "adapter"), device="cpu")
+    (odd,) = model.tokenizer("the", add_special_tokens=False)["input_ids"]
+    model.network.trunk.get_input_embeddings().weight[odd] = torch.inf
+    # The first of several windows has the word.
+    letters = "a b c d e f g h i " * 8
+    assert np.isfinite(model.best_spans(["a b"], [letters])[0].score)
+    with pytest.raises(RunFailed, match="adapter makes nan of the text that begins 'the a b c"):
+        model.best_spans(["a b"], ["the " + letters])
 
 
 @pytest.mark.parametrize("kind", ["adapter", "full", "roberta"])

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, RunFailed
 from ensue.models.discourse import save_discourse
 from ensue.models.discourse_network import DiscourseNetwork, EncoderShape
 from ensue.models.discourse_words import UNKNOWN, Vocabulary, WordCounter, load_vocabulary, words_of
@@ -45,6 +45,14 @@ def by_hand(model, text):
             found.append(h)
         states.append(torch.stack(found).mean(0))
     return torch.cat(states).numpy()
+
+
+def test_a_vector_that_is_no_number_is_refused_by_its_text(folder):
+    model = load_model(str(folder), dtype="float16")
+    model.network.embedding.weight[model.vocabulary.encode("birds")[0]] = torch.nan
+    assert np.isfinite(model.encode([SENTENCES[1]])).all()
+    with pytest.raises(RunFailed, match=r"makes nan of the text that begins 'The sun rose .* in float16"):
+        model.encode([SENTENCES[1], SENTENCES[0]])
 
 
 def test_vectors_are_those_of_the_formula_whatever_else_is_in_the_batch(folder):

@@ -15,6 +15,7 @@ from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
 from ensue.models.discourse_words import VOCABULARY, Vocabulary, load_vocabulary
 from ensue.models.hf import Options, check_folder, need_torch, pick_device, pick_dtype, weights_fingerprint
+from ensue.models.numbers import check_rows
 from ensue.whole import make_readable
 
 ARCHITECTURE = "DiscourseEncoder"
@@ -52,6 +53,7 @@ class DiscourseModel:
             ids, lengths = padded([rows[place] for place in chosen])
             with torch.inference_mode():
                 out[chosen] = self.network(ids.to(self.device), lengths).float().cpu().numpy()
+            check_rows(list(out[chosen]), [texts[place] for place in chosen], self.card)
         return out
 
 
