@@ -23,6 +23,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """What a notebook completes, though most of it is not imported yet."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """The public functions, imported when first used, so that `import ensue` stays instant."""
     if name not in _HOMES:

@@ -54,7 +54,10 @@ def test_one_object_a_line_in_input_order_and_nothing_else(llama, texts):
 
 def test_without_json_a_table_is_printed(texts):
     finished = here("score", texts, "--model", "unigram")
-    assert [line.split()[-1] for line in finished.out.splitlines()] == ["t0", "t1", "t2", "t3"]
+    headings, *rows = finished.out.splitlines()
+    assert headings.split() == ["total,", "nats", "per", "token", "tokens", "text"]
+    assert [line.split()[-1] for line in rows] == ["t0", "t1", "t2", "t3"]
+    assert headings.index("tokens") + len("tokens") == rows[0].rindex("  ")
 
 
 def test_a_limit_takes_the_first_texts(texts):
@@ -112,8 +115,14 @@ def test_a_profile_has_the_surprisal_of_every_sentence(tmp_path, llama):
 
 
 def test_a_profile_that_cannot_be_made_is_one_sentence(tmp_path, llama):
-    pairs = write_lines(tmp_path / "pairs.jsonl", [{"context": "a", "continuation": "b"}])
-    refused(here("score", pairs, "--model", "random", "--profile"), "A profile needs whole texts")
+    rows = [{"text": "A whole text."}, {"id": "ab", "context": "a", "continuation": "b"}]
+    pairs = write_lines(tmp_path / "pairs.jsonl", rows)
+    unscored = here("score", pairs, "--model", "random", "--profile")
+    refused(unscored, "ab is a context and a continuation", "a profile needs whole texts")
+    assert "100 %" not in unscored.err
+    page = tmp_path / "page.html"
+    refused(here("score", pairs, "--model", "random", "--html", page), "add --profile")
+    assert not page.exists()
     long = write_lines(tmp_path / "long.jsonl", [{"id": "long", "sentences": document(1, 12)}])
     average = here("score", long, "--model", llama, "--profile", "--set", "window=average")
     refused(average, "long has no profile", "window=strided")

@@ -85,8 +85,29 @@ def test_the_help_names_every_command():
     assert (finished.code, finished.err) == (0, "")
     for command in ("run", "score", "compare", "report", "models"):
         assert command in finished.out
+    narrow = in_process_of_its_own("--help", COLUMNS="80")
+    assert "..." not in narrow.out.partition("Commands:")[2], "a sentence is cut off"
     version = in_process_of_its_own("--version")
     assert version.out.startswith("ensue 0.")
+
+
+def test_the_help_of_a_run_names_every_benchmark():
+    words = (word.strip(",;") for word in in_process_of_its_own("run", "--help").out.split())
+    assert {
+        "shuffle",
+        "chapterbreak",
+        "discoeval",
+        "senteval",
+        "glue",
+        "superglue",
+        "qags",
+        "squality",
+    } <= set(words)
+
+
+def test_a_notebook_completes_the_public_names_before_they_are_imported():
+    done = python("import ensue; print(*dir(ensue))")
+    assert {"Run", "compare", "load_model", "run", "score"} <= set(done.stdout.split())
 
 
 def test_an_unknown_attribute_is_an_attribute_error():

@@ -141,6 +141,8 @@ def test_a_benchmark_that_needs_more_than_a_model_can_do_gets_one_sentence(tmp_p
         require(encoder, Generator, "A game")
     with pytest.raises(EnsueError, match="score text, but encoder"):
         require(encoder, Scorer, "A test")
+    with pytest.raises(EnsueError, match="score text, but human cannot; `ensue models list` says"):
+        require(load_model("human"), Scorer, "A test")
 
 
 def test_facts_are_added_to_a_card_and_unknown_ones_left_out(tmp_path):

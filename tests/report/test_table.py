@@ -74,6 +74,7 @@ def test_a_profile_marks_where_the_text_stops_following():
     assert "Short. Number 2." in marked[0]
     assert "5.00" in marked[0]
     assert marked[0].count("█") == 16
+    assert "the first aside" in " ".join(" ".join(lines).split())
 
 
 def chapterbreak_rows(split, prefix, **settings):

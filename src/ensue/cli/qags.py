@@ -49,7 +49,9 @@ def qags(
     dtype: common.Dtype = "float32",
     device: common.Device = "auto",
 ) -> None:
-    """Ask questions about a summary, answer them by summary and source, and mark what the source does not bear out.
+    """Ask about a summary and mark what its source does not bear out.
+
+    Summary and source answer the same questions; the mean similarity of the answers is the score.
 
     Settings: preset (default, paper, strict or fast), candidates, answers, count, beams, questions, agree, padding,
     order.

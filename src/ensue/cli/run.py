@@ -11,14 +11,21 @@ from ensue.cli import common
 
 
 def run(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK[/TASK]", help="For example: shuffle.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            metavar="BENCHMARK[/TASK]",
+            help="shuffle, chapterbreak, discoeval, senteval, glue, superglue, qags or squality; tasks by commas.",
+        ),
+    ],
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", help=f"{common.MODEL_HELP} [default: smollm2; qags: smollm2-qg]"),
     ] = None,
     name: common.Name = None,
     data: Annotated[
-        str | None, typer.Option(help="File, folder or hub data set; bundled documents if not given.")
+        str | None,
+        typer.Option(help="File, folder or hub data set (shuffle: bundled documents if not given)."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -94,6 +101,6 @@ def run(
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
         print(f"{reason}: {count}")
     print(results["signature"])
-    print(f"run folder: {done.folder}")
+    print(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
     if page:
         print(f"report: {page}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ensue.cli import common
+from ensue.errors import EnsueError
 
 
 def score(
@@ -41,17 +42,21 @@ def score(
     allow_pickle: common.AllowPickle = False,
     trust_remote_code: common.RemoteCode = False,
 ) -> None:
-    """Score texts: total and per-token log-likelihood, in nats, in input order.
+    """Score texts: log-likelihoods in nats, in input order.
 
     Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
     from ensue.benchmarks.settings import resolve
-    from ensue.runs.profiles import text_profiles
+    from ensue.runs.profiles import check_whole, text_profiles
     from ensue.runs.score import SETTINGS, policy_of, read_texts
     from ensue.runs.score import score as score_texts
 
     values = resolve("score", SETTINGS, common.parse_settings(settings))
+    if html is not None and not profile:
+        raise EnsueError("--html writes profiles; add --profile.")
     texts = read_texts(file, values, limit=limit)
+    if profile:
+        check_whole(texts)
     kept = "with --journal what was scored is kept"
     with common.stoppable(kept), common.progress_bar(f"score {model}") as progress:
         scored = score_texts(
@@ -94,6 +99,7 @@ def score(
         for row in profiles:
             Console().print(profile_table(row))
     else:
+        print(f"{'total, nats':>14} {'per token':>10} {'tokens':>7}  text")
         for text, result in zip(texts, scored.scores, strict=True):
             print(f"{result.logprob:14.4f} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
     for note, count in sorted(scored.notes.items()):

@@ -31,7 +31,10 @@ def submit(
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Write the predictions of a run as a submission; --set picks one of several ways of answering."""
+    """Write the predictions of a run as a submission.
+
+    Where a run answered in several ways, --set picks one (as in --set template=question).
+    """
     from ensue.benchmarks.nlu.examples import DEV, TEST
     from ensue.benchmarks.nlu.submissions.formats import files_of, specs_of
     from ensue.benchmarks.nlu.submissions.submission import collect, write_submission

@@ -217,7 +217,8 @@ def require(model: Model, capability: type[Capability], why: str) -> Capability:
     """The model, if it has the capability; otherwise one sentence that says what it can do instead."""
     if isinstance(model, capability):
         return model
-    can = " and ".join(abilities(model)) or "do nothing that ensue knows of"
+    can = " and ".join(abilities(model))
+    instead = f"can only {can}" if can else "cannot; `ensue models list` says what each name is for"
     raise EnsueError(
-        f"{why} needs a model that can {(_ABILITIES | _FINER)[capability]}, but {model.card.name} can only {can}."
+        f"{why} needs a model that can {(_ABILITIES | _FINER)[capability]}, but {model.card.name} {instead}."
     )

@@ -78,7 +78,6 @@ def _pull(entry: Entry, target: Path) -> Path:
         else:
             ready = data
         write_card_facts(ready, **entry.facts)
-        _say(f"{entry.name}: ready in {target}")
         ready.rename(target)
     return target
 

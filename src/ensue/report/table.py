@@ -166,7 +166,10 @@ def profile_table(profile: Mapping[str, Any]) -> Table:
 
     document = shape(profile)
     table = _new_table(document.name)
-    table.caption = "nats per token; marked is the sentence that stands furthest above the mean"
+    table.caption = (
+        "nats per token; marked is the sentence that stands furthest above the mean, the first aside, since nothing "
+        "precedes it"
+    )
     table.add_column("#", justify="right")
     table.add_column("sentence")
     table.add_column("surprisal", justify="right", no_wrap=True)

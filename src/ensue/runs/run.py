@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from ensue.benchmarks import registry
 from ensue.benchmarks.base import LoadModel, Outcome, Prepared, Progress, Workplace
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
+from ensue.errors import EnsueError
 from ensue.models.names import load_model
 from ensue.models.protocols import Model
 from ensue.records import DAMAGED, Records
@@ -30,9 +31,10 @@ DEFAULT_MODEL = "smollm2"
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, read from its folder."""
+    """A finished run, read from its folder; `computed` is False where it was finished before it was asked for."""
 
     folder: Path
+    computed: bool = field(default=True, compare=False)
 
     @property
     def results(self) -> dict[str, Any]:
@@ -46,8 +48,10 @@ class Run:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The metric rows as a data frame, settings as columns."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError as error:
+            raise EnsueError(f"to_pandas needs pandas: pip install 'ensue[pandas]' ({error}).") from None
         rows = [{**row, **row["settings"]} for row in self.results["metrics"]]
         return pandas.DataFrame([{k: v for k, v in row.items() if k != "settings"} for row in rows])
 
@@ -90,8 +94,9 @@ def run(
         "version": __version__,
     }
     folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
+    computed = not folder.finished
     try:
-        if folder.finished:
+        if not computed:
             # It may have been killed in between.
             folder.clean()
         else:
@@ -100,7 +105,7 @@ def run(
             _evaluate(folder, prepared, loaded, progress, partial(load_model, **shared))
     finally:
         folder.close()
-    return Run(folder.path)
+    return Run(folder.path, computed)
 
 
 def _default_output(asked: dict[str, Any]) -> Path:

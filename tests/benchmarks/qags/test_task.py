@@ -249,6 +249,17 @@ def test_a_missing_set_is_counted(data: Path) -> None:
     assert found.skipped == {"set realsumm left out, for want of realsumm.json": 1}
 
 
+def test_a_metric_that_cannot_be_had_is_counted_with_its_reason(data: Path, monkeypatch) -> None:
+    def absent(judged: object) -> None:
+        raise EnsueError("It needs what is not here: install it.")
+
+    monkeypatch.setattr("ensue.benchmarks.qags.task.REFERENCE_VALUES", {"bleu": absent})
+    found = prepared(data).evaluate(Nothing(), Workplace())
+    reasons = [reason for reason in found.skipped if reason.startswith("bleu on ")]
+    assert reasons
+    assert all(reason.endswith(" left out: It needs what is not here: install it") for reason in reasons)
+
+
 @pytest.mark.slow
 def test_a_whole_run_with_the_real_pipeline(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("spacy")

@@ -192,7 +192,7 @@ class QagsRun:
             except EnsueError as error:
                 if self.settings["metrics"] is not None:
                     raise
-                skipped[f"{name} on {judged.name} left out: {error}"] += 1
+                skipped[f"{name} on {judged.name} left out: {str(error).rstrip('.')}"] += 1
         if self._wants("bertscore"):
             if encoder is None:
                 skipped[f"bertscore on {judged.name} left out, for want of --set encoder"] += 1

@@ -318,6 +318,12 @@ def test_chosen_tasks_need_only_their_files(tmp_path, glue):
     assert {row["task"] for row in graded.metrics} == {"RTE", "GLUE"}
     with pytest.raises(EnsueError, match="glue has no task 'RET'; there is CoLA"):
         grade(path, glue, split="dev", tasks=["RET"])
+    table = here("grade", path, "--labels", glue, "--split", "dev", "--tasks", "rte")
+    assert table.code == 0
+    assert "RTE" in table.out
+    assert "Without labels" not in table.out
+    whole = here("grade", path, "--labels", glue, "--split", "dev")
+    assert "1 problem; mend it and grade again.\n  CoLA.tsv: is missing" in whole.err
 
 
 def test_labels_that_are_not_there_are_named_with_file_and_line(tmp_path, glue, superglue):

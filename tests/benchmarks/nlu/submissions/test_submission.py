@@ -160,7 +160,9 @@ def test_what_the_command_refuses(tmp_path):
     run = run_folder(tmp_path / "run", items(folders.glue_predictions()))
     refused(here("submit", "gleu", run), "'gleu'", "glue and superglue")
     refused(here("submit", "glue", run, "--split", "train"), "train", "test, dev")
-    refused(here("submit", "superglue", run), "no predictions on test of any task of superglue")
+    without = here("submit", "superglue", run)
+    refused(without, "no predictions on test of any task of superglue", "--set answer_test=yes")
+    assert "answer_test" not in here("submit", "superglue", run, "--split", "dev").err
     refused(here("submit", "glue", tmp_path / "none"), "not a run folder")
     refused(here("submit", "glue", run, "--split", "dev", "--fill-missing"), "--data")
     (run / "results.json").unlink()

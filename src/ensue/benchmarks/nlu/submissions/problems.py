@@ -59,6 +59,8 @@ class Refused(EnsueError):
     def __init__(self, archive: Path | str, problems: list[Problem], count: int | None = None) -> None:
         self.archive, self.problems = Path(archive), problems
         self.count = len(problems) if count is None else count
-        noun = "problem" if self.count == 1 else "problems"
+        noun, them = ("problem", "it") if self.count == 1 else ("problems", "them")
         lines = "".join(f"\n  {problem}" for problem in problems)
-        super().__init__(f"{archive} is refused for {self.count:,} {noun}; mend them and grade again.{lines}")
+        super().__init__(
+            f"{archive} is refused for {self.count:,} {noun}; mend {them} and grade again.{lines}"
+        )

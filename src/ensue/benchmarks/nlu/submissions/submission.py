@@ -104,7 +104,10 @@ def write_submission(
             if published is not None and len(given) != published:
                 notes.append(f"{file} has {len(given):,} predictions, of {published:,} published examples.")
     if not content:
-        raise EnsueError(f"There are no predictions on {split} of any task of {suite}; nothing was written.")
+        how = "; a prompted run answers it with --set answer_test=yes" if split == TEST else ""
+        raise EnsueError(
+            f"There are no predictions on {split} of any task of {suite}{how}. Nothing was written."
+        )
     _write(path, content)
     return Submitted(path, suite, split, rows, tuple(missing), tuple(notes))
 
