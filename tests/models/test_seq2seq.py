@@ -92,6 +92,33 @@ def test_the_end_of_a_question_counts_in_its_score(folder):
     assert ended > 3
 
 
+def test_questions_come_in_the_order_the_length_penalty_asks_for(folder):
+    """Ends made likely enough that questions are of different lengths, else a penalty changes nothing."""
+    model = load_model(str(folder))
+    model.network.final_logits_bias[0, model.tokenizer.eos_token_id] = 8.0
+    answer = AnswerSpan(0, 3)
+    read = model.tokenizer(model.question_input.text(TEXTS[0], answer), return_tensors="pt").input_ids
+    found = {}
+    for penalty in (0.0, 6.0):
+        search = {"num_beams": 4, "num_return_sequences": 2, "max_new_tokens": 12, "do_sample": False}
+        made = model.network.generate(read, length_penalty=penalty, min_new_tokens=1, **search)
+        (asked,) = model.ask(
+            [TEXTS[0]],
+            [answer],
+            count=2,
+            beams=4,
+            min_tokens=1,
+            max_tokens=12,
+            length_penalty=penalty,
+            block_ngrams=0,
+        )
+        found[penalty] = [one.question for one in asked]
+        assert found[penalty] == [
+            model.tokenizer.decode(row, skip_special_tokens=True).strip() for row in made
+        ]
+    assert found[0.0] != found[6.0]
+
+
 def means(model, read, penalty, keep_end=True) -> list[float]:
     """The mean log-probabilities of transformers' own beams, summed up step by step."""
     found = model.network.generate(

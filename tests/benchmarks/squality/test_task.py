@@ -166,6 +166,23 @@ class Counting:
         return [f"  {prompt.split()[-2]} " for prompt in prompts]
 
 
+def test_every_setting_of_a_generation_reaches_the_model(tmp_path: Path) -> None:
+    heard: dict[str, Any] = {}
+
+    class Listening(Counting):
+        card = replace(Counting.card, kind="seq2seq")
+
+        def generate(self, prompts: Any, **options: Any) -> list[str]:
+            heard.update(options)
+            return ["The ferry came."] * len(prompts)
+
+    path = write_rows(tmp_path / "t.jsonl", story_row("1"))
+    settings = {"beams": 3, "min_tokens": 7, "block_ngrams": 0, "length_penalty": 0.5, "max_tokens": 11}
+    with workplace(tmp_path) as place:
+        benchmark.prepare("", str(path), None, 0, asked(**settings, **QUICK)).evaluate(Listening(1), place)
+    assert heard == {**settings, "stop": ()}
+
+
 def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
