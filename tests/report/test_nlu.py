@@ -138,6 +138,27 @@ def test_the_table_fits_80_columns_at_its_widest():
     assert not any("…" in line for line in lines)
 
 
+@pytest.mark.parametrize("split", ["dev", "held-out"])
+def test_no_figure_is_cut_short_where_tasks_are_judged_in_part(split):
+    results = make_nlu_results(ways=TEMPLATES, skill=0.1)
+    for row in results["metrics"]:
+        row["settings"]["split"] = split
+        if row["task"] == "GLUE":
+            row["settings"]["covers"] = "0 of 9 tasks whole, CoLA in part (40 of 1,043 rows)"
+        elif row["metric"] == "score":
+            row["settings"]["part"] = "40 of 1,043 rows"
+        if row["task"] == "STS-B":
+            row.update(value=-0.051, ci95=[-0.567, -0.010])
+    lines = printed(results)
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    [total] = [line.split() for line in lines if line.split()[:2] == ["GLUE", split]]
+    assert total[2:6] == ["mean", "0", "of", "9"]
+    assert [line.split()[3:5] for line in lines if line.split()[:2] == ["STS-B", "*"]] == [
+        ["r/ρ", "−0.051/−0.051"]
+    ]
+
+
 def test_several_trainings_are_told_on_dev_only(tmp_path):
     fits = make_fits()
     results = make_nlu_results(splits=("dev", "test"))

@@ -58,6 +58,26 @@ def test_a_comparison_has_a_row_per_metric_that_differs(tmp_path):
     assert "Equal everywhere and not shown: accuracy_per_token, ties." in text
 
 
+def test_a_row_that_is_shown_alone_says_of_which_task_it_is(tmp_path):
+    items = [
+        {
+            "id": f"{task}-{number}",
+            "task": task,
+            "cluster": str(number),
+            "scores": {"accuracy": 1.0},
+            "settings": {},
+            "outputs": {},
+        }
+        for task in ("first", "second")
+        for number in range(12)
+    ]
+    worse = [{**item, "scores": {"accuracy": float(item["task"] == "first")}} for item in items]
+    write_run(tmp_path / "a", items, make_results([]))
+    write_run(tmp_path / "b", worse, make_results([]))
+    text = " ".join(" ".join(printed(comparison_table(compare_runs(tmp_path / "a", tmp_path / "b")))).split())
+    assert "All rows: second, n 12." in text
+
+
 def test_a_comparison_of_equal_runs_shows_every_metric(tmp_path):
     items = make_items()
     write_run(tmp_path / "a", items, make_results(items))

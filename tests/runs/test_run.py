@@ -219,6 +219,17 @@ def test_another_question_is_refused_by_name(tmp_path, corpus, more, words):
     assert (output / "results.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("damaged", ["[]", '{"asked": 3}', '{"asked": ', "3"])
+def test_a_run_json_that_is_something_else_is_one_sentence(tmp_path, corpus, damaged):
+    output = tmp_path / "run"
+    output.mkdir()
+    (output / "run.json").write_text(damaged)
+    (output / "items.jsonl").write_text("work\n")
+    command = ("run", "shuffle", "--model", "random", "--data", corpus, "--output", output)
+    refused(here(*command, "--resume"), str(output / "run.json"), "another --output")
+    assert (output / "items.jsonl").read_text() == "work\n"
+
+
 def test_other_weights_or_documents_under_the_same_name_are_refused_by_name(tmp_path):
     output, folder = tmp_path / "run", tmp_path / "model"
     data = write_corpus(tmp_path / "corpus.jsonl", (4, 4))

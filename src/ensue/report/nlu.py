@@ -72,7 +72,7 @@ class Line(NamedTuple):
     @property
     def short_covers(self) -> str:
         """What fits a cell; the rest of it names the tasks that count in part."""
-        return self.covers.partition(",")[0]
+        return self.covers.partition(",")[0].replace(" tasks whole", " whole")
 
     @property
     def measures(self) -> list[Measure]:

@@ -81,7 +81,12 @@ def comparison_table(comparison: Comparison) -> Table:
     places = [_place_words(row, only_sizes, several_tasks, same) for row in shown]
     sizes = [_size_words(row) for row in shown]
     one_size = len(set(sizes)) == 1
-    common = [*([_settings_words(same)] if same else []), *([sizes[0]] if one_size else [])]
+    common = [
+        # Rows in which no answer differs may be of other tasks.
+        *([shown[0].task] if len({row.task for row in comparison.rows}) > 1 and not several_tasks else []),
+        *([_settings_words(same)] if same else []),
+        *([sizes[0]] if one_size else []),
+    ]
     table.caption = (
         f"{comparison.shared:,} shared items. p: paired test over whole clusters; Holm: p corrected for the rows of "
         f"the same metric; n: items (or groups, where a metric counts those)/clusters."

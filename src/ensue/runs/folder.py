@@ -63,9 +63,12 @@ class RunFolder:
 
     def _same_question(self, asked: dict[str, Any]) -> None:
         try:
-            before = json.loads((self.path / RUN).read_text("utf-8")).get("asked", {})
+            about = json.loads((self.path / RUN).read_text("utf-8"))
         except ValueError:
             raise EnsueError(f"{self.path / RUN} is not readable JSON; choose another --output.") from None
+        before = about.get("asked", {}) if isinstance(about, dict) else None
+        if not isinstance(before, dict):
+            raise EnsueError(f"{self.path / RUN} does not say what was asked; choose another --output.")
         state = "a finished" if self.finished else "an unfinished"
         then, now = _flat(before), _flat(asked)
         for key in dict.fromkeys([*now, *then]):
