@@ -194,6 +194,10 @@ def test_the_total_of_a_long_text_is_a_log_likelihood(tmp_path, llama):
     assert python.logprob == pytest.approx(row["logprob"], abs=1e-3)
     averaged = here("score", path, "--model", llama, "--set", "window=average")
     assert "no log-likelihood" in averaged.err
+    assert averaged.out.splitlines()[-1].split()[0] == "–"
+    (other,) = lines(here("score", path, "--model", llama, "--set", "window=average", "--json").out)
+    assert other["logprob"] is None
+    assert other["logprob_per_token"] == pytest.approx(row["logprob_per_token"], rel=0.2)
     assert "no log-likelihood" not in here("score", path, "--model", llama).err
 
 

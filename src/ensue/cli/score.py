@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ensue.cli import common
 from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from ensue.scoring.request import Score
 
 
 def score(
@@ -85,7 +89,7 @@ def score(
             row = {
                 "id": text.id,
                 "tokens": result.tokens,
-                "logprob": result.logprob,
+                "logprob": _total(result),
                 "logprob_per_token": result.logprob_per_token,
             }
             if profiles is not None:
@@ -101,11 +105,19 @@ def score(
     else:
         print(f"{'total, nats':>14} {'per token':>10} {'tokens':>7}  text")
         for text, result in zip(texts, scored.scores, strict=True):
-            print(f"{result.logprob:14.4f} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
+            total = _total(result)
+            shown = "–" if total is None else f"{total:.4f}"
+            print(f"{shown:>14} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
     for note, count in sorted(scored.notes.items()):
         common.say(f"{note}: {count}")
     if scored.notes["windowed"] and values["window"] == "average":
         common.say(
-            "window=average: the total of a windowed text is the mean of its windows, no log-likelihood"
+            "window=average: a windowed text has a mean over its windows and no log-likelihood, so no total is given"
         )
     common.say(scored.signature)
+
+
+def _total(score: Score) -> float | None:
+    """The log-likelihood of a text; None where windows were averaged, whose mean is no total of its tokens."""
+    whole = math.isclose(score.logprob, score.logprob_per_token * score.tokens, rel_tol=1e-9, abs_tol=1e-9)
+    return score.logprob if whole else None
