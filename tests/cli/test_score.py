@@ -193,6 +193,7 @@ def test_the_total_of_a_long_text_is_a_log_likelihood(tmp_path, llama):
     (python,) = ensue.score([text], model=str(llama)).scores
     assert python.logprob == pytest.approx(row["logprob"], abs=1e-3)
     averaged = here("score", path, "--model", llama, "--set", "window=average")
+    assert "scored in windows: 1" in averaged.err
     assert "no log-likelihood" in averaged.err
     assert averaged.out.splitlines()[-1].split()[0] == "–"
     (other,) = lines(here("score", path, "--model", llama, "--set", "window=average", "--json").out)

@@ -121,7 +121,11 @@ def test_a_context_longer_than_the_model_is_refused_until_it_may_be_cut(llama, t
 
 
 def test_a_text_longer_than_the_model_is_refused_if_it_is_to_be(llama, text):
-    refused(here("score", text, "--model", llama, "--set", "window=refuse"), "longer than the 32")
+    refused(
+        here("score", text, "--model", llama, "--set", "window=refuse"),
+        "longer than the 32",
+        "another window",
+    )
 
 
 def test_settings_that_do_not_suit_the_model(llama, text):

@@ -223,12 +223,16 @@ def test_a_task_judged_in_part_is_starred_and_the_caption_says_which_part():
     for row in results["metrics"]:
         if (row["task"], row["metric"]) == ("CB", "score"):
             row["settings"]["part"] = "32 rows of the training set for 56"
+        if row["task"] == "AX-g":
+            row["settings"]["part"] = "5 of 356 rows"
         if row["task"] == "SuperGLUE":
             row["settings"]["covers"] = "7 of 8 tasks whole, CB in part (32 rows of the training set for 56)"
     said = words(results)
     assert "CB * dev" in said
     assert "covers 7 of 8 tasks whole, CB in part (32 rows of the training set for 56) on dev." in said
-    assert "* judged on a part of the published split: CB 32 rows of the training set for 56 on dev." in said
+    assert "AX-g *" in said
+    assert said.count("32 rows of the training set") == 1
+    assert "* judged on a part of the published split: AX-g 5 of 356 rows on test." in said
     assert "*" not in words(make_nlu_results("superglue"))
 
 

@@ -69,7 +69,10 @@ def run(
     }
     own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
     kept = "what was scored is kept: run the same command with --resume to go on"
-    with common.stoppable(kept), common.progress_bar(" ".join(filter(None, (benchmark, model)))) as progress:
+    with (
+        common.stoppable(kept),
+        common.progress_bar(" ".join(filter(None, (benchmark, name or model)))) as progress,
+    ):
         done = run_benchmark(
             benchmark,
             model=model,

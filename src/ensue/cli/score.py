@@ -14,6 +14,8 @@ from ensue.errors import EnsueError
 if TYPE_CHECKING:
     from ensue.scoring.request import Score
 
+_NOTES = {"windowed": "texts longer than the model takes at once, scored in windows"}
+
 
 def score(
     file: Annotated[
@@ -62,7 +64,7 @@ def score(
     if profile:
         check_whole(texts)
     kept = "with --journal what was scored is kept"
-    with common.stoppable(kept), common.progress_bar(f"score {model}") as progress:
+    with common.stoppable(kept), common.progress_bar(f"score {name or model}") as progress:
         scored = score_texts(
             [(t.request.context, t.request.continuation) for t in texts],
             model=model,
@@ -109,7 +111,7 @@ def score(
             shown = "–" if total is None else f"{total:.4f}"
             print(f"{shown:>14} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
     for note, count in sorted(scored.notes.items()):
-        common.say(f"{note}: {count}")
+        common.say(f"{_NOTES.get(note, note)}: {count}")
     if scored.notes["windowed"] and values["window"] == "average":
         common.say(
             "window=average: a windowed text has a mean over its windows and no log-likelihood, so no total is given"

@@ -155,8 +155,15 @@ def _caption(sheet: Sheet, trained: Mapping[tuple[str, str], Spread]) -> Iterabl
     covered = [f"{block.total.covers} on {block.split}" for block in sheet.blocks if block.total]
     if covered:
         yield f"The {sheet.title} score covers {' and '.join(covered)}."
-    if parts := [f"{line.name} {line.part} on {line.split}" for line in all_lines(sheet) if line.part]:
-        yield f"* judged on a part of the published split: {'; '.join(parts)}."
+    starred = [line for line in all_lines(sheet) if line.part]
+    # What the score covers has been said of the tasks in it.
+    untold = [
+        f"{line.name} {line.part} on {line.split}"
+        for line in starred
+        if f"({line.part})" not in " ".join(covered)
+    ]
+    if starred:
+        yield f"* judged on a part of the published split{': ' if untold else ''}{'; '.join(untold)}."
     yield from without_words(sheet)
     if sheet.limit:
         yield f"Only the first {sheet.limit:,} examples of each split."

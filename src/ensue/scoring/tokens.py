@@ -216,7 +216,10 @@ def _windows(
 ) -> Prepared:
     """Cut the tokens into windows and put the BOS first in each."""
     if len(ids) > room and policy.window == "refuse":
-        raise EnsueError(f"A text of {len(ids)} tokens is longer than the {room} that {model} takes.")
+        raise EnsueError(
+            f"A text of {len(ids)} tokens is longer than the {room} that {model} takes at once; shorten it or choose "
+            f"another window policy."
+        )
     # A whole text mixes as the policy says; a continuation is always scored token by token, once.
     window = policy.window if begin == 0 else "strided"
     cuts, mix = cut_windows(len(ids), room, window, RELEASED_CAUSAL)
