@@ -340,3 +340,12 @@ def test_two_corpora_in_files_of_one_name(tmp_path):
     refused(here("compare", "--shared", runs[0].folder, runs[1].folder), "share no items")
     same = here("compare", "--json", "--shared", runs[0].folder, runs[0].folder)
     assert json.loads(same.out)["shared"] == 9
+
+
+def test_the_command_names_what_could_not_be_tested(tmp_path):
+    items = [an_item(n, 0, size, float(n % 3 > 0)) for n in range(9) for size in (1, 5)]
+    write_run(tmp_path / "a", items)
+    write_run(tmp_path / "b", [item for item in items if item["settings"]["block_size"] == 1])
+    done = here("compare", tmp_path / "a", tmp_path / "b")
+    assert done.code == 0
+    assert f"Not tested: shuffle (block size 5): it is only in {tmp_path / 'a'}.\n" in done.out
