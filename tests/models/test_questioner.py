@@ -134,6 +134,24 @@ def test_a_score_is_the_mean_log_probability_of_the_question(model):
     )
 
 
+def test_questions_end_with_the_token_of_the_adapter(model):
+    answer = span(TEXT, "May")
+    own = as_generator(model)
+    (prompt,) = own._prompts([TEXT], [answer])
+    from ensue.models.beam import BeamRules
+
+    ((said, *_),) = own._search([prompt], BeamRules(1, own.ends, 0, 6, 1.0, 0))
+    # The third token it would say by itself, taken for the end.
+    questioner = as_generator(model, model.tokenizer.convert_ids_to_tokens(said.tokens[2]))
+    ((cut, *_),) = questioner._search([prompt], BeamRules(1, questioner.ends, 0, 6, 1.0, 0))
+    assert (cut.tokens, cut.end) == (said.tokens[: said.tokens.index(said.tokens[2])], said.tokens[2])
+    steps, before = (one.question_logprobs([TEXT], [answer], ["Who was it?"])[0] for one in (questioner, own))
+    np.testing.assert_allclose(steps[:-1], before[:-1], atol=1e-5)
+    assert abs(steps[-1] - before[-1]) > 1e-3
+    with pytest.raises(EnsueError, match="ends its questions with '<no-such-token>'"):
+        as_generator(model, "<no-such-token>")
+
+
 def test_company_changes_nothing(model):
     questioner = as_generator(model)
     texts = [*tiny.SENTENCES[:6], *tiny.SENTENCES[:6], TEXT]

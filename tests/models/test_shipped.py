@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -112,6 +113,18 @@ def test_the_generator_asks_for_the_answer() -> None:
     (asked,) = load_questioner().ask([SOURCE], [AnswerSpan(start, start + 4)], count=3, beams=3)
     assert asked[0].question.startswith(("When", "What year", "In what year"))
     assert "2011" not in asked[0].question
+
+
+@pytest.mark.slow
+def test_the_generator_knows_where_a_question_ends() -> None:
+    """With another end token every question runs on, and a beam of ten holds two or three questions."""
+    start = SOURCE.index("2011")
+    questioner, answer = load_questioner(), AnswerSpan(start, start + 4)
+    (asked,) = questioner.ask([SOURCE], [answer], count=6, beams=6)
+    assert len({one.question for one in asked}) == 6
+    (steps,) = questioner.question_logprobs([SOURCE], [answer], [asked[0].question])
+    assert steps[-1] > math.log(0.5)
+    assert steps.mean() == pytest.approx(asked[0].score, abs=1e-4)
 
 
 @pytest.mark.slow

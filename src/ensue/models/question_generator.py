@@ -83,22 +83,36 @@ def load_question_generator(
         name=name,
         kind="question-generator",
         source=str(facts.get("source", folder)),
-        identity={**base.card.identity, "dtype": options.dtype, "adapter": _digest(folder / ADAPTER)},
+        identity={
+            **base.card.identity,
+            "dtype": options.dtype,
+            "adapter": _digest(folder / ADAPTER),
+            "end": str(config.get("end", base.tokenizer.eos_token)),
+        },
         licence=str(facts.get("licence", base.card.licence)),
         training=str(facts.get("training", "")),
-        # Its questions end with the tokenizer's own end token, whatever the base says.
+        # Its questions end with the token it was trained with, whatever the base says.
         generation="",
     )
-    return as_generator(CausalModel(Loaded(network, base.tokenizer, card, options)))
+    return as_generator(CausalModel(Loaded(network, base.tokenizer, card, options)), config.get("end"))
 
 
-def as_generator(model: Any) -> CausalQuestioner:
-    """A causal model prompted as our adapters are trained: the question ends with the tokenizer's end token."""
-    return CausalQuestioner(model, plain_prompt, frozenset({int(model.tokenizer.eos_token_id)}))
+def as_generator(model: Any, end: str | None = None) -> CausalQuestioner:
+    """A causal model prompted as our adapters are trained, whose questions end with one token.
+
+    That is the tokenizer's own end token, unless the adapter was trained with another: to one that never comes,
+    every question would run on to its last token, and all beams would be the same few questions.
+    """
+    number = model.tokenizer.eos_token_id if end is None else model.tokenizer.get_vocab().get(end)
+    if number is None:
+        raise EnsueError(
+            f"{model.card.name} ends its questions with {end!r}, which the tokenizer does not have."
+        )
+    return CausalQuestioner(model, plain_prompt, frozenset({int(number)}), int(number))
 
 
 def save_question_generator(
-    folder: Path, network: Any, *, base: str, fingerprint: str, adapter: Adapter
+    folder: Path, network: Any, *, base: str, fingerprint: str, adapter: Adapter, end: str
 ) -> None:
     """Save the adapters of a network in half precision, with what is needed to put them back."""
     import torch
@@ -118,6 +132,7 @@ def save_question_generator(
         "architectures": [ARCHITECTURE],
         "base": base,
         "base_fingerprint": fingerprint,
+        "end": end,
         "prompt": PROMPT,
         "adapter": asdict(adapter),
     }

@@ -28,10 +28,10 @@ _CPU_ROWS = 160
 
 
 class CausalQuestioner:
-    """A causal model, how it is prompted, and the tokens that end a question."""
+    """A causal model, how it is prompted, the tokens that end a question, and the one scored as a question's end."""
 
-    def __init__(self, model: CausalModel, prompt: PromptMaker, ends: frozenset[int]) -> None:
-        self.model, self.prompt, self.ends = model, prompt, ends
+    def __init__(self, model: CausalModel, prompt: PromptMaker, ends: frozenset[int], end: int) -> None:
+        self.model, self.prompt, self.ends, self.end = model, prompt, ends, end
 
     @property
     def card(self) -> ModelCard:
@@ -72,7 +72,7 @@ class CausalQuestioner:
             prompts, question_tokens(self.model.tokenizer, [after_prompt(q) for q in questions]), strict=True
         ):
             before = prompt.shared + prompt.own
-            ids = np.asarray([*before, *said, self.model.tokenizer.eos_token_id], dtype=np.int32)
+            ids = np.asarray([*before, *said, self.end], dtype=np.int32)
             parts.append(TokenPart(ids, len(before)))
         found = {index: score for batch in self.model.execute(parts, frozenset()) for index, score in batch}
         logprobs = [found[index].logprobs for index in range(len(parts))]
@@ -183,7 +183,7 @@ def prompted_questioner(model: CausalModel) -> CausalQuestioner:
         for token, number in tokenizer.get_vocab().items()
         if "\n" in token or "Ċ" in token or token == "<0x0A>"
     }
-    return CausalQuestioner(model, prompt, frozenset(lines | end_tokens(model)))
+    return CausalQuestioner(model, prompt, frozenset(lines | end_tokens(model)), tokenizer.eos_token_id)
 
 
 def end_tokens(model: CausalModel) -> set[int]:

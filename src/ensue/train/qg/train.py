@@ -73,7 +73,12 @@ def train_questioner(
 
     def save() -> None:
         save_question_generator(
-            output, base.network, base=settings.base, fingerprint=fingerprint, adapter=shape
+            output,
+            base.network,
+            base=settings.base,
+            fingerprint=fingerprint,
+            adapter=shape,
+            end=base.tokenizer.eos_token,
         )
 
     def batches(epoch: int) -> Iterator[Batch]:
