@@ -120,7 +120,7 @@ def copy_tree(folder: Path, room: Room) -> None:
         "do_not_mutate_patterns": [r"^\s*raise "],
         "also_copy": ["README.md", "docs", "bench"],
         "pytest_add_cli_args": ["-m", "not slow and not data", "-p", "no:cacheprovider", "-x"],
-        "pytest_add_cli_args_test_selection": list(room.tests),
+        "pytest_add_cli_args_test_selection": [*room.tests, "tests/test_examples.py"],
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
