@@ -54,3 +54,9 @@ def test_unequal_numbers_of_annotators_are_refused() -> None:
         fleiss_kappa([[1, 0], [0, 1]])
     with pytest.raises(ValueError, match="from 0 to 1"):
         votes([[0, 2]], 2)
+
+
+@pytest.mark.parametrize("wrong", [[1, 2, 3], np.empty((0, 2)), 3.0])
+def test_what_is_no_table_of_votes_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="votes by item and category"):
+        fleiss_kappa(wrong)

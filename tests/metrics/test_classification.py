@@ -101,3 +101,11 @@ def _matthews(gold: Labels, given_: Labels) -> float:
         # scikit-learn warns of a single label; what it returns is 0.
         warnings.simplefilter("ignore")
         return float(reference.matthews_corrcoef(gold, given_))
+
+
+@pytest.mark.parametrize(
+    ("gold", "given_"), [([0, 2], [0, 1]), ([0, 1], [0, 2]), ([-1, 1], [0, 1]), ([0, 1], [0, -1])]
+)
+def test_a_class_that_is_not_there_is_refused(gold: list[int], given_: list[int]) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        confusion(gold, given_, 2)

@@ -58,3 +58,8 @@ def test_a_constant_list_has_no_correlation(function: object) -> None:
 def test_bad_input_is_refused(function: object, x: list[float], y: list[float], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         function(x, y)  # type: ignore[operator]
+
+
+def test_two_pairs_are_enough() -> None:
+    assert pearson([1.0, 2.0], [5.0, 9.0]) == pytest.approx(1.0)
+    assert spearman([1.0, 2.0], [9.0, 5.0]) == pytest.approx(-1.0)

@@ -104,3 +104,11 @@ def test_what_is_no_table_of_ratings_is_refused(wrong: object) -> None:
 def test_an_unknown_level_is_refused() -> None:
     with pytest.raises(ValueError, match="nominal, ordinal and interval"):
         krippendorff_alpha(EXAMPLE, "ratio")  # type: ignore[arg-type]
+
+
+def test_ratings_are_names_unless_said_otherwise() -> None:
+    table = [[0.0, 2.0], [1.0, 1.0], [2.0, 0.0], [1.0, 2.0]]
+    values, pairs = coincidences(table)
+    assert float(alpha_of_coincidences(pairs.sum(axis=0), values)) == krippendorff_alpha(table, "nominal")
+    assert krippendorff_alpha(table) == krippendorff_alpha(table, "nominal")
+    assert krippendorff_alpha(table) != krippendorff_alpha(table, "interval")

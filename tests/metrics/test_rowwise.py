@@ -72,3 +72,8 @@ def test_what_has_no_correlation_is_refused(x: object, y: object, reason: str) -
 def test_what_is_missing_is_refused() -> None:
     with pytest.raises(ValueError, match="finite"):
         kendall([1.0, math.nan], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_rows_have_no_correlations(kind: Kind) -> None:
+    assert rowwise(kind, np.empty((0, 3)), np.empty((0, 3))).shape == (0,)
