@@ -226,7 +226,7 @@ def test_the_years_of_sts_have_four_averages() -> None:
 
     found = [year("STS12", 0.1, 0.2, 0.3, 0.4), year("STS13", 0.5, 0.6, 0.7, 1.0)]
     rows = list(group_rows(found, [TASKS["STS12"], TASKS["STS13"]]))
-    place = {"split": "test", "tasks": "STS12,STS13"}
+    place = {"split": "test", "tasks": "STS12,STS13", "covers": "2 of 2 tasks"}
     assert [(row["task"], row["metric"], row["settings"]) for row in rows] == [
         ("USS", "pearson", place),
         ("USS", "spearman", place),
