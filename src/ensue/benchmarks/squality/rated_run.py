@@ -58,7 +58,7 @@ class HumanEvalRun:
         items = list(self._items(by_metric))
         rows = [*self._means(items), *self._correlations(by_metric)]
         parts = [
-            f"data:{self.label}",
+            f"set:{self.label}",
             f"metrics:{','.join(self.settings['metrics'])}",
         ]
         if "bertscore" in self.settings["metrics"]:

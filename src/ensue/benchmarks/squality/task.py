@@ -214,7 +214,7 @@ class SqualityRun:
             parts.append(f"words:{s['words']}")
         if system == WRITTEN:
             parts.append(f"summaries:{digest_of(Path(s['summaries']).expanduser())[:12]}")
-        parts += [f"data:{self.label}/{s['split']}", "references:best", "rouge:stems"]
+        parts += [f"set:{self.label}/{s['split']}", "references:best", "rouge:stems"]
         if "meteor" in s["metrics"]:
             parts.append("meteor:nltk")
         if "bertscore" in s["metrics"]:
