@@ -27,10 +27,7 @@ TOP = Path(__file__).resolve().parent.parent
 WORK = TOP / "build" / "mutation"
 JUDGED = "src/ensue/benchmarks"
 # They look at a process of their own, which mutmut's additions change.
-APART = (
-    "two_gigabytes",
-    "without_spacy",
-)
+APART = ("two_gigabytes", "without_spacy", "needs_no_torch")
 # mutmut's exit codes of the tests: failed, failed inside pytest; killed for time; passed, not run.
 NOTICED, TIMEOUT, MISSED = {1, 3}, {24, 36, 152, 255, -24}, {0, 5, 33}
 
@@ -42,32 +39,35 @@ class Room(NamedTuple):
     tests: tuple[str, ...]
 
 
-def judging(folder: str, *files: str, tests: tuple[str, ...] = ()) -> Room:
-    """A benchmark's judging: some files of its folder, and the folder's own tests."""
-    code = tuple(f"{JUDGED}/{folder}/{file}.py" for file in files)
-    return Room(code, (f"tests/benchmarks/{folder}", *tests))
+def judging(folder: str, files: str, tests: str) -> Room:
+    """A benchmark's judging: some files of its folder, and the tests of the folder that are about them."""
+    code = tuple(f"{JUDGED}/{folder}/{file}.py" for file in files.split())
+    return Room(code, tuple(f"tests/benchmarks/{folder}/{test}.py" for test in tests.split()))
 
 
 ROOMS = {
     "metrics": Room(("src/ensue/metrics/*",), ("tests/metrics",)),
     "stats": Room(("src/ensue/stats/*",), ("tests/stats",)),
     "scoring": Room(("src/ensue/scoring/*",), ("tests/scoring",)),
-    "shuffle": judging("shuffle", "task", "permute"),
-    "chapterbreak": judging("chapterbreak", "judging", "ranking", "words"),
-    "discoeval": judging("discoeval", "rows", "probe", "features"),
-    "senteval": judging("senteval", "judging", "averages", "rows", "similarity"),
+    "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents"),
+    "chapterbreak": judging("chapterbreak", "judging ranking words", "test_judging test_task"),
+    "discoeval": judging("discoeval", "rows probe features", "test_rows test_features test_task"),
+    "senteval": judging("senteval", "judging averages rows similarity", "test_judging test_task"),
     "nlu": judging(
         "nlu",
-        "judging",
-        "measuring",
-        "scores",
-        "diagnostics",
-        "human",
-        "submissions/grading",
-        tests=("tests/benchmarks/glue", "tests/benchmarks/superglue"),
+        "judging measuring scores diagnostics human submissions/grading",
+        "test_judging test_metrics_of test_scores test_diagnostics test_human test_pinned submissions/test_grading",
     ),
-    "qags": judging("qags", "judging", "metaeval", "falke", "ranking", "similarity", "filters", "scores"),
-    "squality": judging("squality", "judged", "evaluation", "statistics", "versions", "human"),
+    "qags": judging(
+        "qags",
+        "judging metaeval falke ranking similarity filters scores",
+        "test_judging test_metaeval test_falke test_ranking test_similarity test_filters test_pipeline",
+    ),
+    "squality": judging(
+        "squality",
+        "judged evaluation statistics versions human",
+        "test_evaluation test_human test_human_eval test_statistics test_versions test_task",
+    ),
 }
 
 

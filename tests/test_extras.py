@@ -20,6 +20,7 @@ BRINGS = {
     "pyarrow": "datasets",
     "hub data set": "datasets",
     "models extra": "torch",
+    "to_pandas": "pandas",
     "a tokenizer": "transformers",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,7 +38,8 @@ class Finished(NamedTuple):
 
 
 def _is_progress(line: str) -> bool:
-    return " % of " in line or line.startswith(("converting ", "fetching "))
+    told = " % of " in line or re.fullmatch(r"[^:]+: [\d,]+ [a-z ]+ read", line)
+    return bool(told) or line.startswith(("converting ", "fetching "))
 
 
 def environment(**more: str) -> dict[str, str]:
