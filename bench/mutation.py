@@ -42,7 +42,8 @@ class Room(NamedTuple):
 def judging(folder: str, files: str, tests: str) -> Room:
     """A benchmark's judging: some files of its folder, and the tests of the folder that are about them."""
     code = tuple(f"{JUDGED}/{folder}/{file}.py" for file in files.split())
-    return Room(code, tuple(f"tests/benchmarks/{folder}/{test}.py" for test in tests.split()))
+    own = (f"tests/benchmarks/{folder}/{test}.py" for test in tests.split())
+    return Room(code, (*own, "tests/benchmarks/test_content.py"))
 
 
 ROOMS = {
@@ -52,7 +53,7 @@ ROOMS = {
     "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents"),
     "chapterbreak": judging("chapterbreak", "judging ranking words", "test_judging test_task"),
     "discoeval": judging("discoeval", "rows probe features", "test_rows test_features test_task"),
-    "senteval": judging("senteval", "judging averages rows similarity", "test_judging test_task"),
+    "senteval": judging("senteval", "judging averages rows similarity", "test_judging test_rows test_task"),
     "nlu": judging(
         "nlu",
         "judging measuring scores diagnostics human submissions/grading",

@@ -133,6 +133,7 @@ def test_sets_of_a_year_are_averaged_plainly_and_by_size() -> None:
     found = over_sets(TASKS["STS12"], sets, {"layer": 2})
     values = [one["pearson"].value for one in sets]
     rows = list(task_rows(found))
+    assert {row["task"] for row in rows} == {"STS12"}
     assert [(row["metric"], row["settings"]) for row in rows] == [
         ("pearson", {"split": "test", "layer": 2}),
         ("spearman", {"split": "test", "layer": 2}),
@@ -260,5 +261,8 @@ def test_a_correlation_needs_both_to_vary() -> None:
     answers = _answers(5)
     flat = np.full(5, 2.0)
     assert has_correlation(answers)
+    # Cosines lie close together and correlate all the same.
+    close = Answers("STS12", {}, answers.ids, answers.texts, answers.gold / 100, answers.given / 100)
+    assert has_correlation(close)
     for gold, given in ((flat, answers.given), (answers.gold, flat)):
         assert not has_correlation(Answers("STS12", {}, answers.ids, answers.texts, gold, given))
