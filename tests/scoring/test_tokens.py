@@ -182,3 +182,27 @@ def test_masked_models_mask_each_token_once(tmp_path: Path, save, variant: str) 
     np.testing.assert_allclose(found.token_logprobs, expected, atol=1e-4)  # type: ignore[arg-type]
     if variant == "within-word":
         assert any(len(h) > 1 for h in hidden)
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    return load_model(str(tiny.save_bert(tmp_path_factory.mktemp("bert"), max_length=24)))
+
+
+def test_a_masked_model_scores_each_token_after_a_context_once(masked) -> None:  # type: ignore[no-untyped-def]
+    """Windows of one text overlap; averaged, their tokens would count twice."""
+    request = Request(" ".join([TEXT] * 3), "It was raining. ", detail=True)
+    found, strided = (
+        score(masked, [request], policy=Policy(window=window, overflow="truncate")).scores[0]
+        for window in ("average", "strided")
+    )
+    assert found == strided
+    assert found.token_logprobs is not None
+    assert found.tokens == len(found.token_logprobs) > 24
+    assert found.logprob == pytest.approx(sum(found.token_logprobs), abs=1e-6)
+
+
+def test_a_masked_model_has_nothing_to_score_in_nothing(masked) -> None:  # type: ignore[no-untyped-def]
+    result = score(masked, [Request(" ", "It was raining.")])
+    assert (result.scores[0].tokens, result.scores[0].logprob) == (0, 0.0)
+    assert result.notes["nothing to score"] == 1
