@@ -42,8 +42,8 @@ def read_sentences(data: Path, wanted: int, seed: int) -> list[str]:
 
 
 def ensue_encode(folder: str, home: Path) -> Encode:
+    from ensue.backends.names import load_model
     from ensue.benchmarks.probing.vectors import encode_once
-    from ensue.models import load_model
 
     model = load_model(folder, device="cpu")
 
@@ -112,8 +112,8 @@ def main() -> None:
     if given.job:
         work(json.loads(given.job))
         return
-    from ensue.models.catalog import catalog
-    from ensue.models.store import pull
+    from ensue.backends.catalog import catalog
+    from ensue.backends.store import pull
 
     model = str(pull(catalog()["minilm"]))
     sentences = read_sentences(given.data, given.sentences, given.seed)

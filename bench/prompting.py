@@ -17,15 +17,15 @@ from typing import Any
 import cases
 from run import HERE, Contender, agree, as_markdown, measure
 
+from ensue.backends.catalog import catalog
+from ensue.backends.names import load_model
+from ensue.backends.store import pull
 from ensue.benchmarks.nlu.examples import DEV, TaskData
 from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
 from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system
 from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.suite import SPECS
 from ensue.environment import environment
-from ensue.models import load_model
-from ensue.models.catalog import catalog
-from ensue.models.store import pull
 
 TARGETS = {"COPA": 1.5, "CB": 1.5, "BoolQ": 1.15}
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import cases
 
+from ensue.backends.catalog import catalog
+from ensue.backends.names import load_model
+from ensue.backends.store import home, pull
 from ensue.environment import environment
-from ensue.models import load_model
-from ensue.models.catalog import catalog
-from ensue.models.store import home, pull
 
 HERE = Path(__file__).parent
 

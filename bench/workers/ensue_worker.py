@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from common import Job, contend
 
-from ensue.models import load_model
+from ensue.backends.names import load_model
 from ensue.scoring.engine import score
 from ensue.scoring.request import Policy, Request, TokenCut
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ensue.version import __version__
 
 if TYPE_CHECKING:
-    from ensue.models.names import load_model
+    from ensue.backends.names import load_model
     from ensue.runs.compare import compare_runs as compare
     from ensue.runs.run import Run, run
     from ensue.runs.score import score
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "__version__", "compare", "load_model", "run", "score"]
 
 _HOMES = {
-    "load_model": "ensue.models.names:load_model",
+    "load_model": "ensue.backends.names:load_model",
     "compare": "ensue.runs.compare:compare_runs",
     "run": "ensue.runs.run:run",
     "Run": "ensue.runs.run:Run",

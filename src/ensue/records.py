@@ -32,8 +32,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from ensue.atomic import make_folders, remove_empty
 from ensue.errors import EnsueError
-from ensue.whole import make_folders, remove_empty
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ensue
-from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.chapterbreak.judging import items_of
 from ensue.benchmarks.chapterbreak.ranking import Question, Ranked
 from ensue.benchmarks.discoeval.data import read_task
@@ -104,7 +104,7 @@ def test_a_row_of_senteval_is_its_sentences_and_its_gold(
     settings = resolve("senteval", senteval.settings, {"classifier_device": "cpu"})
     for name, gold in (("STSBenchmark", "gold"), ("SICKEntailment", "label")):
         suite = senteval.prepare(name, str(tmp_path), None, 0, settings)
-        outcome = suite.evaluate(WordEncoder(), Workplace())
+        outcome = suite.evaluate(WordEncoder(), RunContext())
         (data,) = suite.suite.tasks  # type: ignore[attr-defined]
         for item in outcome.items:
             part, _, _ = item["id"].removeprefix(f"{name}/").rpartition("/")
@@ -138,7 +138,7 @@ def test_an_example_is_its_texts_choices_spans_and_gold() -> None:
 def test_a_judged_summary_is_its_texts_and_what_people_said(tmp_path: Path) -> None:
     data = write_sets(tmp_path / "data")
     found = [
-        contents(prepared(data, human=human).evaluate(Nothing(), Workplace()).items)
+        contents(prepared(data, human=human).evaluate(Nothing(), RunContext()).items)
         for human in ("main", "all")
     ]
     assert found[0] == found[1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ensue.benchmarks import registry
 from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.shuffle.task import SETTINGS
-from ensue.cli.common import parse_settings
+from ensue.console import parse_settings
 from ensue.errors import EnsueError
 
 

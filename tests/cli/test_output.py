@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from ensue.cli import common
+from ensue import console
 from tests.support.command import ENSUE, environment, start, write_lines
 
 
@@ -36,7 +36,7 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
 
 
 def test_no_share_is_told_of_a_total_that_nobody_knows(capsys):
-    with common.progress_bar("suffixlm") as told:
+    with console.progress_bar("suffixlm") as told:
         told(3, 0, "works read")
         told(4, 8, "works kept")
     assert capsys.readouterr().err.splitlines() == [
@@ -46,7 +46,7 @@ def test_no_share_is_told_of_a_total_that_nobody_knows(capsys):
 
 
 def test_lines_of_progress_begin_anew_with_each_task(capsys):
-    with common.progress_bar("glue bilstm") as told:
+    with console.progress_bar("glue bilstm") as told:
         for unit in ("updates of RTE at most", "updates of CB at most"):
             for done in (1, 5, 10, 11, 20):
                 told(done, 100, unit)

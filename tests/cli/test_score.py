@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import ensue
-import ensue.models
 from tests.scoring import naive
 from tests.support import tiny
 from tests.support.command import here, in_process_of_its_own, read_lines, refused, write_lines
@@ -180,7 +179,7 @@ def test_the_total_of_a_long_text_is_a_log_likelihood(tmp_path, llama):
     text = " ".join(document(1, 12))
     path = write_lines(tmp_path / "long.jsonl", [{"text": text}])
     (row,) = lines(here("score", path, "--model", llama, "--json").out)
-    model = ensue.models.load_model(str(llama))
+    model = ensue.load_model(str(llama))
     ids = model.tokenizer(text, add_special_tokens=False)["input_ids"]
     assert len(ids) > 256
     expected = naive.token_logprobs(model.network, ids[:256], 1)

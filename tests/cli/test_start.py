@@ -134,7 +134,7 @@ def test_an_unknown_attribute_is_an_attribute_error():
         "ensue.runs.compare",
         "ensue.benchmarks.shuffle.task",
         "ensue.models",
-        "ensue.models.endpoint",
+        "ensue.backends.endpoint.model",
     ],
 )
 def test_it_imports_without_torch(module):

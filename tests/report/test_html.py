@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from ensue.benchmarks.shuffle.report.rows import block_rows, tally_domains
 from ensue.errors import EnsueError
 from ensue.report.html import write_profiles, write_report
-from ensue.report.shuffle import block_rows, tally_domains
 from ensue.stats.clustered import clustered_interval
 from tests.report.synthetic import make_items, make_profile, make_results, write_run
 

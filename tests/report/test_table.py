@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from ensue.report.shuffle import block_rows
+from ensue.benchmarks.shuffle.report.rows import block_rows
 from ensue.report.table import comparison_table, metrics_table, profile_table
 from ensue.runs.compare import compare_runs
 from tests.report.synthetic import make_items, make_profile, make_results, write_run

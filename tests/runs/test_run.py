@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import ensue
+from ensue.backends.baselines import RandomModel
 from ensue.errors import EnsueError
-from ensue.models.baselines import RandomModel
 from ensue.stats.clustered import clustered_interval
 from tests.support import tiny
 from tests.support.command import here, in_process_of_its_own, read_lines, refused, start, write_lines

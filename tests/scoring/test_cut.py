@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ensue.backends.baselines import RandomModel, UnigramModel
+from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.models.baselines import RandomModel, UnigramModel
-from ensue.models.names import load_model
 from ensue.models.protocols import room_of
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
@@ -242,7 +242,7 @@ def test_a_stopped_run_finds_its_cut_scores_again(models: dict[str, Any], tmp_pa
 
 
 def test_an_endpoint_says_that_it_cannot_cut() -> None:
-    from ensue.models.endpoint import EndpointModel
+    from ensue.backends.endpoint.model import EndpointModel
 
     model = EndpointModel("http://127.0.0.1:9", "some-model")
     with pytest.raises(EnsueError, match="tokenises text itself"):

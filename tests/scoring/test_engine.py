@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.backends.baselines import RandomModel, UnigramModel
+from ensue.backends.names import load_model
 from ensue.errors import RunFailed
-from ensue.models.baselines import RandomModel, UnigramModel
-from ensue.models.names import load_model
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Part, PartScore, Policy, Request, Score

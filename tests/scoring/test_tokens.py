@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.scoring.engine import score, signature
 from ensue.scoring.request import Policy, Request
 from tests.scoring import naive

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from ensue.backends.endpoint.model import EndpointModel
 from ensue.errors import EnsueError
-from ensue.models.endpoint import EndpointModel
 from ensue.scoring.request import PartScore, Policy, Request
 from tests.support.completions_server import CompletionsServer, Fault, LocalModel
 

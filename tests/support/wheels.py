@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ensue.models.catalog import Package
+from ensue.backends.catalog import Package
 
 PREFIX = "tiny_weights/model/"
 

@@ -82,7 +82,7 @@ class Setting:
 
 
 @dataclass
-class Workplace:
+class RunContext:
     """What a run lends a benchmark: a journal, a place for extra files, someone to tell of progress, how to load a
     further model as the run's own was loaded, and the records of what is finished, which hold the journal too.
 
@@ -126,7 +126,7 @@ class Prepared(Protocol):
     @property
     def source(self) -> str: ...
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome: ...
+    def evaluate(self, model: Model, context: RunContext) -> Outcome: ...
 
 
 class Benchmark(Protocol):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 from ensue.cli.build_discoeval import discoeval, rst_json
 from ensue.cli.build_nlu import qnli, rte, wnli, wsc
 from ensue.cli.build_squad import squad
@@ -73,7 +73,7 @@ def chapterbreak(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the build that the folder holds.")
     ] = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Build ChapterBreak data: what follows a chapter break, against what follows later ones."""
     from ensue.benchmarks.chapterbreak.build import build
@@ -87,7 +87,7 @@ def chapterbreak(
         "negatives_data": negatives_data,
         "tokenizer": ModelTokens(tokenizer).loaded() if tokenizer else None,
     }
-    with common.stoppable("nothing was written"), _progress("chapterbreak") as progress:
+    with console.stoppable("nothing was written"), _progress("chapterbreak") as progress:
         done = build(
             source,
             output,
@@ -105,13 +105,13 @@ def chapterbreak(
             **options,
         )
     if json:
-        common.print_json({**done.as_dict(), "folder": str(done.folder)})
+        console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
     from rich.console import Console
 
-    console = Console(soft_wrap=False)
+    screen = Console(soft_wrap=False)
     for table in statistics_tables(done.statistics):
-        console.print(table)
+        screen.print(table)
     for reason, count in {**done.skipped, **done.notes}.items():
         print(f"{reason}: {count:,}")
     print(f"data: {done.folder}")
@@ -161,11 +161,11 @@ def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
 
         def line(done: int, total: int | None) -> None:
             if done and done % _EVERY == 0:
-                common.say(f"{title}: {done:,} works")
+                console.say(f"{title}: {done:,} works")
 
         yield line
         return
-    with common.progress_bar(title) as bar:
+    with console.progress_bar(title) as bar:
         yield lambda done, total: bar(done, total, "works")
 
 
@@ -231,11 +231,11 @@ def _load(name: str) -> Any:
 
 def _folder(name: str) -> str:
     """Where a model of the catalogue lies, fetched if need be; any other name as it is."""
-    from ensue.models.catalog import catalog
+    from ensue.backends.catalog import catalog
 
     entry = catalog().get(name)
     if entry is None:
         return name
-    from ensue.models.store import pull
+    from ensue.backends.store import pull
 
     return str(pull(entry))

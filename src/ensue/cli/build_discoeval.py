@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,7 +75,7 @@ def discoeval(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the build that the task's folder holds.")
     ] = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Build the data of a DiscoEval task from a raw corpus, in the published layout."""
     from ensue.benchmarks.discoeval.builders.build import build
@@ -97,7 +97,7 @@ def discoeval(
         encoding=encoding,
         limit=limit,
     )
-    with common.stoppable("nothing was written"), _progress(task) as progress:
+    with console.stoppable("nothing was written"), _progress(task) as progress:
         done = build(
             task,
             source,
@@ -108,7 +108,7 @@ def discoeval(
             progress=progress,
         )
     if json:
-        common.print_json({**done.as_dict(), "folder": str(done.folder)})
+        console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
     from rich.console import Console
 
@@ -121,14 +121,14 @@ def discoeval(
 def rst_json(
     source: Annotated[Path, typer.Argument(help="Folder with RST_TRAIN.pkl, RST_DEV.pkl and RST_TEST.pkl.")],
     output: Annotated[Path, typer.Option(help="Folder for the JSON lines; may be the same.")],
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Import the published RST pickles as JSON lines, without running anything they may hold."""
     from ensue.benchmarks.discoeval.rst import convert_rst
 
     written = [str(path) for path in convert_rst(source, output)]
     if json:
-        common.print_json({"written": written})
+        console.print_json({"written": written})
     else:
         print("\n".join(written))
 
@@ -157,11 +157,11 @@ def _progress(title: str) -> Iterator[Callable[[int], None]]:
 
         def line(done: int) -> None:
             if done % _EVERY == 0:
-                common.say(f"{title}: {done:,} documents")
+                console.say(f"{title}: {done:,} documents")
 
         yield line
         return
-    with common.progress_bar(title) as bar:
+    with console.progress_bar(title) as bar:
 
         def count(done: int) -> None:
             if done % _SHOWN == 0:

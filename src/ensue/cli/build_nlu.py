@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,18 +39,18 @@ def qnli(
     test: Test = 0.1,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Build QNLI from SQuAD: does the sentence hold the answer, where similarity does not tell."""
     from ensue.benchmarks.nlu.builders.qnli import build_qnli
 
     encoder = None
     if model is not None:
-        from ensue.models.names import load_model
+        from ensue.backends.names import load_model
         from ensue.models.protocols import Encoder, require
 
         encoder = require(load_model(model), Encoder, "Comparing sentences")
-    with common.stoppable("nothing was written"):
+    with console.stoppable("nothing was written"):
         done = build_qnli(source, output, encoder=encoder, dev=dev, test=test, seed=seed, overwrite=overwrite)
     _tell(done, json)
 
@@ -62,7 +62,7 @@ def wnli(
     test: Test = 0.1,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Build WNLI from Winograd schemas: does a text entail itself with a pronoun replaced."""
     from ensue.benchmarks.nlu.builders.winograd import build_winograd
@@ -77,7 +77,7 @@ def wsc(
     test: Test = 0.1,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Build WSC from Winograd schemas: does a pronoun refer to a noun phrase."""
     from ensue.benchmarks.nlu.builders.winograd import build_winograd
@@ -96,7 +96,7 @@ def rte(
     test: Test = 0.1,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Build RTE from three-class inference: neutral and contradiction become not_entailment."""
     from ensue.benchmarks.nlu.builders.entailment import build_rte
@@ -106,7 +106,7 @@ def rte(
 
 def _tell(done: BuildReport, as_json: bool) -> None:
     if as_json:
-        common.print_json({**done.as_dict(), "folder": str(done.folder)})
+        console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
     from rich.console import Console
 

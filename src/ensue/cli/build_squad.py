@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 
 def squad(
@@ -39,18 +39,18 @@ def squad(
         Path | None, typer.Option(help="Keep finished steps in this file, so that a killed run goes on.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    json: common.Json = False,
-    dtype: common.Dtype = "float32",
-    device: common.Device = "auto",
+    json: console.Json = False,
+    dtype: console.Dtype = "float32",
+    device: console.Device = "auto",
 ) -> None:
     """Make up questions about texts and keep those that are answered as they were meant."""
     from json import dumps
 
+    from ensue.atomic import write_atomic
     from ensue.benchmarks.qags import loading, synthesis
     from ensue.benchmarks.qags.finding import DefaultFinder
     from ensue.benchmarks.qags.pipeline import Parts
     from ensue.benchmarks.qags.steps import Steps
-    from ensue.whole import write_whole
 
     kept = synthesis.keeping(questions, agree)
     passages = synthesis.read_passages(source, text=text, title=title)
@@ -61,7 +61,7 @@ def squad(
         loading.load_answerer(answerer, **options),
     )
     left = "nothing was written" if cache is None else f"finished steps are in {cache}"
-    with common.stoppable(left), common.progress_bar("questions") as progress, Steps(cache) as steps:
+    with console.stoppable(left), console.progress_bar("questions") as progress, Steps(cache) as steps:
         made = synthesis.make_questions(
             passages,
             parts,
@@ -71,9 +71,9 @@ def squad(
             steps=steps,
             progress=progress,
         )
-    write_whole(output, [dumps(made.document, ensure_ascii=False)], make_folder=True)
+    write_atomic(output, [dumps(made.document, ensure_ascii=False)], make_folder=True)
     if json:
-        common.print_json(
+        console.print_json(
             {
                 "questions": made.questions,
                 "texts": len(passages),

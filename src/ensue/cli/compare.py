@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 
 def compare(
@@ -19,7 +19,7 @@ def compare(
             "--shared", help="Match items by their texts and labels, and leave out what only one run has."
         ),
     ] = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Compare two runs by a paired test over whole clusters.
 
@@ -29,7 +29,7 @@ def compare(
 
     found = compare_runs(run_a, run_b, shared=shared)
     if json:
-        common.print_json(found.as_dict())
+        console.print_json(found.as_dict())
         return
     from rich.console import Console
 

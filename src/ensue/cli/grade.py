@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 
 def grade(
@@ -21,7 +21,7 @@ def grade(
     suite: Annotated[str | None, typer.Option(help="glue or superglue (default: by the files).")] = None,
     split: Annotated[str, typer.Option(help="The split that is answered: dev or test.")] = "test",
     tasks: Annotated[str, typer.Option(help="Grade these tasks only, by commas; their files suffice.")] = "",
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Validate a submission and score it.
 
@@ -39,10 +39,10 @@ def grade(
     except Refused as refused:
         if json:
             problems = [problem._asdict() for problem in refused.problems]
-            common.print_json({"archive": str(archive), "refused": refused.count, "problems": problems})
+            console.print_json({"archive": str(archive), "refused": refused.count, "problems": problems})
         raise
     if json:
-        common.print_json(done.as_dict())
+        console.print_json(done.as_dict())
         return
     from rich.console import Console
 
@@ -51,9 +51,9 @@ def grade(
     # Named as a run of these tasks is, so that the rest is not missed.
     asked = "/".join(filter(None, (done.suite, ",".join(chosen))))
     results = {"benchmark": asked, "model": f"{archive.name} on {split}", "metrics": done.metrics}
-    console = Console()
+    screen = Console()
     for table in (metrics_table(results), *phenomena_tables(results)):
-        console.print(table)
+        screen.print(table)
     for note in done.notes:
         print(note)
     for file, why in done.not_scored.items():
@@ -83,7 +83,7 @@ def _people(path: Path, labels: Path, suite: str | None, split: str, tasks: list
             f"the same there is no agreement to measure; give labels."
         )
     if json:
-        common.print_json({"suite": suite, "task": data.spec.name, "metrics": metrics})
+        console.print_json({"suite": suite, "task": data.spec.name, "metrics": metrics})
         return
     for row in metrics:
         low, high = row["ci95"]

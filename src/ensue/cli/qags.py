@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ def qags(
         str | None,
         typer.Option(metavar="MODEL", help="Compare answers by this model's vectors, not by words."),
     ] = None,
-    settings: common.Settings = None,
+    settings: console.Settings = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the summary marked.")] = None,
     cache: Annotated[
         Path | None,
         typer.Option(help="Keep questions and answers in this file, so that a killed run goes on."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    json: common.Json = False,
-    dtype: common.Dtype = "float32",
-    device: common.Device = "auto",
+    json: console.Json = False,
+    dtype: console.Dtype = "float32",
+    device: console.Device = "auto",
 ) -> None:
     """Ask about a summary and mark what its source does not bear out.
 
@@ -66,7 +66,7 @@ def qags(
     from ensue.benchmarks.qags.steps import Steps
     from ensue.benchmarks.settings import resolve
 
-    preset = preset_of(resolve("qags", PRESET_SETTINGS, common.parse_settings(settings)), seed)
+    preset = preset_of(resolve("qags", PRESET_SETTINGS, console.parse_settings(settings)), seed)
     both, neither = None not in (source, summary), source is None and summary is None
     if not (both if pairs is None else neither):
         raise EnsueError("Give --source and --summary, or else --pairs with many of both.")
@@ -85,7 +85,7 @@ def qags(
     compared: dict[str, Any] = {"similarity": "f1" if vectors is None else "embedding", "encoder": vectors}
     models = f"{asks.card.name} asks, {answers.card.name} answers"
     left = "nothing is kept" if cache is None else f"finished questions are in {cache}"
-    with common.stoppable(left), common.progress_bar("qags") as progress, Steps(cache) as steps:
+    with console.stoppable(left), console.progress_bar("qags") as progress, Steps(cache) as steps:
         if output is not None:
             rows = list(score_pairs(given, parts, preset, **compared, steps=steps, progress=progress))
         else:
@@ -95,11 +95,11 @@ def qags(
         _tell_many(rows, output, models, json)
         return
     if html is not None:
-        from ensue.report.qags_inspection import write_inspection
+        from ensue.benchmarks.qags.report.inspection import write_inspection
 
-        common.say(f"page: {write_inspection(found, html, models, texts[0])}")
+        console.say(f"page: {write_inspection(found, html, models, texts[0])}")
     if json:
-        common.print_json({**found.as_dict(), "questioner": asks.card.name, "answerer": answers.card.name})
+        console.print_json({**found.as_dict(), "questioner": asks.card.name, "answerer": answers.card.name})
         return
     _show(found)
     print(f"QAGS {found.score:.3f} ({models})")
@@ -113,7 +113,7 @@ def _tell_many(rows: list[dict[str, Any]], output: Path, models: str, json: bool
             troubles.setdefault(row["trouble"], []).append(row["id"])
     if json:
         counts = {trouble: len(ids) for trouble, ids in troubles.items()}
-        common.print_json({"summaries": len(rows), "mean": mean, "troubles": counts, "file": str(output)})
+        console.print_json({"summaries": len(rows), "mean": mean, "troubles": counts, "file": str(output)})
         return
     for trouble, ids in troubles.items():
         more = ", …" if len(ids) > _NAMED else ""
@@ -124,8 +124,8 @@ def _tell_many(rows: list[dict[str, Any]], output: Path, models: str, json: bool
 def _show(found: Inspection) -> None:
     from rich.console import Console
 
-    from ensue.report.tables_qags import marked_summary, questions_table
+    from ensue.benchmarks.qags.report.table import marked_summary, questions_table
 
-    console = Console()
-    console.print(marked_summary(found))
-    console.print(questions_table(found))
+    screen = Console()
+    screen.print(marked_summary(found))
+    screen.print(questions_table(found))

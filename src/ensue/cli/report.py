@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 
 def report(
@@ -23,7 +23,7 @@ def report(
         Path | None,
         typer.Option(help="Write an empty sheet to annotate the first run's transitions in, no report."),
     ] = None,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Write one self-contained HTML report of a run."""
     if annotation_sheet is not None:
@@ -33,7 +33,7 @@ def report(
 
     page = write_report(runs[0], output, beside=runs[1:], annotations=annotations)
     if json:
-        common.print_json({"report": str(page)})
+        console.print_json({"report": str(page)})
     else:
         print(page)
 
@@ -41,13 +41,13 @@ def report(
 def _write_sheet(run: Path, sheet: Path, json: bool) -> None:
     from ensue.benchmarks.chapterbreak.annotation import run_examples, write_sheet
     from ensue.errors import EnsueError
-    from ensue.runs.reading import read_items
+    from ensue.report.reading import read_items
 
     examples = run_examples(read_items(run))
     if not examples:
         raise EnsueError(f"{run} has no chapter breaks to annotate.")
     rows = write_sheet(examples, sheet)
     if json:
-        common.print_json({"sheet": str(sheet), "rows": rows})
+        console.print_json({"sheet": str(sheet), "rows": rows})
     else:
         print(f"{sheet}: {rows} transitions to annotate")

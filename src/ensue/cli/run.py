@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 
 def run(
@@ -20,9 +20,9 @@ def run(
     ],
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help=f"{common.MODEL_HELP} [default: smollm2; qags: smollm2-qg]"),
+        typer.Option("--model", "-m", help=f"{console.MODEL_HELP} [default: smollm2; qags: smollm2-qg]"),
     ] = None,
-    name: common.Name = None,
+    name: console.Name = None,
     data: Annotated[
         str | None,
         typer.Option(help="File, folder or hub data set (shuffle: bundled documents if not given)."),
@@ -33,7 +33,7 @@ def run(
         Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
-    settings: common.Settings = None,
+    settings: console.Settings = None,
     mode: Annotated[
         str | None,
         typer.Option(help="glue, superglue: majority, prompt, generate, frozen, train or finetune."),
@@ -45,14 +45,14 @@ def run(
         bool, typer.Option("--chat", help="Prompted tasks: put each prompt into the model's chat template.")
     ] = False,
     report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,
-    json: common.Json = False,
-    dtype: common.Dtype = "float32",
-    device: common.Device = "auto",
-    revision: common.Revision = None,
-    batch_tokens: common.BatchTokens = None,
-    concurrency: common.Concurrency = 8,
-    allow_pickle: common.AllowPickle = False,
-    trust_remote_code: common.RemoteCode = False,
+    json: console.Json = False,
+    dtype: console.Dtype = "float32",
+    device: console.Device = "auto",
+    revision: console.Revision = None,
+    batch_tokens: console.BatchTokens = None,
+    concurrency: console.Concurrency = 8,
+    allow_pickle: console.AllowPickle = False,
+    trust_remote_code: console.RemoteCode = False,
 ) -> None:
     """Run a benchmark with a model and write a run folder."""
     from ensue.runs.run import run as run_benchmark
@@ -70,8 +70,8 @@ def run(
     own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
     kept = "what was scored is kept: run the same command with --resume to go on"
     with (
-        common.stoppable(kept),
-        common.progress_bar(" ".join(filter(None, (benchmark, name or model)))) as progress,
+        console.stoppable(kept),
+        console.progress_bar(" ".join(filter(None, (benchmark, name or model)))) as progress,
     ):
         done = run_benchmark(
             benchmark,
@@ -84,7 +84,7 @@ def run(
             model_options=options,
             progress=progress,
             **{key: value for key, value in own.items() if value},
-            **common.parse_settings(settings),
+            **console.parse_settings(settings),
         )
     results = done.results
     page = None
@@ -93,14 +93,14 @@ def run(
 
         page = write_report(done.folder)
     if json:
-        common.print_json({**results, "folder": str(done.folder), "report": str(page) if page else None})
+        console.print_json({**results, "folder": str(done.folder), "report": str(page) if page else None})
         return
     from rich.console import Console
 
     from ensue.report.table import metrics_table
 
-    console = Console(soft_wrap=False)
-    console.print(metrics_table(results, done.folder))
+    screen = Console(soft_wrap=False)
+    screen.print(metrics_table(results, done.folder))
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
         print(f"{reason}: {count}")
     print(results["signature"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def score(
             "standard input.",
         ),
     ],
-    model: common.ModelName = "smollm2",
-    name: common.Name = None,
+    model: console.ModelName = "smollm2",
+    name: console.Name = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N texts.")] = None,
     profile: Annotated[
         bool, typer.Option("--profile", help="Surprisal sentence by sentence: where does it stop following?")
@@ -38,15 +38,15 @@ def score(
     journal: Annotated[
         Path | None, typer.Option(help="Keep finished scores here and start from them next time.")
     ] = None,
-    settings: common.Settings = None,
-    json: common.Json = False,
-    dtype: common.Dtype = "float32",
-    device: common.Device = "auto",
-    revision: common.Revision = None,
-    batch_tokens: common.BatchTokens = None,
-    concurrency: common.Concurrency = 8,
-    allow_pickle: common.AllowPickle = False,
-    trust_remote_code: common.RemoteCode = False,
+    settings: console.Settings = None,
+    json: console.Json = False,
+    dtype: console.Dtype = "float32",
+    device: console.Device = "auto",
+    revision: console.Revision = None,
+    batch_tokens: console.BatchTokens = None,
+    concurrency: console.Concurrency = 8,
+    allow_pickle: console.AllowPickle = False,
+    trust_remote_code: console.RemoteCode = False,
 ) -> None:
     """Score texts: log-likelihoods in nats, in input order.
 
@@ -57,14 +57,14 @@ def score(
     from ensue.runs.score import SETTINGS, policy_of, read_texts
     from ensue.runs.score import score as score_texts
 
-    values = resolve("score", SETTINGS, common.parse_settings(settings))
+    values = resolve("score", SETTINGS, console.parse_settings(settings))
     if html is not None and not profile:
         raise EnsueError("--html writes profiles; add --profile.")
     texts = read_texts(file, values, limit=limit)
     if profile:
         check_whole(texts)
     kept = "with --journal what was scored is kept"
-    with common.stoppable(kept), common.progress_bar(f"score {name or model}") as progress:
+    with console.stoppable(kept), console.progress_bar(f"score {name or model}") as progress:
         scored = score_texts(
             [(t.request.context, t.request.continuation) for t in texts],
             model=model,
@@ -85,7 +85,7 @@ def score(
     if html is not None and profiles is not None:
         from ensue.report.html import write_profiles
 
-        common.say(f"profiles: {write_profiles(profiles, html, scored.signature)}")
+        console.say(f"profiles: {write_profiles(profiles, html, scored.signature)}")
     if json:
         for number, (text, result) in enumerate(zip(texts, scored.scores, strict=True)):
             row = {
@@ -96,7 +96,7 @@ def score(
             }
             if profiles is not None:
                 row["profile"] = profiles[number]["versions"]
-            common.print_json(row)
+            console.print_json(row)
     elif profiles is not None:
         from rich.console import Console
 
@@ -111,12 +111,12 @@ def score(
             shown = "–" if total is None else f"{total:.4f}"
             print(f"{shown:>14} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
     for note, count in sorted(scored.notes.items()):
-        common.say(f"{_NOTES.get(note, note)}: {count}")
+        console.say(f"{_NOTES.get(note, note)}: {count}")
     if scored.notes["windowed"] and values["window"] == "average":
-        common.say(
+        console.say(
             "window=average: a windowed text has a mean over its windows and no log-likelihood, so no total is given"
         )
-    common.say(scored.signature)
+    console.say(scored.signature)
 
 
 def _total(score: Score) -> float | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def submit(
         Path | None, typer.Option(help="The zip to write (default: SUITE-SPLIT.zip in the run folder).")
     ] = None,
     split: Annotated[str, typer.Option(help="test, or dev to try out the grading.")] = "test",
-    settings: common.Settings = None,
+    settings: console.Settings = None,
     fill_missing: Annotated[
         bool,
         typer.Option("--fill-missing", help="Answer tasks the run left out with their most frequent label."),
@@ -29,7 +29,7 @@ def submit(
     data: Annotated[
         str | None, typer.Option(help="Folder the missing tasks are read from (default: the run's own).")
     ] = None,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Write the predictions of a run as a submission.
 
@@ -38,13 +38,13 @@ def submit(
     from ensue.benchmarks.nlu.examples import DEV, TEST
     from ensue.benchmarks.nlu.submissions.formats import files_of, specs_of
     from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
-    from ensue.runs.reading import ITEMS_FILE, read_numbered_items, read_results
+    from ensue.report.reading import ITEMS_FILE, read_numbered_items, read_results
 
     if split not in (TEST, DEV):
         raise EnsueError(f"--split {split} is none of {TEST}, {DEV}.")
     specs = specs_of(suite)
     read_results(run)  # an unfinished run has no predictions to be sure of
-    chosen = common.parse_settings(settings)
+    chosen = console.parse_settings(settings)
     predictions = collect(read_numbered_items(run), run / ITEMS_FILE, suite, split, chosen)
     filled: list[str] = []
     if fill_missing:
@@ -57,7 +57,7 @@ def submit(
                     filled.append(file)
     done = write_submission(suite, predictions, output or run / f"{suite}-{split}.zip", split)
     if json:
-        common.print_json({**done.as_dict(), "filled": filled})
+        console.print_json({**done.as_dict(), "filled": filled})
         return
     for file, rows in done.files.items():
         print(f"{file}: {rows:,}" + (" (most frequent label)" if file in filled else ""))
@@ -71,15 +71,15 @@ def submit(
 
 def _most_frequent(suite: str, folder: Path) -> Predictions:
     """What the most-frequent baseline says of every task that has data."""
-    from ensue.benchmarks.base import Workplace
+    from ensue.backends.names import load_model
+    from ensue.benchmarks.base import RunContext
     from ensue.benchmarks.nlu.submissions.grading import read_labels
     from ensue.benchmarks.nlu.systems import find
-    from ensue.models.names import load_model
 
     system = find("majority")
     defaults = {name: setting.default for name, setting in system.settings.items()}
     tasks = list(read_labels(folder, suite).values())
-    answers = system.answer(load_model("most-frequent"), tasks, defaults, 0, Workplace())
+    answers = system.answer(load_model("most-frequent"), tasks, defaults, 0, RunContext())
     return {
         answered.task: {split: dict(found) for split, found in answered.predictions.items()}
         for answered in answers
@@ -87,7 +87,7 @@ def _most_frequent(suite: str, folder: Path) -> Predictions:
 
 
 def _data_of(run: Path) -> Path:
-    from ensue.runs.reading import read_run
+    from ensue.report.reading import read_run
 
     data = read_run(run).get("data")
     found = data.get("source") if isinstance(data, dict) else None

@@ -7,7 +7,8 @@ from typing import Annotated, cast
 
 import typer
 
-from ensue.cli import common, training
+from ensue import console
+from ensue.cli import training
 from ensue.cli.train_encoder import encoder
 from ensue.cli.train_qa import qa
 from ensue.cli.train_qg import qg
@@ -85,15 +86,15 @@ def suffixlm(
     evaluate_every: training.EvaluateEvery = 500,
     patience: training.Patience = 5,
     precision: training.Precision = "auto",
-    device: common.Device = "auto",
+    device: console.Device = "auto",
     workers: training.Workers = None,
     corpora: training.Corpora = None,
     seed: training.Seed = 0,
     resume: training.Resume = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Train a SuffixLM: it learns which segment comes next in a book."""
-    from ensue.models.hf import need_torch
+    from ensue.backends.hf.loading import need_torch
 
     need_torch("Training")
     from ensue.text.ids import read_ids
@@ -139,7 +140,7 @@ def suffixlm(
         token_dropout=token_dropout,
         break_weight=break_weight,
     )
-    with common.stoppable(training.KEPT), common.progress_bar(f"SuffixLM-{settings.variant}") as progress:
+    with console.stoppable(training.KEPT), console.progress_bar(f"SuffixLM-{settings.variant}") as progress:
         fitted = train_suffixlm(
             settings,
             data=data,

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common, training
+from ensue import console
+from ensue.cli import training
 
 
 def encoder(
@@ -46,15 +47,15 @@ def encoder(
     evaluate_every: training.EvaluateEvery = 500,
     patience: training.Patience = 5,
     precision: training.Precision = "auto",
-    device: common.Device = "auto",
+    device: console.Device = "auto",
     workers: training.Workers = None,
     corpora: training.Corpora = None,
     seed: training.Seed = 0,
     resume: training.Resume = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Train a sentence encoder to tell a sentence's neighbours and its place in the document."""
-    from ensue.models.hf import need_torch
+    from ensue.backends.hf.loading import need_torch
 
     need_torch("Training")
     from ensue.parallel import cores
@@ -91,7 +92,7 @@ def encoder(
         vectors=str(vectors) if vectors else "",
     )
     name = "encoder " + "+".join(settings.losses)
-    with common.stoppable(training.KEPT), common.progress_bar(name) as progress:
+    with console.stoppable(training.KEPT), console.progress_bar(name) as progress:
         fitted = train_encoder(
             settings,
             data=data,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common, training
+from ensue import console
+from ensue.cli import training
 
 
 def qa(
@@ -62,13 +63,13 @@ def qa(
     ] = None,
     patience: training.Patience = 5,
     precision: training.Precision = "auto",
-    device: common.Device = "auto",
+    device: console.Device = "auto",
     seed: training.Seed = 0,
     resume: training.Resume = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Train a model to find the part of a text that answers a question, or to say that none does."""
-    from ensue.models.hf import need_torch
+    from ensue.backends.hf.loading import need_torch
 
     need_torch("Training")
     from ensue.train.qa.settings import make_settings
@@ -105,7 +106,7 @@ def qa(
         test_share=test_share,
         any_place=any_place,
     )
-    with common.stoppable(training.KEPT), common.progress_bar("answerer") as progress:
+    with console.stoppable(training.KEPT), console.progress_bar("answerer") as progress:
         fitted = train_answerer(
             settings,
             data=data,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common, training
+from ensue import console
+from ensue.cli import training
 
 
 def qg(
@@ -15,7 +16,7 @@ def qg(
         typer.Option(help="Questions in SQuAD's format; unanswerable ones are left out. Repeatable."),
     ],
     output: training.Output,
-    model: common.ModelName = "smollm2",
+    model: console.ModelName = "smollm2",
     base_name: Annotated[
         str, typer.Option(help="What the adapter will find its model by (default: as --model).")
     ] = "",
@@ -45,16 +46,16 @@ def qg(
     evaluate_every: training.EvaluateEvery = 100,
     patience: training.Patience = 5,
     precision: training.Precision = "auto",
-    device: common.Device = "auto",
+    device: console.Device = "auto",
     statement: Annotated[
         str, typer.Option("--data-statement", help="What the data is and its licence, for the model card.")
     ] = "",
     seed: training.Seed = 0,
     resume: training.Resume = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Train a question generator: it asks what a marked part of a text answers."""
-    from ensue.models.hf import need_torch
+    from ensue.backends.hf.loading import need_torch
 
     need_torch("Training")
     from ensue.train.qg.settings import make_settings
@@ -88,7 +89,7 @@ def qg(
         batch_tokens=batch_tokens,
         max_tokens=max_tokens,
     )
-    with common.stoppable(training.KEPT), common.progress_bar("question generator") as progress:
+    with console.stoppable(training.KEPT), console.progress_bar("question generator") as progress:
         fitted = train_questioner(
             settings,
             data=data,

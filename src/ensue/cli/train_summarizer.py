@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli import common, training
+from ensue import console
+from ensue.cli import training
 
 _SEVERAL = "several by commas are all tried"
 
@@ -40,13 +41,13 @@ def summarizer(
         bool, typer.Option("--checkpointing", help="Less memory, a third more time.")
     ] = False,
     precision: training.Precision = "auto",
-    device: common.Device = "auto",
+    device: console.Device = "auto",
     seed: training.Seed = 0,
     resume: training.Resume = False,
-    json: common.Json = False,
+    json: console.Json = False,
 ) -> None:
     """Fine-tune a model to summarise stories; the loss on dev decides."""
-    from ensue.models.hf import need_torch
+    from ensue.backends.hf.loading import need_torch
 
     need_torch("Training")
     from ensue.train.summarizer.grid import train_summarizer
@@ -70,7 +71,7 @@ def summarizer(
         batch=batch,
         checkpointing=checkpointing,
     )
-    with common.stoppable(training.KEPT), common.progress_bar("summarizer") as progress:
+    with console.stoppable(training.KEPT), console.progress_bar("summarizer") as progress:
         fitted = train_summarizer(points, data=data.expanduser(), output=output, resume=resume, told=progress)
     more = f"best of {len(points)} trainings by dev loss" if len(points) > 1 else ""
     training.tell("summarizer", fitted, output, json, more)

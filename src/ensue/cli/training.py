@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ensue.cli import common
+from ensue import console
 
 if TYPE_CHECKING:
     from ensue.train.loop import Fitted
@@ -36,7 +36,7 @@ def tell(name: str, fitted: Fitted, output: Path, json: bool, more: str = "") ->
     if os.environ.get("RANK", "0") != "0":
         return
     if json:
-        common.print_json({**asdict(fitted), "folder": str(output)})
+        console.print_json({**asdict(fitted), "folder": str(output)})
         return
     early = " (stopped early)" if fitted.stopped_early else ""
     figures = ", ".join(f"{figure.replace('_', ' ')} {value:.4f}" for figure, value in fitted.best.items())

@@ -1,7 +1,6 @@
 """Models: what they can do, and where they come from."""
 
 from ensue.models.card import ModelCard, write_card_facts
-from ensue.models.names import load_model
 from ensue.models.protocols import Encoder, Generator, Model, Scorer, abilities, require
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "ModelCard",
     "Scorer",
     "abilities",
-    "load_model",
     "require",
     "write_card_facts",
 ]

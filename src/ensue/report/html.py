@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ensue.atomic import write_atomic
+from ensue.benchmarks.chapterbreak.report.page import chapterbreak_facts
+from ensue.benchmarks.nlu.report.page import nlu_facts
+from ensue.benchmarks.probing.report.page import probing_facts
+from ensue.benchmarks.qags.report.page import qags_facts
 from ensue.benchmarks.shuffle.published import citation
-from ensue.errors import EnsueError
-from ensue.report.chapterbreak_page import chapterbreak_facts
-from ensue.report.nlu_page import nlu_facts
-from ensue.report.probing_page import probing_facts
-from ensue.report.profiles import Document, most_surprising
-from ensue.report.provenance import command_of, environment_rows
-from ensue.report.qags_page import qags_facts
-from ensue.report.shuffle import (
+from ensue.benchmarks.shuffle.report.rows import (
     MOST_DOMAINS,
     BlockRow,
     block_rows,
     published_lines,
     tally_domains,
 )
-from ensue.report.squality import squality_facts
+from ensue.benchmarks.squality.report.page import squality_facts
+from ensue.errors import EnsueError
+from ensue.report.profiles import Document, most_surprising
+from ensue.report.provenance import command_of, environment_rows
+from ensue.report.reading import read_items, read_profiles, read_results, read_run
 from ensue.report.svg import Picture, drawn_twice
-from ensue.report.training import is_training, training_facts
-from ensue.runs.reading import read_items, read_profiles, read_results, read_run
-from ensue.whole import write_whole
+from ensue.train.report.page import is_training, training_facts
 
 # Pictures for these, tables only for some more, a count for the rest: the file must stay small.
 PICTURED_DOCUMENTS = 6
@@ -78,24 +78,24 @@ def write_report(
         page = render_report(
             folder, [Path(each) for each in beside], None if annotations is None else Path(annotations)
         )
-    return _write_whole(path / "report.html" if path.is_dir() else path, page)
+    return _write_page(path / "report.html" if path.is_dir() else path, page)
 
 
 def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, signature: str = "") -> Path:
     """Write a page of surprisal profiles, each as a line of `profiles.jsonl` has it, and say where it is."""
     facts = {"signature": signature, **_profile_facts(profiles)}
-    return _write_whole(Path(output), _environment().get_template("profiles.html.j2").render(facts))
+    return _write_page(Path(output), _environment().get_template("profiles.html.j2").render(facts))
 
 
 def write_page(template: str, facts: Mapping[str, Any], output: str | Path) -> Path:
     """Write a page that is of no run, and say where it is."""
-    return _write_whole(Path(output), _environment().get_template(template).render(dict(facts)))
+    return _write_page(Path(output), _environment().get_template(template).render(dict(facts)))
 
 
-def _write_whole(path: Path, page: str) -> Path:
+def _write_page(path: Path, page: str) -> Path:
     if path.exists() and not path.is_file():
         raise EnsueError(f"{path} is there and is no file, so the page was not written.")
-    return write_whole(path, [page])
+    return write_atomic(path, [page])
 
 
 def render_report(folder: Path, beside: Sequence[Path] = (), annotations: Path | None = None) -> str:

@@ -9,8 +9,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ensue.benchmarks.shuffle.report.rows import CHANCE, BlockRow, PublishedLine
 from ensue.report.profiles import Document, Version
-from ensue.report.shuffle import CHANCE, BlockRow, PublishedLine
 from ensue.report.svg import (
     BLUE,
     GREEN,

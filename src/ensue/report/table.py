@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.chapterbreak.published import published_models
-from ensue.report.nlu_fits import dev_spreads, trainings
-from ensue.report.nlu_sheets import sheet_of
-from ensue.report.probing import sheets
+from ensue.benchmarks.nlu.report.fits import dev_spreads, trainings
+from ensue.benchmarks.nlu.report.sheets import sheet_of
+from ensue.benchmarks.nlu.report.table import fill_nlu, fill_phenomena
+from ensue.benchmarks.probing.report.sheets import sheets
+from ensue.benchmarks.probing.report.table import fill_probing
+from ensue.benchmarks.qags.report.table import fill_qags
+from ensue.benchmarks.shuffle.report.rows import block_rows, settings_label
+from ensue.benchmarks.squality.report.page import is_squality
+from ensue.benchmarks.squality.report.table import fill_squality
 from ensue.report.profiles import Sentence, Version, shape
-from ensue.report.shuffle import block_rows, settings_label
-from ensue.report.squality import is_squality
-from ensue.report.tables_nlu import fill_nlu, fill_phenomena
-from ensue.report.tables_probing import fill_probing
-from ensue.report.tables_qags import fill_qags
-from ensue.report.tables_squality import fill_squality
-from ensue.runs.reading import read_fits
+from ensue.report.reading import read_fits
 
 if TYPE_CHECKING:
     from rich.table import Table

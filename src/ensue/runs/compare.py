@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ensue.benchmarks import registry
 from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling, Tested, Untested
 from ensue.errors import EnsueError
+from ensue.report.reading import is_finished, read_run
 from ensue.runs.pairing import Side, match, read_side
-from ensue.runs.reading import is_finished, read_run
 from ensue.stats.multiple import holm
 from ensue.stats.paired import PairedTest
 

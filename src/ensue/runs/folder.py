@@ -9,10 +9,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from ensue.atomic import make_folders, remove_empty
 from ensue.benchmarks.base import KEPT
 from ensue.errors import EnsueError
 from ensue.records import open_locked
-from ensue.whole import make_folders, remove_empty
 
 RUN, ITEMS, RESULTS, JOURNAL = "run.json", "items.jsonl", "results.json", "journal.jsonl"
 LOCK = ".lock"

@@ -10,16 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ensue.backends.names import load_model
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import LoadModel, Outcome, Prepared, Progress, Workplace
+from ensue.benchmarks.base import LoadModel, Outcome, Prepared, Progress, RunContext
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.models.protocols import Model
 from ensue.records import DAMAGED, Records
+from ensue.report.reading import read_items, read_results
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
-from ensue.runs.reading import read_items, read_results
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
 
@@ -128,8 +128,8 @@ def _evaluate(
     folder.write_json(RUN, about)
     with Records(folder.journal) as records:
         about["resumed_from"] = len(records)
-        workplace = Workplace(Journal(records), folder.path, progress, load, records)
-        outcome = prepared.evaluate(model, workplace)
+        context = RunContext(Journal(records), folder.path, progress, load, records)
+        outcome = prepared.evaluate(model, context)
     if records.damaged:
         outcome.notes[DAMAGED] += records.damaged
     signature = _signature(folder.asked, outcome.signature)

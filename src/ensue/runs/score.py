@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.models.protocols import Model, Scorer, require
 from ensue.scoring.engine import Progress, Scored
 from ensue.scoring.engine import score as score_requests

@@ -16,13 +16,13 @@ import pytest
 import torch
 
 import ensue
-from ensue.benchmarks.base import Workplace
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.chapterbreak.data import Example, Examples
 from ensue.benchmarks.chapterbreak.task import SETTINGS, ChapterBreakRun
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
-from ensue.models.names import load_model
 from ensue.records import Records
 from ensue.scoring.journal import Journal
 from tests.support import tiny
@@ -143,7 +143,7 @@ def test_every_number_is_that_of_a_plain_loop(tmp_path: Path, bos: bool) -> None
     saved = tiny.save_llama(tmp_path / "llama", bos=bos, max_length=512)
     items = examples(4)
     outcome = run_of(items, prefix_tokens=[16, 64, 200], suffix_tokens=48).evaluate(
-        load_model(str(saved)), Workplace()
+        load_model(str(saved)), RunContext()
     )
     assert len(outcome.items) == 4 * 3
     assert [item["id"] for item in outcome.items][:3] == ["pg19/w0/0#n16", "pg19/w0/0#n64", "pg19/w0/0#n200"]
@@ -156,7 +156,7 @@ def test_every_number_is_that_of_a_plain_loop(tmp_path: Path, bos: bool) -> None
 def test_shorter_suffixes_are_read_off_the_same_pass(folder: Path) -> None:
     items = examples(3)
     both = run_of(items, prefix_tokens=[32, 100], suffix_tokens=[40, 8, 24])
-    outcome = both.evaluate(load_model(str(folder)), Workplace())
+    outcome = both.evaluate(load_model(str(folder)), RunContext())
     check_against(Naive(folder), outcome, items)
     assert {item["id"] for item in outcome.items if item["id"].startswith("pg19/w0/0#n32")} == {
         f"pg19/w0/0#n32#s{m}" for m in (8, 24, 40)
@@ -167,13 +167,13 @@ def test_shorter_suffixes_are_read_off_the_same_pass(folder: Path) -> None:
 
 def test_the_ladder_ends_with_the_longest_prefix_that_fits(folder: Path) -> None:
     outcome = run_of(examples(2, sentences=20), prefix_tokens=[64, 128, 512, 1024, 4096]).evaluate(
-        load_model(str(folder)), Workplace()
+        load_model(str(folder)), RunContext()
     )
     assert [row["settings"]["prefix_tokens"] for row in outcome.metrics[::6]] == [64, 128, 384]
     (note,) = [key for key in outcome.notes if key.startswith("prefix lengths above 384")]
     assert outcome.notes[note] == 3
     shorter = run_of(examples(2, sentences=20), prefix_tokens=[64, 512], max_length=200).evaluate(
-        load_model(str(folder)), Workplace()
+        load_model(str(folder)), RunContext()
     )
     assert [row["settings"]["prefix_tokens"] for row in shorter.metrics[::6]] == [64, 72]
 
@@ -181,7 +181,7 @@ def test_the_ladder_ends_with_the_longest_prefix_that_fits(folder: Path) -> None
 def test_a_bos_takes_a_place_in_the_ladder(tmp_path: Path) -> None:
     saved = tiny.save_llama(tmp_path / "llama", bos=True, max_length=512)
     outcome = run_of(examples(2, sentences=20), prefix_tokens=[1024]).evaluate(
-        load_model(str(saved)), Workplace()
+        load_model(str(saved)), RunContext()
     )
     assert outcome.metrics[0]["settings"]["prefix_tokens"] == 383
 
@@ -191,7 +191,7 @@ def test_short_contexts_and_suffixes_are_used_whole_and_counted(folder: Path) ->
     items[0] = Example("pg19/w0/0", "pg19", "w0", "chapter", "A short one.", "Tiny end.", items[0].negatives)
     naive = Naive(folder)
     asked = {"prefix_tokens": [8, 32, 64], "suffix_tokens": 40}
-    outcome = run_of(items, **asked).evaluate(load_model(str(folder)), Workplace())
+    outcome = run_of(items, **asked).evaluate(load_model(str(folder)), RunContext())
     check_against(naive, outcome, items)
     have = len(naive.ids("A short one."))
     assert 8 <= have < 32
@@ -208,14 +208,14 @@ def test_a_model_without_room_for_a_prefix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         EnsueError, match=r"small takes 128 tokens, which leaves no prefix before suffixes of 128"
     ):
-        run_of(examples(1)).evaluate(load_model(str(saved)), Workplace())
+        run_of(examples(1)).evaluate(load_model(str(saved)), RunContext())
 
 
 def test_masked_models_rank_by_pseudo_log_likelihood(tmp_path: Path) -> None:
     saved = tiny.save_bert(tmp_path / "bert", max_length=64)
     model: Any = load_model(str(saved))
     items = examples(2)
-    outcome = run_of(items, prefix_tokens=[16, 128], suffix_tokens=6).evaluate(model, Workplace())
+    outcome = run_of(items, prefix_tokens=[16, 128], suffix_tokens=6).evaluate(model, RunContext())
     assert [row["settings"]["prefix_tokens"] for row in outcome.metrics[::6]] == [16, 56]
     tokenizer = model.tokenizer
     for item in outcome.items:
@@ -260,7 +260,7 @@ class Segments:
 def test_a_segment_level_model_is_asked_for_whole_suffixes() -> None:
     model, items = Segments(), examples(5)
     outcome = run_of(items, prefix_tokens=[4, 16, 1024, 8192], suffix_tokens=[8, 16]).evaluate(
-        model, Workplace()
+        model, RunContext()
     )
     assert len(model.asked) == 5 * 2
     context, suffixes, prefixes, length = model.asked[0]
@@ -297,12 +297,12 @@ class Killed(Segments):
 def test_a_killed_run_of_a_segment_level_model_goes_on_where_it_was(tmp_path: Path) -> None:
     items, path = examples(5), tmp_path / "journal.jsonl"
     run = run_of(items, prefix_tokens=[4, 16], suffix_tokens=[8, 16])
-    whole = run.evaluate(Segments(), Workplace())
+    whole = run.evaluate(Segments(), RunContext())
     with pytest.raises(KeyboardInterrupt), Records(path) as records:
-        run.evaluate(Killed(7), Workplace(records=records))
+        run.evaluate(Killed(7), RunContext(records=records))
     rest = Segments()
     with Records(path) as records:
-        assert run.evaluate(rest, Workplace(records=records)) == whole
+        assert run.evaluate(rest, RunContext(records=records)) == whole
     assert [(context, length) for context, _, _, length in rest.asked] == [
         (items[3].context, 16),
         (items[4].context, 8),
@@ -319,7 +319,7 @@ def test_a_segment_level_score_that_is_no_number_is_refused_and_not_kept(value: 
     items, records = examples(3), Records()
     with pytest.raises(RunFailed, match=re.escape(f"makes {value} of the text that begins")):
         run_of(items, prefix_tokens=[4], suffix_tokens=[8]).evaluate(
-            Overflowing(), Workplace(records=records)
+            Overflowing(), RunContext(records=records)
         )
     assert len(records) == 1
 
@@ -328,13 +328,13 @@ def test_a_segment_level_score_that_is_no_number_is_refused_and_not_kept(value: 
 def test_kept_scores_of_suffixes_answer_their_own_question_only(change: dict[str, Any]) -> None:
     items, records = examples(2), Records()
     asked = {"prefix_tokens": [4], "suffix_tokens": [8]}
-    run_of(items, **asked).evaluate(Segments(), Workplace(records=records))
+    run_of(items, **asked).evaluate(Segments(), RunContext(records=records))
     model = Segments()
     if "identity" in change:
         model.card = replace(Segments.card, identity={"seed": change["identity"]})
     else:
         asked |= change
-    run_of(items, **asked).evaluate(model, Workplace(records=records))
+    run_of(items, **asked).evaluate(model, RunContext(records=records))
     assert len(model.asked) == 2
 
 
@@ -342,7 +342,7 @@ def test_other_works_give_other_negatives_after_the_same_prefix(folder: Path) ->
     items = examples(12, split="pg19") + examples(12, split="ao3")
     kinds = ["in-book", "same-split", "other-split"]
     run = run_of(items, split="ao3", limit=2, negatives=kinds, prefix_tokens=[32], suffix_tokens=16)
-    outcome = run.evaluate(load_model(str(folder)), Workplace())
+    outcome = run.evaluate(load_model(str(folder)), RunContext())
     assert [item["id"] for item in outcome.items] == [
         f"ao3/w0/{n}#n32{suffix}" for n in (0, 1) for suffix in ("", "#same-split", "#other-split")
     ]
@@ -351,7 +351,7 @@ def test_other_works_give_other_negatives_after_the_same_prefix(folder: Path) ->
     assert len({tuple(item["outputs"]["scores"]) for item in outcome.items}) == 6
     assert [row["settings"]["negatives"] for row in outcome.metrics[::6]] == kinds
     every = run_of(items, split="ao3", negatives=kinds, prefix_tokens=[32], suffix_tokens=16)
-    again = every.evaluate(load_model(str(folder)), Workplace()).items
+    again = every.evaluate(load_model(str(folder)), RunContext()).items
     assert [i["outputs"]["choice"] for i in again][:6] == [i["outputs"]["choice"] for i in outcome.items]
 
 
@@ -361,15 +361,15 @@ def test_boundaries_have_rows_of_their_own_and_can_be_chosen(folder: Path) -> No
         for e in examples(2)
     ]
     model = load_model(str(folder))
-    outcome = run_of(items, prefix_tokens=[16], suffix_tokens=8).evaluate(model, Workplace())
+    outcome = run_of(items, prefix_tokens=[16], suffix_tokens=8).evaluate(model, RunContext())
     assert [(row["settings"]["boundary"], row["n"]) for row in outcome.metrics[::6]] == [
         ("chapter", 3),
         ("cause", 2),
     ]
-    only = run_of(items, prefix_tokens=[16], suffix_tokens=8, boundary="cause").evaluate(model, Workplace())
+    only = run_of(items, prefix_tokens=[16], suffix_tokens=8, boundary="cause").evaluate(model, RunContext())
     assert {item["settings"]["boundary"] for item in only.items} == {"cause"}
     with pytest.raises(EnsueError, match="no dialogue boundaries; it has chapter, cause"):
-        run_of(items, boundary="dialogue").evaluate(model, Workplace())
+        run_of(items, boundary="dialogue").evaluate(model, RunContext())
 
 
 def test_an_interrupted_run_goes_on_where_it_was(folder: Path, tmp_path: Path) -> None:
@@ -383,18 +383,18 @@ def test_an_interrupted_run_goes_on_where_it_was(folder: Path, tmp_path: Path) -
 
     run, model = run_of(examples(20), prefix_tokens=[16, 64], suffix_tokens=24), load_model(str(folder))
     with Journal(tmp_path / "j") as journal, pytest.raises(Stopped):
-        run.evaluate(model, Workplace(journal, progress=stop))
+        run.evaluate(model, RunContext(journal, progress=stop))
     kept = len((tmp_path / "j").read_text().splitlines())
     assert kept >= 16 * 2 * 6
     with Journal(tmp_path / "j") as journal:
-        resumed = run.evaluate(model, Workplace(journal))
+        resumed = run.evaluate(model, RunContext(journal))
     assert len((tmp_path / "j").read_text().splitlines()) == 20 * 2 * 6
-    assert resumed.items == run.evaluate(model, Workplace()).items
+    assert resumed.items == run.evaluate(model, RunContext()).items
 
 
 def test_chance_is_one_in_six(folder: Path) -> None:
     outcome = run_of(examples(300, sentences=2), prefix_tokens=[64]).evaluate(
-        load_model("random"), Workplace()
+        load_model("random"), RunContext()
     )
     accuracy, rank = outcome.metrics[0], outcome.metrics[1]
     assert (accuracy["n"], accuracy["clusters"]) == (300, 150)

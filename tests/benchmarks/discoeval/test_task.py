@@ -23,7 +23,7 @@ from ensue.models.card import ModelCard
 from tests.benchmarks.discoeval.folders import write_suite
 from tests.support import tiny
 from tests.support.command import here, refused
-from tests.support.workplace import records_of
+from tests.support.run_context import records_of
 
 WHOLE = {"SP/rocstory", "BSO/wiki", "BSO/arxiv", "BSO/rocstory", "DC/chat", "SSP/abs", "RST"}
 WHOLE |= {"PDTB/explicit", "PDTB/implicit"}

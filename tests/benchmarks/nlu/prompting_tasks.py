@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.glue import suite as glue
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, Span, TaskData, TaskSpec
 from ensue.benchmarks.superglue import suite as superglue
@@ -84,4 +84,4 @@ def settings(system: Any, **given: Any) -> dict[str, Any]:
 
 
 def answers(system: Any, model: Any, tasks: list[TaskData], seed: int = 0, **given: Any) -> list[Any]:
-    return list(system.answer(model, tasks, settings(system, **given), seed, Workplace()))
+    return list(system.answer(model, tasks, settings(system, **given), seed, RunContext()))

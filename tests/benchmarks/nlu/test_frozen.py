@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensue.benchmarks.base import Workplace
+from ensue.backends.discourse.words import words_of
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.frozen import Frozen, numbers_of
@@ -17,11 +19,9 @@ from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.probing.vectors import encode_once
 from ensue.errors import EnsueError
-from ensue.models import load_model
 from ensue.models.card import ModelCard
-from ensue.models.discourse_words import words_of
+from tests.support.run_context import records_of, run_context
 from tests.support.small_tasks import FORMS, spec, task
-from tests.support.workplace import records_of, workplace
 
 SETTINGS = {"pooling": None, "layer": None, "classifier_device": "cpu", "runs": 1}
 
@@ -58,7 +58,7 @@ def answer(
     tasks: list[TaskData], encoder: Any, folder: Path | None = None, seed: int = 0, **more: Any
 ) -> list[Answered]:
     system = Frozen(Schedule(validate_every=10, max_steps=60))
-    with workplace(folder) as place:
+    with run_context(folder) as place:
         return list(system.answer(encoder, tasks, SETTINGS | more, seed, place))
 
 
@@ -160,7 +160,7 @@ def test_texts_the_encoder_cuts_are_counted_by_task() -> None:
 
 def test_trainings_on_vectors_are_told_of() -> None:
     told: list[tuple[int, int, str]] = []
-    place = Workplace(progress=lambda *state: told.append(state))
+    place = RunContext(progress=lambda *state: told.append(state))
     list(
         Frozen(Schedule(validate_every=10, max_steps=20)).answer(Words(), [task("pair")], SETTINGS, 0, place)
     )

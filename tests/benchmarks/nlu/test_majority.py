@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.base import Workplace
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.majority import common_answer, common_entity, system
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.models import load_model
 from tests.support.small_tasks import spec
 
 # Table A.2, the most frequent class, on dev; ReCoRD's whole dev set is not here.
@@ -42,7 +42,7 @@ def pairs(train: str, dev: str, **more: object) -> TaskData:
 
 def answer(*tasks: TaskData, majority_of: str = "dev") -> list[Answered]:
     return list(
-        system.answer(load_model("most-frequent"), tasks, {"majority_of": majority_of}, 0, Workplace())
+        system.answer(load_model("most-frequent"), tasks, {"majority_of": majority_of}, 0, RunContext())
     )
 
 

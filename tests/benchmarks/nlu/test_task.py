@@ -10,11 +10,11 @@ import pytest
 from sklearn.metrics import matthews_corrcoef
 
 import ensue
-from ensue.runs.reading import read_fits
+from ensue.report.reading import read_fits
 from tests.benchmarks.nlu import folders
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
-from tests.support.workplace import records_of
+from tests.support.run_context import records_of
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.probing import vectors
 from ensue.benchmarks.probing.vectors import encode_once
 from ensue.errors import EnsueError
-from ensue.models import load_model
 from ensue.models.card import ModelCard
 from tests.support import tiny
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ensue.benchmarks.base import Outcome, Workplace
+from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.qags.metaeval import compare
 from ensue.benchmarks.qags.ranking import rank
 from ensue.errors import EnsueError
@@ -19,7 +19,7 @@ from tests.support.run_folders import write_items
 
 @pytest.fixture
 def outcome(tmp_path: Path) -> Outcome:
-    found = prepared(write_sets(tmp_path / "data")).evaluate(Nothing(), Workplace())
+    found = prepared(write_sets(tmp_path / "data")).evaluate(Nothing(), RunContext())
     found.items = list(found.items)
     return found
 

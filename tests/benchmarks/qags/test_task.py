@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import ensue
-from ensue.benchmarks.base import Outcome, Workplace
+from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.qags.baselines import BASELINES
 from ensue.benchmarks.qags.candidates import Candidate
 from ensue.benchmarks.qags.task import benchmark
@@ -23,7 +23,7 @@ from ensue.errors import EnsueError
 from ensue.metrics.rouge import rouge_of
 from tests.benchmarks.qags.small_sets import TEXTS, Nothing, prepared, write_sets
 from tests.benchmarks.qags.toys import FAITHFUL, WRONG, NameAfter, WordsBefore
-from tests.support.workplace import records_of, workplace
+from tests.support.run_context import records_of, run_context
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def outcome(data: Path) -> Outcome:
     found = prepared(
         data, ablations="questions,similarity,filters", encoder="letters", metrics="qags,overlap,rouge"
     )
-    result = found.evaluate(WordsBefore(), Workplace())
+    result = found.evaluate(WordsBefore(), RunContext())
     result.items = list(result.items)
     return result
 
@@ -137,24 +137,24 @@ def test_metrics_are_compared_in_pairs(outcome: Outcome) -> None:
 
 
 def test_without_models_there_is_all_but_qags(data: Path) -> None:
-    found = prepared(data, metrics=None).evaluate(Nothing(), Workplace())
+    found = prepared(data, metrics=None).evaluate(Nothing(), RunContext())
     measures = {one["settings"]["measure"] for one in found.metrics if "measure" in one["settings"]}
     assert {"overlap-2", "rouge-1", "bleu-4"} <= measures
     assert "qags" not in measures
     assert set(found.extras) == {"comparisons"}
     with pytest.raises(EnsueError, match="asks no questions"):
-        prepared(data, metrics="qags").evaluate(Nothing(), Workplace())
+        prepared(data, metrics="qags").evaluate(Nothing(), RunContext())
 
 
 def test_a_stopped_run_goes_on(data: Path, tmp_path: Path) -> None:
-    whole = prepared(data).evaluate(WordsBefore(), Workplace())
+    whole = prepared(data).evaluate(WordsBefore(), RunContext())
     stopped = NameAfter()
     stopped.stop_after = 1
-    with workplace(tmp_path) as place, pytest.raises(KeyboardInterrupt):
+    with run_context(tmp_path) as place, pytest.raises(KeyboardInterrupt):
         prepared(data, answers=stopped).evaluate(WordsBefore(), place)
     assert records_of(tmp_path).stat().st_size > 0
     asks = WordsBefore()
-    with workplace(tmp_path) as place:
+    with run_context(tmp_path) as place:
         again = prepared(data).evaluate(asks, place)
     assert asks.asked == []
     assert again.metrics == whole.metrics
@@ -163,19 +163,19 @@ def test_a_stopped_run_goes_on(data: Path, tmp_path: Path) -> None:
 
 def test_a_cache_serves_other_runs(data: Path, tmp_path: Path) -> None:
     cache = tmp_path / "steps.jsonl"
-    list(prepared(data, cache=cache, sets="cnndm").evaluate(WordsBefore(), Workplace(folder=tmp_path)).items)
+    list(prepared(data, cache=cache, sets="cnndm").evaluate(WordsBefore(), RunContext(folder=tmp_path)).items)
     asks = WordsBefore()
-    list(prepared(data, cache=cache, sets="cnndm,falke", agree="answered").evaluate(asks, Workplace()).items)
+    list(prepared(data, cache=cache, sets="cnndm,falke", agree="answered").evaluate(asks, RunContext()).items)
     assert asks.asked == []
     assert cache.is_file()
     cache.write_bytes(cache.read_bytes().replace(b"e", b"f", 1))
-    found = prepared(data, cache=cache, sets="cnndm").evaluate(WordsBefore(), Workplace())
+    found = prepared(data, cache=cache, sets="cnndm").evaluate(WordsBefore(), RunContext())
     assert found.notes["damaged records of finished work, dropped and done again"] == 1
 
 
 def test_candidates_can_be_found_ahead_of_a_run_without_spacy(data: Path, tmp_path: Path) -> None:
     cache = tmp_path / "steps.jsonl"
-    prepared(data, cache=cache, sets="cnndm").evaluate(Nothing(), Workplace())
+    prepared(data, cache=cache, sets="cnndm").evaluate(Nothing(), RunContext())
 
     class NoSpacy:
         identity = "names"
@@ -184,13 +184,13 @@ def test_candidates_can_be_found_ahead_of_a_run_without_spacy(data: Path, tmp_pa
             raise AssertionError("everything was found before")
 
     elsewhere = replace(prepared(data, cache=cache, sets="cnndm"), finder=NoSpacy)
-    found = elsewhere.evaluate(WordsBefore(), Workplace())
-    assert found.metrics == prepared(data, sets="cnndm").evaluate(WordsBefore(), Workplace()).metrics
+    found = elsewhere.evaluate(WordsBefore(), RunContext())
+    assert found.metrics == prepared(data, sets="cnndm").evaluate(WordsBefore(), RunContext()).metrics
 
 
 def test_a_limit_and_a_single_summary(data: Path) -> None:
     found = prepared(data, limit=1, sets="cnndm,summeval", metrics="qags,overlap").evaluate(
-        WordsBefore(), Workplace()
+        WordsBefore(), RunContext()
     )
     assert len(list(found.items)) == 1 + 3
     assert found.notes["sets of fewer than two summaries, which have no correlation"] == 1
@@ -203,8 +203,8 @@ def test_the_same_model_can_ask_and_answer(data: Path) -> None:
             NameAfter.__init__(self)
             WordsBefore.__init__(self)
 
-    found = prepared(data, answerer="same", sets="cnndm").evaluate(Both(), Workplace())
-    other = prepared(data, sets="cnndm").evaluate(WordsBefore(), Workplace())
+    found = prepared(data, answerer="same", sets="cnndm").evaluate(Both(), RunContext())
+    other = prepared(data, sets="cnndm").evaluate(WordsBefore(), RunContext())
     assert found.metrics == other.metrics
 
 
@@ -220,7 +220,7 @@ def test_the_same_model_can_ask_and_answer(data: Path) -> None:
 )
 def test_bad_settings_are_one_sentence(data: Path, given: dict[str, object], words: str) -> None:
     with pytest.raises(EnsueError, match=words):
-        prepared(data, **given).evaluate(WordsBefore(), Workplace())
+        prepared(data, **given).evaluate(WordsBefore(), RunContext())
 
 
 def test_bad_data_is_named_by_file_and_line(data: Path, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_bad_data_is_named_by_file_and_line(data: Path, tmp_path: Path) -> None:
 
 def test_a_missing_set_is_counted(data: Path) -> None:
     (data / "summeval" / "realsumm.json").unlink()
-    found = prepared(data, metrics="overlap").evaluate(Nothing(), Workplace())
+    found = prepared(data, metrics="overlap").evaluate(Nothing(), RunContext())
     assert found.skipped == {"set realsumm left out, for want of realsumm.json": 1}
 
 
@@ -254,7 +254,7 @@ def test_a_metric_that_cannot_be_had_is_counted_with_its_reason(data: Path, monk
         raise EnsueError("It needs what is not here: install it.")
 
     monkeypatch.setattr("ensue.benchmarks.qags.task.REFERENCE_VALUES", {"bleu": absent})
-    found = prepared(data).evaluate(Nothing(), Workplace())
+    found = prepared(data).evaluate(Nothing(), RunContext())
     reasons = [reason for reason in found.skipped if reason.startswith("bleu on ")]
     assert reasons
     assert all(reason.endswith(" left out: It needs what is not here: install it") for reason in reasons)
@@ -295,7 +295,7 @@ def test_the_baseline_on_the_real_judgments() -> None:
     folder = os.environ.get("ENSUE_DATA")
     if not folder or not (Path(folder) / "qags").is_dir():
         pytest.skip("set ENSUE_DATA to the folder that holds qags")
-    found = prepared(Path(folder), sets="cnndm,xsum,falke").evaluate(Nothing(), Workplace())
+    found = prepared(Path(folder), sets="cnndm,xsum,falke").evaluate(Nothing(), RunContext())
     assert round(row(found, "cnndm", "alpha")["value"], 2) == 0.51
     assert round(row(found, "xsum", "alpha")["value"], 2) == 0.34
     assert row(found, "cnndm", "pearson", measure="overlap-2")["value"] > 0.66 > 0.5453

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensue.benchmarks.base import Outcome, Workplace
+from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.senteval.task import benchmark
 from ensue.benchmarks.settings import resolve
 from ensue.runs.compare import Comparison, compare_runs
@@ -26,7 +26,7 @@ class Coarse(WordEncoder):
 def evaluated(folder: Path, task: str, encoder: Any, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     monkeypatch.setenv("ENSUE_HOME", str(folder / type(encoder).__name__))
     values = resolve("senteval", benchmark.settings, {"classifier_device": "cpu", "protocol": "converged"})
-    outcome = benchmark.prepare(task, str(folder), None, 0, values).evaluate(encoder, Workplace())
+    outcome = benchmark.prepare(task, str(folder), None, 0, values).evaluate(encoder, RunContext())
     outcome.items = list(outcome.items)
     return outcome
 

@@ -10,14 +10,14 @@ import pytest
 from scipy import stats
 
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import Outcome, Workplace
+from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.senteval.published import citation, published, published_line
 from ensue.benchmarks.senteval.task import benchmark
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from tests.benchmarks.senteval.folders import WordEncoder, pairs, write_downstream, write_probing
-from tests.support.workplace import records_of, workplace
+from tests.support.run_context import records_of, run_context
 
 
 @pytest.fixture(autouse=True)
@@ -26,11 +26,11 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _run(
-    folder: Path, task: str, encoder: Any, workplace: Workplace | None = None, **settings: Any
+    folder: Path, task: str, encoder: Any, context: RunContext | None = None, **settings: Any
 ) -> Outcome:
     values = resolve("senteval", benchmark.settings, {"classifier_device": "cpu", **settings})
     prepared = benchmark.prepare(task, str(folder), None, 0, values)
-    outcome = prepared.evaluate(encoder, workplace or Workplace())
+    outcome = prepared.evaluate(encoder, context or RunContext())
     outcome.items = list(outcome.items)
     return outcome
 
@@ -140,11 +140,11 @@ def test_a_killed_run_does_not_answer_again(folder: Path, encoder: WordEncoder, 
 
     place = tmp_path / "run"
     place.mkdir()
-    with workplace(place, kill) as stopped, pytest.raises(Killed):
+    with run_context(place, kill) as stopped, pytest.raises(Killed):
         _run(folder, "SC", encoder, stopped, protocol="converged")
     assert records_of(place).read_bytes().count(b"\n") == 1
     seen: list[tuple[int, int]] = []
-    with workplace(place, lambda d, t, u: seen.append((d, t)) if u == "tasks" else None) as again:
+    with run_context(place, lambda d, t, u: seen.append((d, t)) if u == "tasks" else None) as again:
         outcome = _run(folder, "SC", encoder, again, protocol="converged")
     assert seen[0] == (2, 8)
     fresh = _run(folder, "SC", encoder, protocol="converged")

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import ensue
-from ensue.models.baselines import RandomModel
+from ensue.backends.baselines import RandomModel
 from ensue.models.card import write_card_facts
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ensue.benchmarks.base import Workplace
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.squality.data import Example, Question, Response, Story, examples, read_stories
 from ensue.benchmarks.squality.evaluation import human_items, judged_items, rows_of
 from ensue.benchmarks.squality.human_eval import Judgment, Rated, Review
@@ -24,7 +25,6 @@ from ensue.benchmarks.squality.judged import (
 from ensue.benchmarks.squality.systems import Summary
 from ensue.benchmarks.squality.task import benchmark
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
 from tests.benchmarks.squality.invented import evaluation_row, story_row, write_rows
@@ -189,7 +189,7 @@ def test_the_human_evaluation_field_by_field(tmp_path: Path) -> None:
         tmp_path / "human-eval" / "all-responses.jsonl", *(evaluation_row(str(n), 2.0 * n) for n in (1, 2, 3))
     )
     prepared: Any = benchmark.prepare("human-eval", str(tmp_path), None, 4, asked(metrics="rouge"))
-    outcome = prepared.evaluate(load_model("human"), Workplace())
+    outcome = prepared.evaluate(load_model("human"), RunContext())
     assert outcome.notes["the model human takes no part in human-eval"] == 1
     items = list(outcome.items)
     first = items[0]

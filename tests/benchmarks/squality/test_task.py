@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from ensue.benchmarks.base import Workplace
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.squality.task import SETTINGS, benchmark
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
-from ensue.models.names import load_model
 from ensue.runs.compare import compare_runs
 from ensue.runs.run import run
 from tests.benchmarks.squality.invented import ANSWERS, evaluation_row, story_row, write_rows
 from tests.support.command import here, refused
+from tests.support.run_context import records_of, run_context
 from tests.support.tiny import save_encoder, save_llama
 from tests.support.tiny_seq2seq import save_bart
-from tests.support.workplace import records_of, workplace
 
 QUICK: dict[str, Any] = {"metrics": "rouge", "statistics": "no"}
 LONG = " ".join(f"On day {n} Ilse went down to the landing and no ferry came." for n in range(60))
@@ -178,7 +178,7 @@ def test_every_setting_of_a_generation_reaches_the_model(tmp_path: Path) -> None
 
     path = write_rows(tmp_path / "t.jsonl", story_row("1"))
     settings = {"beams": 3, "min_tokens": 7, "block_ngrams": 0, "length_penalty": 0.5, "max_tokens": 11}
-    with workplace(tmp_path) as place:
+    with run_context(tmp_path) as place:
         benchmark.prepare("", str(path), None, 0, asked(**settings, **QUICK)).evaluate(Listening(1), place)
     assert heard == {**settings, "stop": ()}
 
@@ -187,14 +187,14 @@ def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
     stopped = Counting(1)
-    with workplace(tmp_path) as place, pytest.raises(KeyboardInterrupt):
+    with run_context(tmp_path) as place, pytest.raises(KeyboardInterrupt):
         prepared.evaluate(stopped, place)
     assert records_of(tmp_path).read_bytes().count(b"\n") == 16
     going = Counting(9)
-    with workplace(tmp_path) as place:
+    with run_context(tmp_path) as place:
         outcome = prepared.evaluate(going, place)
     assert (stopped.seen, going.seen) == (16, 24)
-    whole = prepared.evaluate(Counting(9), Workplace())
+    whole = prepared.evaluate(Counting(9), RunContext())
     assert list(outcome.items) == list(whole.items)
     assert outcome.metrics == whole.metrics
 
@@ -217,17 +217,17 @@ def test_portions_are_the_same_when_a_run_goes_on(tmp_path: Path) -> None:
             return texts
 
     whole = Slow(9)
-    prepared.evaluate(whole, Workplace())
+    prepared.evaluate(whole, RunContext())
     assert [len(one) for one in whole.given] == [4, 4, 2]
     kept = tmp_path / "kept"
     kept.mkdir()
-    with workplace(kept) as place, pytest.raises(KeyboardInterrupt):
+    with run_context(kept) as place, pytest.raises(KeyboardInterrupt):
         prepared.evaluate(Slow(2), place)
     lines = records_of(kept).read_text("utf-8").splitlines(keepends=True)
     assert len(lines) == 8
     records_of(kept).write_text("".join(lines[:5] + lines[6:]), "utf-8")
     going = Slow(9)
-    with workplace(kept) as place:
+    with run_context(kept) as place:
         prepared.evaluate(going, place)
     assert going.given == whole.given[1:]
 
@@ -238,12 +238,12 @@ def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -
     prepared = benchmark.prepare("", str(path), None, 0, asked(retrieve=str(named), **QUICK))
     kept = tmp_path / "kept"
     kept.mkdir()
-    with workplace(kept) as place, pytest.raises(KeyboardInterrupt):
+    with run_context(kept) as place, pytest.raises(KeyboardInterrupt):
         prepared.evaluate(Counting(1), place)
     shutil.rmtree(named)
     save_encoder(named, seed=2)
     going = Counting(9)
-    with workplace(kept) as place:
+    with run_context(kept) as place:
         outcome = prepared.evaluate(going, place)
     assert going.seen == 40
     assert f"retrieve:encoder/{load_model(str(named)).card.identity['weights'][:12]}" in outcome.signature
@@ -252,11 +252,11 @@ def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -
 def test_texts_by_other_words_on_generation_are_not_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
-    with workplace(tmp_path) as place, pytest.raises(KeyboardInterrupt):
+    with run_context(tmp_path) as place, pytest.raises(KeyboardInterrupt):
         prepared.evaluate(Counting(1), place)
     going = Counting(9)
     going.card = replace(going.card, generation="0123456789abcdef")
-    with workplace(tmp_path) as place:
+    with run_context(tmp_path) as place:
         outcome = prepared.evaluate(going, place)
     assert going.seen == 40
     assert "generation:0123456789ab " in outcome.signature
@@ -294,7 +294,7 @@ def test_an_empty_summary_scores_nothing_and_is_counted(tmp_path: Path) -> None:
 
     path = write_rows(tmp_path / "t.jsonl", story_row("1"))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
-    outcome = prepared.evaluate(Silent(1), Workplace())
+    outcome = prepared.evaluate(Silent(1), RunContext())
     assert {row["metric"]: row["value"] for row in outcome.metrics}["rouge1"] == 0.0
     assert outcome.notes["summaries that are empty, which score 0"] == 2
 
@@ -392,10 +392,10 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
     # Measured by itself, it counts with what it has, and people's row leaves it out and says so.
     path = write_rows(tmp_path / "few.jsonl", story_row("1"), few)
     prepared = benchmark.prepare("", str(path), None, 0, asked(references="none", **QUICK))
-    outcome = prepared.evaluate(load_model("human"), Workplace())
+    outcome = prepared.evaluate(load_model("human"), RunContext())
     assert sum(outcome.skipped.values()) == 1
     assert len(list(outcome.items)) == 3
-    lead = prepared.evaluate(load_model("lead"), Workplace())
+    lead = prepared.evaluate(load_model("lead"), RunContext())
     assert lead.notes["questions with 1 references"] == 1
     assert "rouge1_loo" not in {row["metric"] for row in lead.metrics}
 
@@ -404,4 +404,4 @@ def test_a_model_that_neither_writes_nor_encodes_is_refused(tmp_path: Path) -> N
     path = write_rows(tmp_path / "t.jsonl", story_row("1"))
     prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
     with pytest.raises(EnsueError, match="neither writes nor encodes"):
-        prepared.evaluate(load_model("random"), Workplace())
+        prepared.evaluate(load_model("random"), RunContext())

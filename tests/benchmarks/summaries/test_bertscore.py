@@ -11,6 +11,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.summaries.bertscore import (
     Tokens,
     bertscore_of,
@@ -20,7 +21,6 @@ from ensue.benchmarks.summaries.bertscore import (
     weighted_bertscore_of,
 )
 from ensue.metrics.overlap import best, mean
-from ensue.models import load_model
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens
 from tests.support import tiny

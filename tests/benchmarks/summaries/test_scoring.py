@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from ensue.backends.catalog import catalog
 from ensue.benchmarks.squality.human import leave_one_out_of, rouge_measure
 from ensue.benchmarks.summaries.scoring import (
     meteor_measure,
@@ -21,7 +22,6 @@ from ensue.benchmarks.summaries.scoring import (
 )
 from ensue.errors import EnsueError
 from ensue.metrics.meteor import tokens
-from ensue.models.catalog import catalog
 from tests.benchmarks.squality.invented import ANSWERS
 from tests.support.wheels import write_wheel
 from tests.support.wordnet import write_wordnet

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from ensue.backends.discourse.words import words_of
 from ensue.errors import EnsueError
-from ensue.models.discourse_words import words_of
 from ensue.text.structure import read_structured, sentence_places
 from ensue.train.encoder.batches import batches_in, epoch_batches, fixed_batches, make_batch
 from ensue.train.encoder.corpus import Asked, prepare_corpus

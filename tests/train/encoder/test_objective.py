@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ensue.models.discourse_network import DiscourseNetwork, EncoderShape
+from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
 from ensue.train.encoder.batches import Batch, Ragged
 from ensue.train.encoder.objective import Objective, Tally, bag_losses, class_losses, share_class
 from ensue.train.encoder.settings import TERMS, make_settings

@@ -7,12 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.models.protocols import Encoder
-from ensue.report.training import read_log
 from ensue.train.encoder.settings import make_settings, parse_losses
 from ensue.train.encoder.train import train_encoder
+from ensue.train.report.page import read_log
 from tests.support.command import here, refused
 from tests.train.encoder.articles import write_articles
 

@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import Example, Form, Span, TaskData, TaskSpec
-from ensue.models.names import load_model
 from ensue.train.finetune.recipe import SETTINGS, Recipe
 from tests.support import tiny
 

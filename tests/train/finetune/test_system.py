@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from ensue.backends.baselines import RandomModel
+from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
-from ensue.models.baselines import RandomModel
-from ensue.models.names import load_model
 from ensue.train.finetune.system import system
 from tests.support import tiny
 from tests.support.command import write_lines
-from tests.support.workplace import records_of, workplace
+from tests.support.run_context import records_of, run_context
 from tests.train.finetune import invented
 
 SHORT = {"epochs": 1, "batch": 16}
@@ -25,7 +25,7 @@ def model(tmp_path_factory):
 
 
 def answers(model, tasks, folder=None, seed=0, progress=None, **settings):
-    with workplace(folder, progress) as place:
+    with run_context(folder, progress) as place:
         return list(system.answer(model, tasks, invented.settings(**settings), seed, place))
 
 

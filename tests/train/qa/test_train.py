@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.qags.answer_quality import evaluate_answerer
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.text.squad import examples_of, read_squad
 from ensue.text.squad_split import split_articles
 from ensue.train.qa.settings import make_settings

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from ensue.models.prompts_qg import plain_prompt
+from ensue.backends.qg.prompts import plain_prompt
 from ensue.models.protocols import AnswerSpan
 from ensue.text.squad import read_squad, read_squads
 from ensue.train.qg.batches import Row, epoch_batches, fixed_batches, make_batch, make_rows

@@ -11,10 +11,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from ensue.backends.names import load_model
+from ensue.backends.names import load_model as load
+from ensue.backends.qg.prompts import plain_prompt
 from ensue.errors import EnsueError
-from ensue.models import load_model
-from ensue.models.names import load_model as load
-from ensue.models.prompts_qg import plain_prompt
 from ensue.models.protocols import AnswerSpan, Questioner
 from ensue.text.squad import read_squad
 from ensue.text.squad_split import split_articles

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.backends.discourse.words import words_of
 from ensue.benchmarks.nlu.examples import Span
 from ensue.benchmarks.nlu.framing import Row
 from ensue.errors import EnsueError
-from ensue.models.discourse_words import words_of
 from ensue.train.sentences.rows import number
 from ensue.train.sentences.vocabulary import (
     Vocabulary,

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
+from ensue.backends.discourse.words import words_of
+from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.framing import parts_of
 from ensue.benchmarks.nlu.systems import Answered, find, mode_of
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
-from ensue.models import load_model
-from ensue.models.discourse_words import words_of
 from ensue.train.sentences.system import system
 from ensue.train.sentences.training import Member, words_for
+from tests.support.run_context import records_of, run_context
 from tests.support.small_tasks import FORMS, spec, task, write_vectors
-from tests.support.workplace import records_of, workplace
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def answer(
 ) -> list[Answered]:
     small = {"width": 12, "classifier_hidden": 24, "validate_every": 20, "max_steps": 160}
     settings = resolve("glue", system.settings, small | more) | {"runs": runs}
-    with workplace(folder) as place:
+    with run_context(folder) as place:
         return list(system.answer(load_model(model), tasks, settings, seed, place))
 
 

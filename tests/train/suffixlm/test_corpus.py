@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from ensue.models.names import load_model
-from ensue.models.suffixlm_network import Shape, SuffixLM, bare_encoder
+from ensue.backends.names import load_model
+from ensue.backends.suffixlm.network import Shape, SuffixLM, bare_encoder
 from ensue.train.suffixlm.corpus import prepare_corpus
 from ensue.train.suffixlm.encoded import encoded_segments
 from tests.support import tiny

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import ensue
+from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.models.protocols import SuffixScorer, abilities
 from ensue.train.suffixlm.corpus import prepare_corpus
 from ensue.train.suffixlm.settings import VARIANTS, make_settings

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.squality.data import examples, read_stories
 from ensue.benchmarks.squality.inputs import layout_of, room_of, truncated
-from ensue.models.names import load_model
 from ensue.train.summarizer.instances import (
     Instance,
     Shape,

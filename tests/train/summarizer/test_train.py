@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.models.names import load_model
 from ensue.report.html import write_report
-from ensue.report.training import read_log
 from ensue.runs.run import run
+from ensue.train.report.page import read_log
 from ensue.train.summarizer.grid import GRID, train_summarizer
 from ensue.train.summarizer.settings import make_grid, paper_grid, read_values
 from tests.benchmarks.squality.invented import story_row, write_rows

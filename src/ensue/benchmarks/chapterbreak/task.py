@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.chapterbreak.comparing import ChapterBreakComparing
 from ensue.benchmarks.chapterbreak.data import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.judging import items_of, metric_rows
@@ -61,14 +61,14 @@ class ChapterBreakRun:
     def source(self) -> str:
         return self.examples.source
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score the suffixes of every example at every length, and judge each choice."""
-        ranker = self._ranker(model, workplace)
+        ranker = self._ranker(model, context)
         questions, skipped = self._questions()
         several = len(self.settings["suffix_tokens"]) > 1
         items = [
             item
-            for ranked in ranker.rank(questions, _in_examples(workplace))
+            for ranked in ranker.rank(questions, _in_examples(context))
             for item in items_of(ranked, several)
         ]
         if not items:
@@ -82,14 +82,14 @@ class ChapterBreakRun:
             notes=Counter(self.examples.notes) + ranker.notes,
         )
 
-    def _ranker(self, model: Model, workplace: Workplace) -> Ranker:
+    def _ranker(self, model: Model, context: RunContext) -> Ranker:
         s = self.settings
         suffixes = sorted(s["suffix_tokens"])
         if isinstance(model, SuffixScorer):
-            return SegmentRanker(model, suffixes, s["prefix_tokens"], workplace.records)
+            return SegmentRanker(model, suffixes, s["prefix_tokens"], context.records)
         scorer = require(model, Scorer, "ChapterBreak")
         policy = Policy(window="refuse", bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
-        return TokenRanker(scorer, policy, s["separator"], suffixes, workplace.journal, s["prefix_tokens"])
+        return TokenRanker(scorer, policy, s["separator"], suffixes, context.journal, s["prefix_tokens"])
 
     def _questions(self) -> tuple[list[Question], Counter[str]]:
         """The examples asked about with their negatives of each kind; one without some kind lacks only that."""
@@ -135,8 +135,8 @@ class ChapterBreakRun:
         return f"separator:'{separator}' ties:1e-6 seed:{self.seed}"
 
 
-def _in_examples(workplace: Workplace) -> Progress | None:
-    progress = workplace.progress
+def _in_examples(context: RunContext) -> Progress | None:
+    progress = context.progress
     return None if progress is None else (lambda done, total: progress(done, total, "examples"))
 
 

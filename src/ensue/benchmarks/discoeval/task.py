@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.discoeval.comparing import DiscoEvalComparing
 from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
@@ -57,11 +57,11 @@ class DiscoEvalRun:
     def fingerprint(self) -> str:
         return hashlib.sha256("\n".join(task.fingerprint for task in self.tasks).encode()).hexdigest()
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Encode every distinct sentence once, then train and judge the classifiers task by task."""
         encoder = require(model, Encoder, "DiscoEval")
         layers = layers_of(encoder, self.settings)
-        judged = list(self._judged(encoder, layers, workplace))
+        judged = list(self._judged(encoder, layers, context))
         return Outcome(
             items=(item for one in judged for item in one.items()),
             metrics=list(metric_rows(judged, self.asked, list(self.missing), self.limit)),
@@ -75,14 +75,14 @@ class DiscoEvalRun:
             notes=sum((task.notes for task in self.tasks), Counter[str]()),
         )
 
-    def _judged(self, encoder: Encoder, layers: list[int | None], workplace: Workplace) -> Iterator[Judged]:
+    def _judged(self, encoder: Encoder, layers: list[int | None], context: RunContext) -> Iterator[Judged]:
         from ensue.benchmarks.probing.vectors import encode_once
 
-        records, asked = workplace.records, self._question(encoder, layers)
+        records, asked = context.records, self._question(encoder, layers)
         keys = {(t.spec.name, n): digest_of(asked, t.spec.name, n) for t in self.tasks for n in layers}
         known = {place: records.get(_PROBES, key) for place, key in keys.items()}
         waiting = [t for t in self.tasks if any(known[t.spec.name, n] is None for n in layers)]
-        progress = workplace.progress
+        progress = context.progress
         total, done = len(known), sum(found is not None for found in known.values())
         choices = self._choices()
         if waiting:

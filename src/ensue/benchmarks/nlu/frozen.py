@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Progress, Setting, Workplace
+from ensue.benchmarks.base import Progress, RunContext, Setting
 from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.framing import (
     Answers,
@@ -53,7 +53,7 @@ class Frozen:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         encoder = require(model, Encoder, "Mode frozen")
         layers = layers_of(encoder, settings)
@@ -65,7 +65,7 @@ class Frozen:
                 continue
             about = answered_with(data, tasks)
             # Encoded when the first training needs it: where all are finished already, never.
-            vectors = _Later(encoder, about, layers, settings["pooling"], workplace)
+            vectors = _Later(encoder, about, layers, settings["pooling"], context)
             for layer in layers:
 
                 def train(
@@ -77,13 +77,13 @@ class Frozen:
                 ) -> Trained:
                     device = settings["classifier_device"]
                     found = _train(
-                        about, parts, vectors(), layer, self.schedule, device, seed, workplace.progress
+                        about, parts, vectors(), layer, self.schedule, device, seed, context.progress
                     )
                     return replace(found, fit={**found.fit, "cuts": vectors.cuts})
 
                 # The layer is part of the name too, so that each has its own file.
                 name = data.spec.name if layer is None else f"{data.spec.name}-layer-{layer}"
-                best, fits = best_of(name, {**asked, "layer": layer}, about, seeds, workplace, train)
+                best, fits = best_of(name, {**asked, "layer": layer}, about, seeds, context, train)
                 said = {} if layer is None else {"layer": layer}
                 told = [{**line, "task": data.spec.name, **said} for line in fits]
                 yield from answered(best, told, said)
@@ -102,9 +102,9 @@ class _Later:
         about: Sequence[TaskData],
         layers: Sequence[int | None],
         pooling: str | None,
-        workplace: Workplace,
+        context: RunContext,
     ) -> None:
-        self._encoder, self._about, self._pooling, self._workplace = encoder, about, pooling, workplace
+        self._encoder, self._about, self._pooling, self._workplace = encoder, about, pooling, context
         self._layers = [layer for layer in layers if layer is not None] or None
         self._found: SentenceVectors | None = None
 

@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.choosing import positive_class
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, Prediction, TaskData
 from ensue.benchmarks.nlu.framing import Answers, answered_as
@@ -46,7 +46,7 @@ class Majority:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         known = {data.spec.name: data for data in tasks}
         for data in tasks:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.framing import Answers, answered_as
 from ensue.benchmarks.nlu.systems import Answered
@@ -29,7 +29,7 @@ class SecondText:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         from ensue.benchmarks.nlu.hypothesis_only import classifier
 

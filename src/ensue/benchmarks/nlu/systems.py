@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, Scorer
@@ -56,7 +56,7 @@ class System(Protocol):
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         """Answers as they come. A task it cannot answer (no training set) is left out, not guessed."""
 

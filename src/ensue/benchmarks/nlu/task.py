@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Item, Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu import systems
 from ensue.benchmarks.nlu.comparing import NluComparing
 from ensue.benchmarks.nlu.diagnostics import phenomena_rows
@@ -54,14 +54,14 @@ class NluRun:
     def fingerprint(self) -> str:
         return hashlib.sha256("\n".join(task.fingerprint for task in self.tasks).encode()).hexdigest()
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Let the system of the mode answer, and judge what it says."""
         mode = systems.mode_of(model, self.settings["mode"])
         system = systems.find(mode)
         _refuse_foreign(mode, self.settings)
         answers = [
             one
-            for one in system.answer(model, self.tasks, self.settings, self.seed, workplace)
+            for one in system.answer(model, self.tasks, self.settings, self.seed, context)
             if one.task in self.asked
         ]
         if not answers:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import Answers, spread
 from ensue.benchmarks.nlu.systems import Answered
@@ -48,7 +48,7 @@ def best_of(
     asked: Mapping[str, Any],
     about: Sequence[TaskData],
     seeds: Sequence[int],
-    workplace: Workplace,
+    context: RunContext,
     train: Callable[[int], Trained],
 ) -> tuple[Trained, list[dict[str, Any]]]:
     """Train with every seed, unless the run has done so already; the first of the best, and a line on each."""
@@ -57,10 +57,10 @@ def best_of(
     runs: list[Trained] = []
     for seed in seeds:
         key = digest_of(question, seed)
-        found = workplace.records.get(_TRAINED, key)
+        found = context.records.get(_TRAINED, key)
         if found is None:
             found = train(seed)
-            workplace.records.add(_TRAINED, [(key, found)])
+            context.records.add(_TRAINED, [(key, found)])
         runs.append(found)
     best = max(range(len(runs)), key=lambda place: runs[place].score)
     told = [

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.store import home as default_home
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Layered
-from ensue.models.store import home as default_home
 
 # Sentences given to the encoder at a time, which sorts them by length; what a killed run loses at most.
 CHUNK = 4096

@@ -12,7 +12,7 @@ QUESTIONER, ANSWERER = "smollm2-qg", "minilm-qa"
 def load_by_name(name: str, **options: Any) -> Model:
     """Any model."""
     # Only here, so that reading data and settings needs no model library.
-    from ensue.models.names import load_model
+    from ensue.backends.names import load_model
 
     return load_model(name, **options)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ensue.atomic import write_atomic
 from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.qags.choices import Preset
@@ -17,7 +18,6 @@ from ensue.benchmarks.qags.scores import scored
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
-from ensue.whole import write_whole
 
 
 class Given(NamedTuple):
@@ -80,4 +80,4 @@ def score_pairs(
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """One JSON line a row."""
-    write_whole(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows), make_folder=True)
+    write_atomic(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows), make_folder=True)

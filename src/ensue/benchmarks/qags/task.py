@@ -15,8 +15,8 @@ from ensue.benchmarks.base import (
     MetricRow,
     Outcome,
     Prepared,
+    RunContext,
     Setting,
-    Workplace,
     content_of,
 )
 from ensue.benchmarks.qags import loading
@@ -100,7 +100,7 @@ class QagsRun:
     def source(self) -> str:
         return self.data.source
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Every metric on every set, then what people say of the same summaries."""
         skipped: Counter[str] = Counter(
             {f"set {name} left out, for want of {PLACES[name][1]}": 1 for name in self.data.missing}
@@ -108,14 +108,14 @@ class QagsRun:
         notes: Counter[str] = Counter()
         with_questions = self._wants(QAGS) and not self._without_models(model)
         # First, so that a model that cannot ask is known before anything is computed.
-        load = self.load or workplace.load or loading.load_by_name
+        load = self.load or context.load or loading.load_by_name
         parts = self._parts(model, load) if with_questions else None
         encoder = self._encoder(load)
         values: dict[str, Values] = {}
         for one in self.data.sets:
             values[one.name] = self._values(one, encoder, skipped)
-            if workplace.progress is not None:
-                workplace.progress(len(values), len(self.data.sets), "sets by other metrics")
+            if context.progress is not None:
+                context.progress(len(values), len(self.data.sets), "sets by other metrics")
         questioned = None
         if parts is not None:
             questioned = question_all(
@@ -124,14 +124,14 @@ class QagsRun:
                 self._preset(),
                 self.settings,
                 encoder,
-                self._steps(workplace),
-                workplace.progress,
+                self._steps(context),
+                context.progress,
             )
             for one in self.data.sets:
                 values[one.name] = {QAGS: questioned.values[one.name], **values[one.name]}
             notes.update(questioned.notes)
         elif self.settings["cache"] is not None:
-            self._find_ahead(workplace)
+            self._find_ahead(context)
         rows, comparisons = self._judged(values, questioned, notes)
         extras: dict[str, list[dict[str, Any]]] = {"comparisons": comparisons}
         if questioned is not None:
@@ -222,15 +222,15 @@ class QagsRun:
                     rows += correlation_rows(one, correlations(one, given), settings, notes)
         return rows, comparisons
 
-    def _steps(self, workplace: Workplace) -> Steps:
+    def _steps(self, context: RunContext) -> Steps:
         """What is known already, from the run's own records or from a file for several runs."""
         cache = self.settings["cache"]
-        return Steps(workplace.records if cache is None else Path(cache).expanduser())
+        return Steps(context.records if cache is None else Path(cache).expanduser())
 
-    def _find_ahead(self, workplace: Workplace) -> None:
+    def _find_ahead(self, context: RunContext) -> None:
         """Keep the candidates for a run elsewhere, such as on a machine that has models and no spaCy."""
         texts = [pair.summary for one in self.data.sets for pair in one.pairs]
-        with self._steps(workplace) as steps:
+        with self._steps(context) as steps:
             find_candidates(texts, self.finder(), steps)
 
     def _items(self, values: dict[str, Values], questioned: Questioned | None) -> Iterator[Item]:

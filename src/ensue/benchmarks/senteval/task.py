@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import MetricRow, Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import MetricRow, Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
@@ -53,11 +53,11 @@ class SentEvalRun:
     def source(self) -> str:
         return self.suite.source
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Encode every distinct sentence once, then answer and judge layer by layer and task by task."""
         encoder = require(model, Encoder, "SentEval")
         layers = layers_of(encoder, self.settings)
-        given = self._given(encoder, layers, workplace)
+        given = self._given(encoder, layers, context)
         judged, rows = [], []
         for layer in layers:
             figures: list[TaskFigures] = []
@@ -82,14 +82,14 @@ class SentEvalRun:
         )
 
     def _given(
-        self, encoder: Encoder, layers: list[int | None], workplace: Workplace
+        self, encoder: Encoder, layers: list[int | None], context: RunContext
     ) -> dict[tuple[str, int | None], Given]:
         """The answers to every task at every layer, those of an interrupted run included."""
         from ensue.benchmarks.probing.vectors import encode_once
         from ensue.benchmarks.senteval.protocols import PROTOCOLS
 
         places = [(data, layer) for layer in layers for data in self.suite.tasks]
-        asked, records = self._question(encoder, layers), workplace.records
+        asked, records = self._question(encoder, layers), context.records
         keys = {(data.task.name, layer): digest_of(asked, data.task.name, layer) for data, layer in places}
         known = {place: records.get(_GIVEN, key) for place, key in keys.items()}
         waiting = [(data, layer) for data, layer in places if known[data.task.name, layer] is None]
@@ -102,7 +102,7 @@ class SentEvalRun:
             (sentence for data in tasks.values() for sentence in data.sentences()),
             layers=None if layers == [None] else [layer for layer in layers if layer is not None],
             pooling=self.settings["pooling"],
-            progress=workplace.progress,
+            progress=context.progress,
             where=lambda sentence: next(filter(None, (data.place_of(sentence) for data in tasks.values()))),
         )
         classifiers = PROTOCOLS[self.settings["protocol"]](self.seed, self.settings["classifier_device"])
@@ -110,8 +110,8 @@ class SentEvalRun:
             given = answer(data, Bench(vectors, layer, classifiers))
             records.add(_GIVEN, [(keys[data.task.name, layer], given)])
             found[data.task.name, layer] = given
-            if workplace.progress is not None:
-                workplace.progress(len(found), len(places), "tasks")
+            if context.progress is not None:
+                context.progress(len(found), len(places), "tasks")
         return found
 
     def _question(self, model: Model, layers: list[int | None]) -> dict[str, Any]:

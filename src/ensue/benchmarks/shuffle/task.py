@@ -13,8 +13,8 @@ from ensue.benchmarks.base import (
     MetricRow,
     Outcome,
     Prepared,
+    RunContext,
     Setting,
-    Workplace,
     content_of,
 )
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
@@ -66,7 +66,7 @@ class ShuffleRun:
     def source(self) -> str:
         return self.documents.source
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score every document and its shuffled versions, and judge each pair."""
         scorer = require(model, Scorer, "The Shuffle Test")
         self._zero_shot(model)
@@ -85,8 +85,8 @@ class ShuffleRun:
             scorer,
             requests,
             policy=self._policy(),
-            journal=workplace.journal,
-            progress=_in_tokens(workplace),
+            journal=context.journal,
+            progress=_in_tokens(context),
         )
         originals = dict(zip((d.id for d in documents), scored.scores, strict=False))
         pairs = list(zip(versions, scored.scores[len(documents) :], strict=True))
@@ -239,8 +239,8 @@ def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
             )
 
 
-def _in_tokens(workplace: Workplace) -> Any:
-    progress = workplace.progress
+def _in_tokens(context: RunContext) -> Any:
+    progress = context.progress
     return None if progress is None else (lambda done, total: progress(done, total, "tokens"))
 
 

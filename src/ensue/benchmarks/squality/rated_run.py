@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, Workplace, content_of
+from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, RunContext, content_of
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.evaluation import bertscore_by, measures_of
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, Rated, rating_table
@@ -46,10 +46,10 @@ class HumanEvalRun:
     def source(self) -> str:
         return str(self.path)
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure the rated summaries; the model takes no part."""
         notes = Counter({f"the model {model.card.name} takes no part in {TASK}": 1})
-        load = Loads(workplace.load or self.load)
+        load = Loads(context.load or self.load)
         by_metric = scores_of(
             [one.text for one in self.rated],
             references_of(self.rated, self.stories),

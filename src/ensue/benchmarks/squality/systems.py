@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import LoadModel, Workplace
+from ensue.benchmarks.base import LoadModel, RunContext
 from ensue.benchmarks.squality.data import Example, Story
 from ensue.benchmarks.squality.given import read_summaries
 from ensue.benchmarks.squality.inputs import (
@@ -68,7 +68,7 @@ def summarise(
     *,
     encoder: Encoder | None,
     kept: WrittenTexts,
-    workplace: Workplace,
+    context: RunContext,
 ) -> list[Summary]:
     """A summary for every example, by any system but people; `encoder` is what `retriever_of` found."""
     if system == LEAD:
@@ -84,9 +84,9 @@ def summarise(
     retriever = None if encoder is None else Retriever(encoder)
     if system == RETRIEVAL:
         assert retriever is not None, "who retrieves has an encoder"
-        return [_nearest(one, retriever, settings["words"]) for one in _told(examples, workplace)]
+        return [_nearest(one, retriever, settings["words"]) for one in _told(examples, context)]
     generator = require(model, Generator, "Summarising")
-    return _generated(generator, examples, settings, retriever, kept, workplace)
+    return _generated(generator, examples, settings, retriever, kept, context)
 
 
 @lru_cache(maxsize=256)
@@ -147,7 +147,7 @@ def _generated(
     settings: Mapping[str, Any],
     retriever: Retriever | None,
     kept: WrittenTexts,
-    workplace: Workplace,
+    context: RunContext,
 ) -> list[Summary]:
     """What a model writes, portion by portion; what an interrupted run wrote is taken as it is.
 
@@ -172,8 +172,8 @@ def _generated(
             **generation_options(generator, settings),
         )
         kept.add((examples[place].id, text.strip()) for place, text in zip(portion, texts, strict=True))
-        if workplace.progress is not None:
-            workplace.progress(begin + len(portion), len(examples), "summaries")
+        if context.progress is not None:
+            context.progress(begin + len(portion), len(examples), "summaries")
     missing = "sentences_left_out" if retriever else "words_cut"
     return [
         Summary(kept.get(one.id) or "", {missing: each.left_out})
@@ -181,9 +181,9 @@ def _generated(
     ]
 
 
-def _told(examples: Sequence[Example], workplace: Workplace) -> Iterator[Example]:
+def _told(examples: Sequence[Example], context: RunContext) -> Iterator[Example]:
     """The examples one by one, telling how many are done."""
     for done, example in enumerate(examples, 1):
         yield example
-        if workplace.progress is not None:
-            workplace.progress(done, len(examples), "summaries")
+        if context.progress is not None:
+            context.progress(done, len(examples), "summaries")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, Setting, Workplace
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.squality.data import (
     REFERENCES,
     Example,
@@ -122,17 +122,17 @@ class SqualityRun:
     def source(self) -> str:
         return str(self.path)
 
-    def evaluate(self, model: Model, workplace: Workplace) -> Outcome:
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Have every question answered, and measure the answers against people's."""
         system = system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
-        load = Loads(workplace.load or load_by_name)
+        load = Loads(context.load or load_by_name)
         encoder = retriever_of(system, model, self.settings["retrieve"], load)
         measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
         asked = list(examples(self.stories))
         skipped: Counter[str] = Counter()
-        kept = WrittenTexts(workplace.records, self._question(model, encoder))
+        kept = WrittenTexts(context.records, self._question(model, encoder))
         if system == HUMAN:
             alone = [one for one in asked if len(one.question.references) < 2]
             if alone:
@@ -146,7 +146,7 @@ class SqualityRun:
                 {**self.settings, "limit": self.limit},
                 encoder=encoder,
                 kept=kept,
-                workplace=workplace,
+                context=context,
             )
             notes.update(_noted([one.text for one in summaries], [one.about for one in summaries]))
             items = judged_items(asked, summaries, measures, about)
@@ -274,7 +274,7 @@ class SqualityBenchmark:
 def load_by_name(name: str) -> Model:
     """A further model a run needs: a retriever, BERTScore's encoder."""
     # Only where one is needed: loading models is the business of another room.
-    from ensue.models.names import load_model
+    from ensue.backends.names import load_model
 
     return load_model(name)
 

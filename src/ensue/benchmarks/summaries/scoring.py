@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ensue.backends.catalog import catalog
+from ensue.backends.store import pull
 from ensue.benchmarks.summaries.bertscore import bertscore_of
 from ensue.errors import EnsueError
 from ensue.metrics.meteor import meteor_of
-from ensue.models.catalog import catalog
 from ensue.models.protocols import TokenEncoder
-from ensue.models.store import pull
 from ensue.text.wordnet import VARIABLE, WordNet, find_wordnet, load_wordnet
 
 # From candidates and each one's references to metrics by name, each with one value a reference.

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.discourse.words import VOCABULARY, Vocabulary, load_vocabulary
 from ensue.errors import EnsueError
-from ensue.models.discourse_words import VOCABULARY, Vocabulary, load_vocabulary
 from ensue.train.encoder.spool import LABELS, PLACES, Spool, Told, spool_documents
 
 WORDS, TITLES, INDEX = "words.bin", "titles.bin", "corpus.json"

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ensue.models.discourse_network import DiscourseNetwork
+from ensue.backends.discourse.network import DiscourseNetwork
 from ensue.train.encoder.batches import Batch, Ragged
 from ensue.train.encoder.settings import LEVELS, TERMS, EncoderSettings
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.discourse.words import WordCounter, words_of
 from ensue.errors import EnsueError
-from ensue.models.discourse_words import WordCounter, words_of
 from ensue.parallel import ordered_map
 from ensue.text.sections import StructuredDocument, split_paragraphs
 from ensue.text.structure import read_structured

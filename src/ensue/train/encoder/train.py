@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from ensue.backends.discourse.model import save_discourse
+from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
-from ensue.models.discourse import save_discourse
-from ensue.models.discourse_network import DiscourseNetwork, EncoderShape
 from ensue.train.encoder.batches import Batch, batches_in, epoch_batches, fixed_batches
 from ensue.train.encoder.corpus import Asked, Corpus, prepare_corpus
 from ensue.train.encoder.objective import Objective, Tally

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.discourse.words import Vocabulary
 from ensue.errors import EnsueError
-from ensue.models.discourse_words import Vocabulary
 
 
 def read_vectors(path: Path, vocabulary: Vocabulary, width: int) -> tuple[Any, npt.NDArray[np.float32]]:

@@ -11,10 +11,10 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from ensue.atomic import make_readable
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, write_card_facts
 from ensue.train.finetune.training import Trained
-from ensue.whole import make_readable
 
 FOLDER, HEAD = "finetuned", "head"
 

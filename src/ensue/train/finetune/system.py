@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
@@ -31,12 +31,12 @@ class FinetuneSystem:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         """Answers as they come; a task without a training set is answered by another's classifier, or left out."""
         from ensue.train.finetune.tasks import Finetuning
 
-        yield from Finetuning(_base(model), tasks, _filled(settings), seed, workplace).answers()
+        yield from Finetuning(_base(model), tasks, _filled(settings), seed, context).answers()
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         """The choices that differ from the recipes, and those that matter most."""
@@ -61,9 +61,9 @@ def own_pool(model: Model) -> str:
 
 
 def _base(model: Model) -> Base:
-    from ensue.models.hf import max_length
-    from ensue.models.hf_encoder import EncoderModel
-    from ensue.models.hf_language import LanguageModel
+    from ensue.backends.hf.encoder import EncoderModel
+    from ensue.backends.hf.language import LanguageModel
+    from ensue.backends.hf.loading import max_length
     from ensue.train.finetune.tasks import Base, longest
 
     if not isinstance(model, EncoderModel | LanguageModel):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import Workplace
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of
 from ensue.benchmarks.nlu.systems import Answered
@@ -57,16 +57,16 @@ class Finetuning:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> None:
-        self._base, self._settings, self._seed, self._workplace = base, settings, seed, workplace
+        self._base, self._settings, self._seed, self._workplace = base, settings, seed, context
         self._trained = [data for data in tasks if parts_of(data, seed) is not None]
         self._others = [data for data in tasks if not data.labelled(TRAIN)]
         self._seeds = range(seed, seed + settings["runs"])
         self._first = self._intermediate()
         self._begun: Any = None
         self._done, self._total = 0, 0
-        if settings["save"] == "yes" and workplace.folder is None:
+        if settings["save"] == "yes" and context.folder is None:
             raise EnsueError(
                 "save=yes keeps weights in the run's folder, and this run has none; name an output."
             )

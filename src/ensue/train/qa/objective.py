@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ensue.models.answer_network import SpanNetwork
-from ensue.models.answer_windows import PairForm
-from ensue.models.answerer import padded
+from ensue.backends.qa.answerer import padded
+from ensue.backends.qa.network import SpanNetwork
+from ensue.backends.qa.windows import PairForm
 from ensue.train.qa.rows import Row
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from ensue.backends.qa.network import AdapterShape
+from ensue.backends.qa.windows import Reading
 from ensue.errors import EnsueError
-from ensue.models.answer_network import AdapterShape
-from ensue.models.answer_windows import Reading
 from ensue.train.loop import LoopSettings, Precision, Schedule
 
 # Adapters begin at nothing and bear large steps; whole encoders would forget what they know.

@@ -10,17 +10,17 @@ from typing import Any
 
 import torch
 
+from ensue.backends.hf.loading import max_length
+from ensue.backends.names import load_model
+from ensue.backends.qa.answerer import AnswerModel
+from ensue.backends.qa.folder import save_answerer, save_full_answerer
+from ensue.backends.qa.network import SpanNetwork, prepare_adapter
+from ensue.backends.qa.windows import Reading
+from ensue.backends.suffixlm.network import bare_encoder
 from ensue.benchmarks.qags.answer_quality import AnswerFigures, best_threshold, evaluate_answerer, figures_of
 from ensue.environment import environment
 from ensue.errors import EnsueError
-from ensue.models.answer_folder import save_answerer, save_full_answerer
-from ensue.models.answer_network import SpanNetwork, prepare_adapter
-from ensue.models.answer_windows import Reading
-from ensue.models.answerer import AnswerModel
 from ensue.models.card import write_card_facts
-from ensue.models.hf import max_length
-from ensue.models.names import load_model
-from ensue.models.suffixlm_network import bare_encoder
 from ensue.text.squad import Article, Example, examples_of, read_squads
 from ensue.text.squad_split import Split, split_articles
 from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator

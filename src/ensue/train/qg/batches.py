@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.models.prompts_qg import plain_prompt
-from ensue.models.questioner import after_prompt, question_tokens
+from ensue.backends.qg.prompts import plain_prompt
+from ensue.backends.qg.questioner import after_prompt, question_tokens
 from ensue.train.qg.examples import QuestionExample
 
 # So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+from ensue.backends.qg.generator import Adapter
 from ensue.errors import EnsueError
-from ensue.models.question_generator import Adapter
 from ensue.train.loop import LoopSettings, Precision, Schedule
 
 _EPOCHS = 4

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ensue.backends.hf.causal import CausalModel
+from ensue.backends.hf.lora import add_lora
+from ensue.backends.names import load_model
+from ensue.backends.qg.generator import base_fingerprint, save_question_generator
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
-from ensue.models.hf_causal import CausalModel
-from ensue.models.lora import add_lora
-from ensue.models.names import load_model
 from ensue.models.protocols import Questioner, require
-from ensue.models.question_generator import base_fingerprint, save_question_generator
 from ensue.scoring.request import Policy
 from ensue.text.squad import Article, read_squads
 from ensue.text.squad_split import Split, split_articles

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import answered_with, parts_of
 from ensue.benchmarks.nlu.stopping import Schedule
@@ -49,7 +49,7 @@ class Sentences:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         architecture = _architecture(model)
         members = _members(tasks, seed)
@@ -58,7 +58,7 @@ class Sentences:
         plan = _plan(architecture, settings)
         together = settings[MULTITASK] == "yes"
         for group in [members] if together else [[one] for one in members]:
-            yield from _answer(group, together, architecture, settings, plan, seed, workplace)
+            yield from _answer(group, together, architecture, settings, plan, seed, context)
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         said = [f"train:{_architecture(model)}", *(f"{key}:{settings[key]}" for key in _KEYS)]
@@ -102,7 +102,7 @@ def _answer(
     settings: Mapping[str, Any],
     plan: Plan,
     seed: int,
-    workplace: Workplace,
+    context: RunContext,
 ) -> Iterator[Answered]:
     """Train a group of tasks with every seed and answer with the best."""
     from ensue.train.sentences.training import train, words_for
@@ -112,14 +112,14 @@ def _answer(
     def trained(seed: int) -> Trained:
         # Counting words takes a while, so only where something is to be trained, and once for all seeds.
         vocabulary.extend([] if vocabulary else [words_for(group, plan.vectors)])
-        return train(group, plan, vocabulary[0], seed, workplace.progress)
+        return train(group, plan, vocabulary[0], seed, context.progress)
 
     name = MULTITASK if together else group[0].data.spec.name
     vectors = "learned" if plan.vectors is None else plan.vectors.card.identity
     asked = {key: settings[key] for key in _KEYS} | {"architecture": architecture, "vectors": vectors}
     about = [data for one in group for data in one.answers]
     seeds = range(seed, seed + settings.get("runs", 1))
-    best, fits = best_of(name, {**asked, "first_seed": seed}, about, seeds, workplace, trained)
+    best, fits = best_of(name, {**asked, "first_seed": seed}, about, seeds, context, trained)
     yield from answered(best, fits, {})
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.discourse.words import words_of
+from ensue.backends.names import load_model
+from ensue.backends.words.vectors import WordVectorModel, from_text
 from ensue.benchmarks.nlu.examples import Span
 from ensue.errors import EnsueError
-from ensue.models.discourse_words import words_of
-from ensue.models.names import load_model
-from ensue.models.word_vectors import WordVectorModel, from_text
 
 LEARNED = "learned"
 UNKNOWN = 0

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ensue.atomic import write_atomic
+from ensue.backends.suffixlm.segments import Tokens, frame_of, pack, sentence_tokens
 from ensue.errors import EnsueError
-from ensue.models.segments import Tokens, frame_of, pack, sentence_tokens
 from ensue.parallel import ordered_map
 from ensue.text.headings import split_index
 from ensue.text.works import Headings, NotUsable, Unread, Work, find_works, read_work
 from ensue.train.shared import held
-from ensue.whole import write_whole
 
 _INDEX = "corpus.json"
 Told = Callable[[int, int, str], None]
@@ -140,7 +140,7 @@ def _make(folder: Path, asked: dict[str, Any], outcomes: Iterable[_Outcome], tok
         "spans": [asdict(span) for span in spans],
         "skipped": dict(skipped),
     }
-    write_whole(folder / _INDEX, [json.dumps(index)])
+    write_atomic(folder / _INDEX, [json.dumps(index)])
     for other in folder.glob("segments*.bin"):
         if other.name != name:
             other.unlink()

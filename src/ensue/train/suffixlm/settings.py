@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from ensue.backends.suffixlm.network import Attention, Pooling, Shape, Similarity
 from ensue.errors import EnsueError
-from ensue.models.suffixlm_network import Attention, Pooling, Shape, Similarity
 from ensue.train.loop import LoopSettings, Precision, Schedule
 
 Trained = Literal["none", "last", "all"]
@@ -105,9 +105,9 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 
 def _stated_pooling(encoder: str) -> str:
     """What a sentence-transformers folder says of itself; the first token's state (the paper) otherwise."""
-    from ensue.models.catalog import catalog
-    from ensue.models.hf_encoder import stated_pooling
-    from ensue.models.store import pull
+    from ensue.backends.catalog import catalog
+    from ensue.backends.hf.encoder import stated_pooling
+    from ensue.backends.store import pull
 
     folder = pull(catalog()[encoder]) if encoder in catalog() else Path(encoder).expanduser()
     if not (folder / "modules.json").is_file():

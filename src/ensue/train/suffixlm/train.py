@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from ensue.backends.names import load_model
+from ensue.backends.suffixlm.model import save_suffixlm
+from ensue.backends.suffixlm.network import SuffixLM, bare_encoder, truncate_encoder
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
-from ensue.models.names import load_model
-from ensue.models.suffixlm import save_suffixlm
-from ensue.models.suffixlm_network import SuffixLM, bare_encoder, truncate_encoder
 from ensue.parallel import cores
 from ensue.text.works import Headings
 from ensue.train.loop import Fitted, Loop, make_accelerator

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ensue.atomic import make_readable
+from ensue.backends.names import load_model
 from ensue.benchmarks.squality.data import Story, check_references, examples, read_stories
 from ensue.benchmarks.squality.versions import find_file
 from ensue.benchmarks.summaries.retrieval import Retriever
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
-from ensue.models.names import load_model
 from ensue.models.protocols import Encoder, require
 from ensue.train.loop import Fitted, Loop, Told, make_accelerator
 from ensue.train.record import begin_record, check_folder, write_record
@@ -29,7 +30,6 @@ from ensue.train.summarizer.instances import (
 )
 from ensue.train.summarizer.objective import Objective, held_out_figures
 from ensue.train.summarizer.settings import SummarizerSettings
-from ensue.whole import make_readable
 
 _KINDS = ("causal", "seq2seq")
 

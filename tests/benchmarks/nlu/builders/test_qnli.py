@@ -100,7 +100,7 @@ def test_overlap_is_the_cosine_of_binary_bags():
 
 
 def test_vectors_are_compared_by_cosine(tmp_path, monkeypatch):
-    from ensue.models.names import load_model
+    from ensue.backends.names import load_model
 
     monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
     vectors = {"mill": (1.0, 0.0), "fire": (0.8, 0.6), "tax": (0.0, 1.0)}

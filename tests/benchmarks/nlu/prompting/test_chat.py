@@ -11,12 +11,12 @@ import torch
 from scipy.special import softmax
 
 import ensue
+from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import DEV
 from ensue.benchmarks.nlu.prompting import generating, scoring
 from ensue.benchmarks.nlu.prompting.filling import fill
 from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.errors import EnsueError
-from ensue.models import load_model
 from tests.benchmarks.nlu import folders
 from tests.benchmarks.nlu.prompting_tasks import answers, settings, task_data
 from tests.support import tiny

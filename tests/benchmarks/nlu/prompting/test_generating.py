@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.prompting.filling import Option, fill
 from ensue.benchmarks.nlu.prompting.generating import heard, system
 from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
-from ensue.models import load_model
 from tests.benchmarks.nlu.prompting_tasks import answers, settings, spec, task_data
 from tests.support import tiny
-from tests.support.workplace import records_of, workplace
+from tests.support.run_context import records_of, run_context
 
 WORDS = [Option("a", " true", "true"), Option("b", " not true", "not true"), Option("c", " false", "false")]
 
@@ -113,14 +113,14 @@ def test_it_is_the_system_of_its_mode(model):
 
 def test_texts_that_were_written_are_not_written_again(model, tmp_path):
     asked = ([task_data("RTE")], settings(system, answer_tokens=3), 0)
-    with workplace(tmp_path) as place:
+    with run_context(tmp_path) as place:
         first = list(system.answer(model, *asked, place))
     kept = records_of(tmp_path).read_bytes()
-    with workplace(tmp_path, lambda done, total, unit: None) as place:
+    with run_context(tmp_path, lambda done, total, unit: None) as place:
         assert list(system.answer(Silent(model), *asked, place)) == first
     assert records_of(tmp_path).read_bytes() == kept
     longer = ([task_data("RTE")], settings(system, answer_tokens=4), 0)
-    with workplace(tmp_path) as place, pytest.raises(AssertionError, match="asked to write"):
+    with run_context(tmp_path) as place, pytest.raises(AssertionError, match="asked to write"):
         list(system.answer(Silent(model), *longer, place))
 
 

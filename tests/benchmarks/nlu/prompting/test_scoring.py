@@ -10,7 +10,8 @@ import pytest
 import torch
 from scipy.special import softmax as scipy_softmax
 
-from ensue.benchmarks.base import Workplace
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.prompting.asking import asked_splits, fits_of, sheets
 from ensue.benchmarks.nlu.prompting.filling import fill
@@ -19,7 +20,6 @@ from ensue.benchmarks.nlu.prompting.shots import draw
 from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
-from ensue.models import load_model
 from ensue.scoring.journal import Journal
 from ensue.scoring.request import Policy
 from tests.benchmarks.nlu.prompting_tasks import SPECS, answers, example, settings, spec, task_data
@@ -186,10 +186,10 @@ def test_what_is_journaled_is_not_computed_again(model, tmp_path):
     data = task_data("COPA")
     with Journal(tmp_path / "journal.jsonl") as journal:
         asked = (model, [data], settings(system), 0)
-        first = list(system.answer(*asked, Workplace(journal=journal)))
+        first = list(system.answer(*asked, RunContext(journal=journal)))
         size = len(journal)
         assert size == 4 * 2 * 3
-        assert list(system.answer(*asked, Workplace(journal=journal))) == first
+        assert list(system.answer(*asked, RunContext(journal=journal))) == first
         assert len(journal) == size
 
 

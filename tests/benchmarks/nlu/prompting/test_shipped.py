@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from ensue.backends.baselines import RandomModel
 from ensue.benchmarks.nlu.examples import DEV, TaskData
 from ensue.benchmarks.nlu.prompting import generating, scoring
 from ensue.benchmarks.nlu.prompting.templates import built_in
-from ensue.models.baselines import RandomModel
 from ensue.models.card import ModelCard
 from tests.benchmarks.nlu.prompting_tasks import SPECS, answers, example
 

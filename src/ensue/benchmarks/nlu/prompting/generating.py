@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.benchmarks.nlu.prompting.asking import (
     SETTINGS,
@@ -44,7 +44,7 @@ class GeneratingSystem:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         """One answer a task and template."""
         generator = require(model, Generator, "Answering by generation")
@@ -54,7 +54,7 @@ class GeneratingSystem:
         chat = chat_of(model, settings, Policy())
         for task in tasks:
             for sheet in sheets(task, tasks, settings, seed, fits, chat):
-                yield _judged(sheet, _written(generator, sheet, count, workplace))
+                yield _judged(sheet, _written(generator, sheet, count, context))
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         """How the model was asked."""
@@ -76,10 +76,10 @@ def heard(text: str, options: Sequence[Option]) -> Option | None:
     return options[min(found)[2]] if found else None
 
 
-def _written(generator: Generator, sheet: Sheet, count: int, workplace: Workplace) -> list[str]:
+def _written(generator: Generator, sheet: Sheet, count: int, context: RunContext) -> list[str]:
     """What the generator writes after each prompt; where the next shot would begin, an answer ends."""
     prompts = [one.prompt for one in sheet.asked]
-    card, records, stop = generator.card, workplace.records, [sheet.template.joiner]
+    card, records, stop = generator.card, context.records, [sheet.template.joiner]
     texts: list[str] = []
     for begin in range(0, len(prompts), _PORTION):
         portion = prompts[begin : begin + _PORTION]
@@ -89,8 +89,8 @@ def _written(generator: Generator, sheet: Sheet, count: int, workplace: Workplac
             found = generator.generate(portion, max_tokens=count, stop=stop)
             records.add(_TEXTS, [(key, found)])
         texts += found
-        if workplace.progress is not None:
-            workplace.progress(len(texts), len(prompts), "prompts")
+        if context.progress is not None:
+            context.progress(len(texts), len(prompts), "prompts")
     return texts
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Setting, Workplace
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.benchmarks.nlu.prompting.asking import (
     SETTINGS,
@@ -47,7 +47,7 @@ class PromptingSystem:
         tasks: Sequence[TaskData],
         settings: Mapping[str, Any],
         seed: int,
-        workplace: Workplace,
+        context: RunContext,
     ) -> Iterator[Answered]:
         """One answer a task and template."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
@@ -59,7 +59,7 @@ class PromptingSystem:
                 replace(sheet, template=normalised(sheet.template, settings["normalise"]))
                 for sheet in sheets(task, tasks, settings, seed, fits_of(scorer, policy), chat)
             ]
-            yield from _answered(scorer, asked, policy, workplace)
+            yield from _answered(scorer, asked, policy, context)
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         """The scorer's choices and those of the prompts."""
@@ -113,18 +113,18 @@ def chosen(one: Asked, chances: Sequence[float], *, expected: bool) -> Predictio
 
 
 def _answered(
-    scorer: Scorer, asked: Sequence[Sheet], policy: Policy, workplace: Workplace
+    scorer: Scorer, asked: Sequence[Sheet], policy: Policy, context: RunContext
 ) -> Iterator[Answered]:
     """Score the sheets of a task together, so that what their prompts share is computed once."""
     wanted = [requests_of(sheet) for sheet in asked]
     if not wanted:
         return
-    progress = workplace.progress
+    progress = context.progress
     scored = engine.score(
         scorer,
         [request for requests in wanted for request in requests],
         policy=policy,
-        journal=workplace.journal,
+        journal=context.journal,
         progress=None if progress is None else (lambda done, total: progress(done, total, "tokens")),
     )
     begin = 0

@@ -1,0 +1,123 @@
+"""A Hugging Face left-to-right language model: scores, encodes and generates text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from ensue.backends.hf.budget import default_budget
+from ensue.backends.hf.language import LanguageModel
+from ensue.backends.qg.questioner import CausalQuestioner, prompted_questioner
+from ensue.errors import EnsueError
+from ensue.models.protocols import AnswerSpan, Asked
+from ensue.scoring.request import Policy, Prepared, Request
+from ensue.scoring.tokens import own_bos, prepare_causal, tokenise
+
+
+class CausalModel(LanguageModel):
+    """A causal language model and its tokenizer."""
+
+    # Recurrent models state none.
+    unstated_length = 1_048_576
+
+    @cached_property
+    def executor(self) -> Any:
+        """The executor, probed once: how this model may be run is found out, not assumed."""
+        from ensue.backends.hf.verdicts import known_way
+        from ensue.scoring.probe import CausalWay, find_causal_way
+
+        options = self._loaded.options
+        way = known_way(self._loaded, CausalWay, lambda: find_causal_way(self.network))
+        if not options.share_prefixes:
+            way = way._replace(share=False, pack=False)
+        return way.executor(self.network, default_budget(self.network, options.batch_tokens))
+
+    def _bos(self, policy: Policy) -> int | None:
+        """BOS only where the tokenizer itself, or the model card, says so, unless the policy overrides."""
+        bos = self.tokenizer.bos_token_id
+        if policy.bos == "never":
+            return None
+        if policy.bos == "always" or self.card.needs_bos:
+            if bos is None:
+                raise EnsueError(f"The tokenizer of {self.card.name} has no BOS token to put first.")
+            return int(bos)
+        return own_bos(self.tokenizer)
+
+    @property
+    def device_kind(self) -> str:
+        return str(self.network.device.type)
+
+    def room(self, policy: Policy) -> int:
+        """How many tokens of text fit at once, beside a BOS."""
+        return self.length(policy) - (self._bos(policy) is not None)
+
+    def as_chat(self, prompt: str, policy: Policy) -> str:
+        """The prompt as a user's turn in the tokenizer's chat template, up to where the reply begins."""
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise EnsueError(
+                f"{self.card.name} has no chat template, so it was not trained to be talked to; leave chat out."
+            )
+        turns = [{"role": "user", "content": prompt}]
+        try:
+            text = str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # a template is a program of its own
+            raise EnsueError(f"The chat template of {self.card.name} cannot be used: {error}.") from error
+        # Many templates write BOS out, which is put first anyway.
+        return text if self._bos(policy) is None else text.removeprefix(self.tokenizer.bos_token)
+
+    def check(self, policy: Policy) -> None:
+        self._bos(policy)
+        self.length(policy)
+        if policy.masked != "original":
+            raise EnsueError(
+                f"masked={policy.masked} is for masked language models; {self.card.name} is causal."
+            )
+
+    def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
+        return prepare_causal(
+            requests,
+            policy,
+            tokenizer=self.tokenizer,
+            bos=self._bos(policy),
+            max_length=self.length(policy),
+            model=self.card.name,
+        )
+
+    def policy_signature(self, policy: Policy) -> str:
+        bos = self._bos(policy)
+        first = "first:conditions" if bos is None else "first:scored"
+        return (
+            f"bos:{'none' if bos is None else bos} {first} boundary:joint-lcp "
+            f"window:{policy.window}/{self.length(policy)} overflow:{policy.overflow} "
+            f"dtype:{self.card.identity['dtype']}"
+        )
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
+    ) -> list[str]:
+        """Continue each prompt (greedily unless told otherwise), one batch of like-long prompts at a time."""
+        from ensue.backends.hf.generate import generate
+
+        bos = self._bos(Policy())
+        before = [] if bos is None else [bos]
+        return generate(
+            self.network,
+            self.tokenizer,
+            [[*before, *ids.tolist()] for ids in tokenise(self.tokenizer, prompts)],
+            max_tokens=max_tokens,
+            stop=stop,
+            limit=self.card.max_length,
+            model=self.card.name,
+            options=options,
+        )
+
+    def ask(
+        self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **settings: Any
+    ) -> list[list[Asked]]:
+        """Questions that the marked answers answer, by instruction; settings as `protocols.Questioner` has them."""
+        return self._questioner.ask(contexts, answers, **settings)
+
+    @cached_property
+    def _questioner(self) -> CausalQuestioner:
+        return prompted_questioner(self)

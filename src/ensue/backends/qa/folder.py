@@ -1,0 +1,202 @@
+"""Answerers as model folders: any Hugging Face one, and our own as a small adapter on an encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ensue.atomic import make_readable
+from ensue.backends.hf.loading import Options, load, max_length, need_torch, pick_device, pick_dtype
+from ensue.backends.qa.answerer import AnswerModel
+from ensue.backends.qa.windows import Reading
+from ensue.errors import EnsueError
+from ensue.models.card import ModelCard, read_card_facts
+
+if TYPE_CHECKING:
+    from ensue.backends.qa.network import AdapterShape, SpanNetwork
+
+ARCHITECTURE = "ExtractiveAnswerer"
+ADAPTER = "adapter.safetensors"
+# Under which a Hugging Face folder's configuration may say how its model is to read.
+READING = "ensue_reading"
+
+
+def load_hf_answerer(
+    folder: Path, name: str, config: Mapping[str, Any], options: Options, facts: dict[str, Any]
+) -> AnswerModel:
+    """The extractive model of a Hugging Face folder."""
+    loaded = load(folder, name, "AutoModelForQuestionAnswering", "encoder", options, facts)
+    network = loaded.network
+
+    def scores(**inputs: Any) -> Any:
+        import torch
+
+        out = network(**inputs)
+        return torch.stack([out.start_logits, out.end_logits], -1)
+
+    held = dict(config.get(READING) or {})
+    # As many as SQuAD's systems read at once, unless the folder says otherwise or the model takes fewer.
+    held["max_length"] = min(held.get("max_length", 384), loaded.card.max_length or 384)
+    held.setdefault("stride", min(128, held["max_length"] // 3))
+    held.setdefault("max_question", min(64, held["max_length"] // 3))
+    reading = make_reading(held, folder / "config.json")
+    card = _with_reading(loaded.card, reading)
+    return AnswerModel(scores, loaded.tokenizer, card, reading, network.device, options.batch_tokens)
+
+
+def load_answerer(folder: Path, name: str, config: Mapping[str, Any], options: Options) -> AnswerModel:
+    """The adapter of a folder on the encoder it was trained with, merged into one network."""
+    need_torch(f"Loading {name}")
+    from safetensors.torch import load_file
+
+    from ensue.backends.qa.network import AdapterShape, with_adapter
+    from ensue.backends.suffixlm.network import bare_encoder
+
+    reading = make_reading(config.get("reading") or {}, folder / "config.json")
+    base = _base(folder, config, name)
+    try:
+        held = dict(config["adapter"])
+        shape = AdapterShape(**{**held, "targets": tuple(held.get("targets", ()))})
+        trunk = base.network.base_model
+        bare_encoder(trunk)
+        network = with_adapter(trunk, shape, load_file(folder / ADAPTER))
+    except Exception as error:  # a broken folder raises types of several libraries
+        reason = " ".join(str(error).split())[:200]
+        raise EnsueError(
+            f"{name} is no answerer that can be loaded ({type(error).__name__}): {reason}"
+        ) from error
+    _check_room(reading, network.trunk, folder)
+    device = pick_device(options.device)
+    network = network.eval().requires_grad_(False).to(device)
+    # The head stays in float32.
+    network.trunk.to(pick_dtype(options.dtype))
+    facts = read_card_facts(folder)
+    card = ModelCard(
+        name=name,
+        kind="answerer",
+        source=str(facts.get("source", folder)),
+        identity={
+            "weights": adapter_fingerprint(folder),
+            "base": base.card.identity["weights"],
+            "tokenizer": base.card.identity["tokenizer"],
+            "dtype": options.dtype,
+            "revision": "-",
+        },
+        licence=str(facts.get("licence", base.card.licence)),
+        max_length=reading.max_length,
+        training=str(facts.get("training", "")),
+    )
+    return AnswerModel(network, base.tokenizer, card, reading, device, options.batch_tokens)
+
+
+def save_answerer(
+    folder: Path, network: SpanNetwork, shape: AdapterShape, reading: Reading, base: str, fingerprint: str
+) -> None:
+    """Save what was trained: a small file of weights, and a configuration that names the encoder under it."""
+    from safetensors.torch import save_file
+
+    from ensue.backends.qa.network import adapter_tensors
+
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {
+        "architectures": [ARCHITECTURE],
+        "base": base,
+        "base_weights": fingerprint,
+        "adapter": shape.as_dict(),
+        "reading": asdict(reading),
+    }
+    part = folder / f".{ADAPTER}.part"
+    save_file(adapter_tensors(network), part)
+    part.replace(folder / ADAPTER)
+    make_readable(folder)
+    write_config(folder, config)
+
+
+def save_full_answerer(folder: Path, network: SpanNetwork, reading: Reading, tokenizer: Any) -> None:
+    """Save an answerer whose encoder was trained whole, as a Hugging Face folder that needs nothing else."""
+    import torch
+    import transformers
+
+    target = transformers.AutoModelForQuestionAnswering.from_config(network.trunk.config)
+    head = getattr(target, "qa_outputs", None)
+    if head is None or tuple(head.weight.shape) != tuple(network.weight.shape):
+        raise EnsueError(
+            f"{type(target).__name__} has another kind of head, so it cannot be trained whole; leave out --full."
+        )
+    # The trunk of such a model may lack the pooler that a bare encoder has.
+    target.base_model.load_state_dict(network.trunk.state_dict(), strict=False)
+    with torch.no_grad():
+        head.weight.copy_(network.weight * network.faster)
+        head.bias.copy_(network.bias)
+    folder.mkdir(parents=True, exist_ok=True)
+    target.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    make_readable(folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    write_config(folder, {**config, READING: asdict(reading)})
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write a folder's configuration whole or not at all."""
+    part = folder / ".config.json.part"
+    part.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", "utf-8")
+    part.replace(folder / "config.json")
+
+
+def make_reading(held: Any, path: Path) -> Reading:
+    """How a configuration says a model reads; one sentence where it says something else."""
+    known = {field.name for field in fields(Reading)}
+    if not isinstance(held, dict) or held.keys() - known:
+        raise EnsueError(f"{path} does not say how to read texts: it may have {', '.join(sorted(known))}.")
+    try:
+        return Reading(**held)
+    except (TypeError, EnsueError) as error:
+        raise EnsueError(f"{path} does not say how to read texts: {error}") from None
+
+
+def adapter_fingerprint(folder: Path) -> str:
+    """A digest of adapter and configuration alone, the same wherever a folder's log and checkpoints are."""
+    digest = hashlib.sha256()
+    for name in ("config.json", ADAPTER):
+        digest.update(name.encode() + b"\0" + hashlib.sha256((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _base(folder: Path, config: Mapping[str, Any], name: str) -> Any:
+    """The encoder an adapter stands on, in float32 on the CPU; the very one it was trained with."""
+    from ensue.backends.names import load_model
+
+    asked = config.get("base")
+    if not isinstance(asked, str) or not asked:
+        raise EnsueError(f"{folder / 'config.json'} names no base: the encoder its adapter stands on.")
+    base: Any = load_model(asked, device="cpu")
+    if getattr(base, "network", None) is None or getattr(base, "tokenizer", None) is None:
+        raise EnsueError(f"{name} stands on {asked}, which is no encoder.")
+    if base.card.identity.get("weights") != config.get("base_weights"):
+        raise EnsueError(
+            f"{name} was trained on other weights than those of {asked} here; get the encoder its card names."
+        )
+    return base
+
+
+def _check_room(reading: Reading, trunk: Any, folder: Path) -> None:
+    class _Unlimited:
+        model_max_length = 10**9
+
+    # A sentence encoder's tokenizer states where sentences are cut, which says nothing of the positions it has.
+    limit = max_length(trunk, _Unlimited())
+    if limit is not None and reading.max_length > limit:
+        raise EnsueError(
+            f"{folder} reads {reading.max_length} tokens at once, but its encoder takes {limit}."
+        )
+
+
+def _with_reading(card: ModelCard, reading: Reading) -> ModelCard:
+    from dataclasses import replace
+
+    stated = {"reading": json.dumps(asdict(reading), sort_keys=True)}
+    return replace(card, kind="answerer", identity={**card.identity, **stated}, max_length=reading.max_length)

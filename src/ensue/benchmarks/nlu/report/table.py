@@ -1,0 +1,213 @@
+"""GLUE and SuperGLUE runs as a table for the terminal: a line a task, a block a split, diagnostics apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ensue.benchmarks.nlu.examples import DEV
+from ensue.benchmarks.nlu.report.scores import (
+    Answer,
+    Diagnosis,
+    Figure,
+    Line,
+    Measure,
+    Sheet,
+    Spread,
+    phenomena,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+# Short: the whole must fit a terminal of 80 columns.
+_METRICS = {
+    "accuracy": "acc.",
+    "f1": "F1",
+    "f1a": "F1a",
+    "em": "EM",
+    "mcc": "MCC",
+    "r3": "R3",
+    "pearson": "r",
+    "spearman": "ρ",
+    "gender_parity": "GPS",
+}
+# A list of templates may be long; more than these are counted, and the report has them.
+_MOST_WAYS = 12
+
+
+def fill_nlu(table: Table, sheet: Sheet, trained: Mapping[tuple[str, str], Spread] | None = None) -> None:
+    """Fill an empty table; `trained` has the spread of dev over several trainings, by task and way."""
+    from rich.markup import escape
+
+    trained = trained or {}
+    table.title = f"{sheet.title} · {escape(sheet.name)}"
+    table.caption = escape(" ".join(_caption(sheet, trained)))
+    for heading in ("task", "split", "measure"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("value", "score", "95 %\ninterval", "n"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for block in sheet.blocks:
+        for line in block.lines:
+            _add(table, line, trained)
+        if block.total:
+            _add(table, block.total, trained)
+        table.add_section()
+    for line in sheet.diagnostics:
+        _add(table, line, trained)
+
+
+def fill_phenomena(table: Table, diagnosis: Diagnosis) -> None:
+    """Fill an empty table with a diagnostic set by phenomenon, the tags below their category."""
+    from rich.markup import escape
+
+    way = f", {diagnosis.way}" if diagnosis.way else ""
+    table.title = escape(f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}")
+    table.caption = "Where all answers or all labels are alike there is no correlation, which counts as 0."
+    table.add_column("phenomenon", no_wrap=True)
+    for heading in (_METRICS[diagnosis.metric], "95 %\ninterval", "n"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    order = {place: number for number, place in enumerate(phenomena())}
+    for place, figure in sorted(diagnosis.figures.items(), key=lambda one: order[one[0]]):
+        table.add_row(
+            escape(f"  {place.tag}" if place.tag else place.category or "all"),
+            value_words(figure.value),
+            _interval(figure),
+            f"{figure.n:,}",
+            style=None if place.tag else "bold",
+        )
+
+
+def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread]) -> None:
+    """A line, below it each of several answers and the spread of several trainings."""
+    from rich.markup import escape
+
+    spread = line.spread
+    # A diagnostic has no score of its own, but several answers to it lie apart by something.
+    scored = line.kind != "diagnostic" or spread
+    table.add_row(
+        escape(line.name + (" *" if line.part else "")),
+        line.split,
+        measure_words(line.measures) or "mean",
+        "/".join(value_words(line.mean(measure)) for measure in line.measures) or line.short_covers,
+        value_words(line.value) if scored else "",
+        _deviation(spread) if spread else _interval(line.only),
+        f"{line.answers[0].main.n:,}",
+        style="bold" if line.kind == "total" else None,
+    )
+    several = line.answers if spread else []
+    for answer in several[:_MOST_WAYS]:
+        best = spread is not None and answer.way == spread.best_way
+        _add_answer(table, line.split, answer, "best" if best else "")
+    if len(several) > _MOST_WAYS:
+        table.add_row(f"  {len(several) - _MOST_WAYS} more", line.split, style="dim")
+    for answer in line.answers if line.split == DEV else []:
+        if found := trained.get((line.name, answer.way)):
+            words = f"  {found.of} trainings" + (f", {answer.way}" if answer.way else "")
+            cells = ("", value_words(found.mean), _deviation(found), "")
+            table.add_row(escape(words), line.split, f"best {value_words(found.best)}", *cells, style="dim")
+
+
+def _add_answer(table: Table, split: str, answer: Answer, mark: str) -> None:
+    from rich.markup import escape
+
+    table.add_row(
+        f"  {escape(answer.way)}",
+        split,
+        mark,
+        "/".join(value_words(figure.value) for figure in answer.measures.values()),
+        "" if answer.score is None else value_words(answer.score.value),
+        _interval(answer.main),
+        f"{answer.main.n:,}",
+        style="dim",
+    )
+
+
+def measure_words(measures: Sequence[Measure], names: Mapping[str, str] = _METRICS) -> str:
+    """The measures as the papers head their columns.
+
+    >>> measure_words([Measure("accuracy", "m"), Measure("accuracy", "mm")])
+    'acc. m/mm'
+    >>> measure_words([Measure("f1a"), Measure("em")])
+    'F1a/EM'
+    """
+    if measures and all(measure.section for measure in measures):
+        sections = "/".join(measure.section for measure in measures)
+        return f"{names.get(measures[0].metric, measures[0].metric)} {sections}"
+    return "/".join(names.get(measure.metric, measure.metric) for measure in measures)
+
+
+def value_words(value: float, digits: int = 3) -> str:
+    """A fraction with a true minus, and none before a zero.
+
+    >>> value_words(-0.25), value_words(-0.0001)
+    ('−0.250', '0.000')
+    """
+    shown = f"{value:.{digits}f}"
+    return shown.replace("-", "−" if float(shown) else "")
+
+
+def _deviation(spread: Spread) -> str:
+    return f"±{spread.sd:.3f}"
+
+
+def _interval(figure: Figure | None) -> str:
+    if figure is None or figure.low is None or figure.high is None:
+        return "–"
+    return f"{value_words(figure.low)}–{value_words(figure.high)}"
+
+
+def _caption(sheet: Sheet, trained: Mapping[tuple[str, str], Spread]) -> Iterable[str]:
+    splits = [block.split for block in sheet.blocks]
+    if splits:
+        yield f"Scored on {' and on '.join(splits)}; a score is the mean of a task’s measures."
+    covered = [f"{block.total.covers} on {block.split}" for block in sheet.blocks if block.total]
+    if covered:
+        yield f"The {sheet.title} score covers {' and '.join(covered)}."
+    starred = [line for line in all_lines(sheet) if line.part]
+    # What the score covers has been said of the tasks in it.
+    untold = [
+        f"{line.name} {line.part} on {line.split}"
+        for line in starred
+        if f"({line.part})" not in " ".join(covered)
+    ]
+    if starred:
+        yield f"* judged on a part of the published split{': ' if untold else ''}{'; '.join(untold)}."
+    yield from without_words(sheet)
+    if sheet.limit:
+        yield f"Only the first {sheet.limit:,} examples of each split."
+    if sheet.constant:
+        yield f"Throughout: {constant_words(sheet)}."
+    if any(line.spread for line in all_lines(sheet)):
+        yield "Of several answers: mean ± sd, then each; the best is the best on this very split, so it flatters."
+    if trained:
+        yield "Of several trainings: mean ± sd on dev; the best on dev answers, so its dev score flatters."
+    if sheet.diagnostics:
+        parity = any(Measure("gender_parity") in line.measures for line in sheet.diagnostics)
+        yield (
+            f"Diagnostics have no score; their interval is that of the first measure"
+            f"{'; GPS is gender parity' if parity else ''}."
+        )
+
+
+def without_words(sheet: Sheet) -> Iterable[str]:
+    """Sentences that name the tasks without a figure."""
+    if sheet.missing:
+        yield f"Missing, for want of files: {', '.join(sheet.missing)}."
+    if sheet.unlearnt:
+        yield f"Could not be learnt or asked here: {', '.join(sheet.unlearnt)}."
+    if sheet.unjudged:
+        yield f"Without labels to judge by: {', '.join(sheet.unjudged)}."
+
+
+def constant_words(sheet: Sheet) -> str:
+    """How all answers were made alike."""
+    return ", ".join(f"{str(key).replace('_', ' ')} {value}" for key, value in sheet.constant.items())
+
+
+def all_lines(sheet: Sheet) -> list[Line]:
+    """Every line of a run, scores of benchmarks among them."""
+    return [
+        *(line for block in sheet.blocks for line in [*block.lines, *([block.total] if block.total else [])]),
+        *sheet.diagnostics,
+    ]

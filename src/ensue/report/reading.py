@@ -1,0 +1,105 @@
+"""Reading a run folder back: every problem is one sentence that names the file and the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import EnsueError
+from ensue.jsonl import read_lines, read_object
+
+RUN_FILE = "run.json"
+RESULTS_FILE = "results.json"
+ITEMS_FILE = "items.jsonl"
+PROFILES_FILE = "profiles.jsonl"
+FITS_FILE = "fits.jsonl"
+
+_ROW_KEYS = ("task", "metric", "value", "n", "settings")
+_ITEM_KEYS: dict[str, type] = {"id": str, "task": str, "settings": dict, "scores": dict}
+
+
+def read_run(folder: str | Path) -> dict[str, Any]:
+    """What `run.json` says was asked, of which model, on which machine."""
+    return read_object(_run_folder(folder) / RUN_FILE)
+
+
+def read_results(folder: str | Path) -> dict[str, Any]:
+    """The results of a finished run; an unfinished one has none and is an error."""
+    folder = _run_folder(folder)
+    path = folder / RESULTS_FILE
+    if not path.exists():
+        raise _unfinished(folder)
+    results = read_object(path)
+    rows = results.get("metrics")
+    if not isinstance(rows, list):
+        raise EnsueError(f"{path} has no list of metrics, so it is not a results file.")
+    for place, row in enumerate(rows, start=1):
+        missing = [key for key in _ROW_KEYS if not isinstance(row, dict) or key not in row]
+        if missing:
+            raise EnsueError(f"{path}: metric row {place} lacks {', '.join(missing)}.")
+        if not isinstance(row["settings"], dict):
+            raise EnsueError(f"{path}: the settings of metric row {place} are not an object.")
+        # A single document has a value and no interval; readers should not care how that is said.
+        row["ci95"] = row.get("ci95") or [None, None]
+    return results
+
+
+def is_finished(folder: str | Path) -> bool:
+    """Whether the run has its results; the run writes them last."""
+    return (_run_folder(folder) / RESULTS_FILE).exists()
+
+
+def read_items(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """The items of a run, one at a time, each with at least an id, a task, settings and scores."""
+    for _, item in read_numbered_items(folder):
+        yield item
+
+
+def read_numbered_items(folder: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The items with their line numbers, for readers that may yet find fault with one."""
+    folder = _run_folder(folder)
+    path = folder / ITEMS_FILE
+    if not path.exists() and not (folder / RESULTS_FILE).exists():
+        raise _unfinished(folder)
+    for line, item in read_lines(path):
+        for key, kind in _ITEM_KEYS.items():
+            if not isinstance(item.get(key), kind):
+                noun = "string" if kind is str else "object"
+                raise EnsueError(f"{path}, line {line}: an item needs a JSON {noun} called {key!r}.")
+        yield line, item
+
+
+def read_profiles(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """The surprisal profiles of a run, one document at a time; none where the run made no profiles."""
+    path = _run_folder(folder) / PROFILES_FILE
+    if not path.exists():
+        return
+    for line, profile in read_lines(path):
+        if not isinstance(profile.get("versions"), list):
+            raise EnsueError(f"{path}, line {line}: a profile needs a JSON list called 'versions'.")
+        yield profile
+
+
+def read_fits(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """How the trainings of a run went, one at a time; none where nothing was trained."""
+    path = _run_folder(folder) / FITS_FILE
+    if not path.exists():
+        return
+    for line, fit in read_lines(path):
+        if not isinstance(fit.get("task"), str):
+            raise EnsueError(f"{path}, line {line}: a training needs a JSON string called 'task'.")
+        yield fit
+
+
+def _run_folder(folder: str | Path) -> Path:
+    path = Path(folder)
+    if not path.is_dir():
+        raise EnsueError(f"{path} is not a run folder: there is no such folder.")
+    if not (path / RUN_FILE).exists():
+        raise EnsueError(f"{path} is not a run folder: it has no {RUN_FILE}.")
+    return path
+
+
+def _unfinished(folder: Path) -> EnsueError:
+    return EnsueError(f"{folder} is an unfinished run; continue it with --resume.")
