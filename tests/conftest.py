@@ -19,7 +19,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 @pytest.fixture(scope="session")
 def smollm2_folder() -> Path:
     """The converted default model, fetched on first use."""
-    from ensue.backends.catalog import catalog
-    from ensue.backends.store import pull
+    from ensue.fetch.catalog import catalog
+    from ensue.fetch.store import pull
 
     return pull(catalog()["smollm2"])

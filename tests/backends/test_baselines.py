@@ -13,7 +13,7 @@ from ensue.backends.baselines import RandomModel, UnigramModel
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models import Encoder, Generator, Scorer
-from ensue.scoring.request import Policy
+from ensue.models.request import Policy
 
 words = st.lists(st.sampled_from(["the", "dog", "The", "ran", ",", "zebra", "café"]), min_size=1, max_size=8)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends.catalog import catalog
 from ensue.backends.names import BASELINES, SUMMARISERS, UNTRAINED, load_model
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
 from ensue.models import Encoder, Generator, Scorer, abilities, require, write_card_facts
 from ensue.models.card import ModelCard, read_card_facts
 from tests.support import tiny

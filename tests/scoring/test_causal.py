@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ensue.models.request import TokenPart
 from ensue.scoring.causal import CausalExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import probe_causal
-from ensue.scoring.request import TokenPart
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 
@@ -136,7 +136,7 @@ from tests.scoring.networks import VOCABULARY, network
 from ensue.scoring.causal import CausalExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.request import TokenPart
+from ensue.models.request import TokenPart
 model = network("llama")
 generator = np.random.default_rng(0)
 parts = [TokenPart(generator.integers(0, VOCABULARY, 120).astype(np.int32), 1) for _ in range(1200)]

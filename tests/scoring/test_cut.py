@@ -14,9 +14,9 @@ from ensue.backends.baselines import RandomModel, UnigramModel
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.protocols import room_of
+from ensue.models.request import Policy, Request, TokenCut
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Policy, Request, TokenCut
 from tests.scoring import naive
 from tests.support import tiny
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ensue.backends.baselines import RandomModel, UnigramModel
 from ensue.backends.names import load_model
 from ensue.errors import RunFailed
+from ensue.models.request import Part, PartScore, Policy, Request, Score
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Part, PartScore, Policy, Request, Score
 from tests.support import tiny
 
 TEXTS = [

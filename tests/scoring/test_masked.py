@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ensue.errors import RunFailed
+from ensue.models.request import MaskedPart
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.request import MaskedPart
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 

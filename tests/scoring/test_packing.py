@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from ensue.models.request import TokenPart
 from ensue.scoring.packing import pack_leaves
 from ensue.scoring.probe import probe_causal
-from ensue.scoring.request import TokenPart
 from ensue.scoring.tree import build_tree
 from tests.scoring.networks import network
 from tests.scoring.test_causal import ROOMY, trees

@@ -11,11 +11,11 @@ import torch
 import transformers
 
 from ensue.errors import EnsueError
+from ensue.models.request import MaskedPart
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import MaskedWay, find_causal_way, find_masked_way, probe_masked
-from ensue.scoring.request import MaskedPart
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 

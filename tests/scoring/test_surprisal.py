@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.scoring.request import Score
+from ensue.models.request import Score
 from ensue.scoring.surprisal import (
     SentenceSurprisal,
     ends_in,

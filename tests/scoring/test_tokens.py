@@ -9,8 +9,8 @@ import pytest
 
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
+from ensue.models.request import Policy, Request
 from ensue.scoring.engine import score, signature
-from ensue.scoring.request import Policy, Request
 from tests.scoring import naive
 from tests.support import tiny
 

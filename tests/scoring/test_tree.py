@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget, cache_peak, make_plan, needed_steps
-from ensue.scoring.request import TokenPart
 from ensue.scoring.tree import Node, build_tree, common_prefix, split_long
 
 # Few distinct tokens, so that long prefixes are shared by chance.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.scoring.request import Mix, Window
+from ensue.models.request import Mix, Window
 from ensue.scoring.windows import RELEASED_CAUSAL, RELEASED_MASKED, Released, cut_windows
 
 lengths = st.integers(1, 4000)

@@ -9,7 +9,7 @@ import torch
 
 from ensue.backends.endpoint.model import EndpointModel
 from ensue.errors import EnsueError
-from ensue.scoring.request import PartScore, Policy, Request
+from ensue.models.request import PartScore, Policy, Request
 from tests.support.completions_server import CompletionsServer, Fault, LocalModel
 
 KEY = "sk-very-secret-0123456789"

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ensue.backends.catalog import Package
+from ensue.fetch.catalog import Package
 
 PREFIX = "tiny_weights/model/"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends.catalog import catalog
-from ensue.backends.store import pull
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
+from ensue.fetch.store import pull
 from ensue.text.wordnet import WordNet, find_wordnet, load_wordnet
 from tests.support.wordnet import write_wordnet
 

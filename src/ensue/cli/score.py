@@ -12,7 +12,7 @@ from ensue import console
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.scoring.request import Score
+    from ensue.models.request import Score
 
 _NOTES = {"windowed": "texts longer than the model takes at once, scored in windows"}
 

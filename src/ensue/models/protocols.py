@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request
 
 
 @runtime_checkable

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ensue.errors import EnsueError
+from ensue.models.request import Score
 from ensue.runs.score import Text
-from ensue.scoring.request import Score
 from ensue.scoring.surprisal import ends_in, joined_ends, profile_version
 from ensue.text.sentences import split_sentences
 

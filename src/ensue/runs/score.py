@@ -15,10 +15,10 @@ from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, require
+from ensue.models.request import Policy, Request, Window
 from ensue.scoring.engine import Progress, Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Policy, Request, Window
 from ensue.text.documents import read_documents
 from ensue.text.readers import JSON_LINES, json_objects, objects_in
 from ensue.text.rows import row_from_columns

@@ -1,5 +1,5 @@
 """The scoring engine: log-likelihoods of many texts, each shared prefix computed once."""
 
-from ensue.scoring.request import Policy, Request, Score
+from ensue.models.request import Policy, Request, Score
 
 __all__ = ["Policy", "Request", "Score"]

@@ -12,9 +12,9 @@ import numpy as np
 
 from ensue.errors import RunFailed
 from ensue.models.protocols import Scorer
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
 from ensue.version import __version__
 
 # Called with (done, total), in tokens of work.

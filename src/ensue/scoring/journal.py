@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ensue.models.request import Score
 from ensue.records import Codec, Records
-from ensue.scoring.request import Score
 
 
 def _to_json(score: Score) -> list[Any]:

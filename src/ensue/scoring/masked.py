@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 
 from ensue.errors import EnsueError, RunFailed
+from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Request
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.request import MaskedPart, PartScore, Policy, Prepared, Request
 from ensue.scoring.specials import specials_around
 from ensue.scoring.tokens import Pieces, cut_pieces, prepare_each, spans_of, tokenise, tokenise_requests
 from ensue.scoring.tree import common_prefix

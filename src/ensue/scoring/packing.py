@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ensue.scoring.request import TokenPart
+from ensue.models.request import TokenPart
 from ensue.scoring.tree import Node, common_prefix
 
 Ints = npt.NDArray[np.int64]

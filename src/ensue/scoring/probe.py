@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 
 from ensue.errors import EnsueError
+from ensue.models.request import MaskedPart, TokenPart
 from ensue.scoring.causal import CausalExecutor, Finished, out_of_memory
 from ensue.scoring.finite import not_finite
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.request import MaskedPart, TokenPart
 from ensue.scoring.rope import length_rope, states_length_rope
 
 log = logging.getLogger(__name__)

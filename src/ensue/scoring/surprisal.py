@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ensue.scoring.request import Score
+from ensue.models.request import Score
 
 
 class SentenceSurprisal(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.errors import EnsueError
-from ensue.scoring.request import Policy, Prepared, Request, TokenPart
+from ensue.models.request import Policy, Prepared, Request, TokenPart
 from ensue.scoring.tree import common_prefix
 from ensue.scoring.windows import RELEASED_CAUSAL, cut_windows
 

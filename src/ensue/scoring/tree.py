@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ensue.scoring.request import TokenPart
+from ensue.models.request import TokenPart
 
 if TYPE_CHECKING:
     from ensue.scoring.packing import Pack

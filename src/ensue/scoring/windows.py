@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ensue.scoring.request import Mix, Window
+from ensue.models.request import Mix, Window
 
 
 class Released(NamedTuple):

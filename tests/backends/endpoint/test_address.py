@@ -9,7 +9,7 @@ import pytest
 from ensue.backends.endpoint.client import parse_address
 from ensue.backends.endpoint.model import EndpointModel
 from ensue.errors import EnsueError
-from ensue.scoring.request import Policy, Request
+from ensue.models.request import Policy, Request
 from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving
 from tests.support.endpoints import KEY, assert_one_sentence, connect, refuse, run_to_failure, score
 

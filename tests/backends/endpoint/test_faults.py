@@ -14,7 +14,7 @@ import pytest
 
 from ensue.backends.endpoint.model import EndpointModel
 from ensue.errors import RunFailed
-from ensue.scoring.request import Policy, Request
+from ensue.models.request import Policy, Request
 from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving
 from tests.support.endpoints import (
     TEXTS,

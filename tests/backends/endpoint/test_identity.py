@@ -11,9 +11,9 @@ import torch
 
 from ensue.backends.endpoint.identity import Behaviour, known_behaviour, stated_digest
 from ensue.errors import RunFailed
+from ensue.models.request import Request
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Request
 from tests.support.completions_server import CompletionsServer, LocalModel, tiny_model
 from tests.support.endpoints import connect
 

@@ -11,7 +11,7 @@ import torch
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.protocols import Generator, Scorer
-from ensue.scoring.request import Policy, Request
+from ensue.models.request import Policy, Request
 from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving
 from tests.support.endpoints import TEXTS, assert_one_sentence, connect, naive, score, warmed
 

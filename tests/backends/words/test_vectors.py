@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ensue.backends import store
-from ensue.backends.catalog import Entry, Package, catalog
 from ensue.backends.names import load_model
 from ensue.backends.words import vectors as word_vectors
 from ensue.errors import EnsueError
+from ensue.fetch import store
+from ensue.fetch.catalog import Entry, Package, catalog
 from ensue.models.protocols import Encoder, Layered, abilities
-from tests.backends.test_store import write_wheel
+from tests.fetch.test_store import write_wheel
 
 VECTORS = {
     "the": [0.5, -1.25, 3.0],

@@ -144,8 +144,8 @@ def test_the_real_pipeline_finds_names_and_phrases_where_they_stand() -> None:
 @pytest.mark.slow
 def test_pronouns_are_there_when_asked_for_and_a_folder_without_a_pipeline_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
-    from ensue.backends.catalog import catalog
-    from ensue.backends.store import pull
+    from ensue.fetch.catalog import catalog
+    from ensue.fetch.store import pull
 
     folder = pull(catalog()["en_core_web_sm"])
     assert not list(folder.rglob("*.py"))

@@ -14,7 +14,7 @@ import torch
 
 import ensue
 from ensue.models.card import ModelCard
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, TextPart
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request, TextPart
 from tests.support import tiny
 from tests.support.command import read_lines, write_lines
 from tests.support.corpus import document, write_corpus

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ensue.backends.catalog import catalog
 from ensue.benchmarks.squality.human import leave_one_out_of, rouge_measure
 from ensue.benchmarks.summaries.scoring import (
     meteor_measure,
@@ -21,6 +20,7 @@ from ensue.benchmarks.summaries.scoring import (
     wordnet_for_meteor,
 )
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
 from ensue.metrics.meteor import tokens
 from tests.benchmarks.squality.invented import ANSWERS
 from tests.support.wheels import write_wheel

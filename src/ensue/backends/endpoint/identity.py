@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.atomic import write_atomic
-from ensue.backends.store import home
 from ensue.errors import EnsueError
+from ensue.fetch.store import home
 
 _STATED = (
     "owned_by",

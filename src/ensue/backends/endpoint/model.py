@@ -22,7 +22,7 @@ from ensue.backends.endpoint.reply import (
 )
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
-from ensue.scoring.request import Part, PartScore, Policy, Prepared, Request, TextPart
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request, TextPart
 
 T = TypeVar("T")
 

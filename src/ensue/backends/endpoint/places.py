@@ -18,7 +18,7 @@ import numpy as np
 from ensue.backends.endpoint.client import CutShort
 from ensue.backends.endpoint.reply import Reply, Token
 from ensue.errors import EnsueError
-from ensue.scoring.request import PartScore
+from ensue.models.request import PartScore
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 # How freely tokens are read, each step after the one before has failed: as they are, with a split character's

@@ -11,7 +11,7 @@ from ensue.backends.hf.language import LanguageModel
 from ensue.backends.qg.questioner import CausalQuestioner, prompted_questioner
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan, Asked
-from ensue.scoring.request import Policy, Prepared, Request
+from ensue.models.request import Policy, Prepared, Request
 from ensue.scoring.tokens import own_bos, prepare_causal, tokenise
 
 

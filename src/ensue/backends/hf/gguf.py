@@ -11,8 +11,8 @@ from typing import Any
 
 from ensue.atomic import make_readable
 from ensue.backends.hf.loading import need_torch
-from ensue.backends.store import home
 from ensue.errors import EnsueError
+from ensue.fetch.store import home
 from ensue.models.card import write_card_facts
 
 _MAGIC = b"GGUF"

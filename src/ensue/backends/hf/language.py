@@ -13,7 +13,7 @@ from ensue.backends.hf.loading import Loaded
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens
-from ensue.scoring.request import Part, PartScore, Policy
+from ensue.models.request import Part, PartScore, Policy
 
 
 class LanguageModel:

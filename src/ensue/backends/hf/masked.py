@@ -9,7 +9,7 @@ from typing import Any
 from ensue.backends.hf.budget import default_budget
 from ensue.backends.hf.language import LanguageModel
 from ensue.errors import EnsueError
-from ensue.scoring.request import Policy, Prepared, Request
+from ensue.models.request import Policy, Prepared, Request
 
 
 class MaskedModel(LanguageModel):

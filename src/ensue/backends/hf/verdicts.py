@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from ensue import scoring
 from ensue.atomic import write_atomic
 from ensue.backends.hf.loading import Loaded
-from ensue.backends.store import home
 from ensue.errors import EnsueError
+from ensue.fetch.store import home
 from ensue.version import __version__
 
 Way = TypeVar("Way", bound=tuple[Any, ...])

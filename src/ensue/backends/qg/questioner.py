@@ -13,8 +13,8 @@ from ensue.backends.qg.prompts import PromptMaker, chat_prompt, few_shot_prompt
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan, Asked
+from ensue.models.request import Policy, TokenPart
 from ensue.scoring.finite import beginning, not_finite
-from ensue.scoring.request import Policy, TokenPart
 from ensue.scoring.tokens import tokenise
 
 if TYPE_CHECKING:

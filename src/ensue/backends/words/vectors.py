@@ -15,8 +15,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.store import home
 from ensue.errors import EnsueError
+from ensue.fetch.store import home
 from ensue.models.card import ModelCard, read_card_facts
 
 ARCHITECTURE = "WordVectors"

@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 from ensue.benchmarks.chapterbreak.data import Example
 from ensue.errors import EnsueError
 from ensue.models.protocols import Scorer, SuffixScorer, room_of
+from ensue.models.request import Policy, Request, Score, TokenCut
 from ensue.records import Records, digest_of, plain
 from ensue.scoring.engine import choices, score
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Policy, Request, Score, TokenCut
 
 # Examples scored in one go: their tokens are held at once, and a GPU fills its batches across them.
 _TOGETHER = 16

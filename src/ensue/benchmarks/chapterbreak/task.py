@@ -15,7 +15,7 @@ from ensue.benchmarks.chapterbreak.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.ranking import Progress, Question, Ranker, SegmentRanker, TokenRanker
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require
-from ensue.scoring.request import Policy
+from ensue.models.request import Policy
 
 IN_BOOK = "in-book"
 

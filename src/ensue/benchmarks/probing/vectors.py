@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.store import home as default_home
 from ensue.errors import EnsueError
+from ensue.fetch.store import home as default_home
 from ensue.models.protocols import Encoder, Layered
 
 # Sentences given to the encoder at a time, which sorts them by length; what a killed run loses at most.

@@ -142,8 +142,8 @@ def _spans(document: Any) -> Iterator[Candidate]:
 
 @cache
 def _default_pipeline() -> Any:
-    from ensue.backends.catalog import catalog
-    from ensue.backends.store import pull
+    from ensue.fetch.catalog import catalog
+    from ensue.fetch.store import pull
 
     # First of all, so that nothing is fetched for someone who cannot use it.
     _spacy()

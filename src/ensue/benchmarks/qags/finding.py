@@ -32,7 +32,7 @@ class DefaultFinder:
 
     @property
     def identity(self) -> str:
-        from ensue.backends.catalog import catalog
+        from ensue.fetch.catalog import catalog
 
         return f"{PIPELINE}-{catalog()[PIPELINE].version}"
 

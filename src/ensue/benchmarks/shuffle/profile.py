@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.shuffle.permute import sentence_order
-from ensue.scoring.request import Score
+from ensue.models.request import Score
 from ensue.scoring.surprisal import joined_ends, profile_version
 from ensue.text.documents import Document
 

@@ -22,8 +22,8 @@ from ensue.benchmarks.shuffle.profile import Version, profile_row
 from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
+from ensue.models.request import Policy, Request, Score
 from ensue.scoring.engine import choices, score
-from ensue.scoring.request import Policy, Request, Score
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
 from ensue.text.documents import Document, Documents, read_documents

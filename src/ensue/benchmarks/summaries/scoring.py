@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ensue.backends.catalog import catalog
-from ensue.backends.store import pull
 from ensue.benchmarks.summaries.bertscore import bertscore_of
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
+from ensue.fetch.store import pull
 from ensue.metrics.meteor import meteor_of
 from ensue.models.protocols import TokenEncoder
 from ensue.text.wordnet import VARIABLE, WordNet, find_wordnet, load_wordnet

@@ -18,7 +18,7 @@ from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.models.protocols import Questioner, require
-from ensue.scoring.request import Policy
+from ensue.models.request import Policy
 from ensue.text.squad import Article, read_squads
 from ensue.text.squad_split import Split, split_articles
 from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator

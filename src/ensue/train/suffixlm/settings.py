@@ -105,11 +105,11 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 
 def _stated_pooling(encoder: str) -> str:
     """What a sentence-transformers folder says of itself; the first token's state (the paper) otherwise."""
-    from ensue.backends.catalog import catalog
     from ensue.backends.hf.encoder import stated_pooling
-    from ensue.backends.store import pull
+    from ensue.backends.pulling import pull_model
+    from ensue.fetch.catalog import catalog
 
-    folder = pull(catalog()[encoder]) if encoder in catalog() else Path(encoder).expanduser()
+    folder = pull_model(catalog()[encoder]) if encoder in catalog() else Path(encoder).expanduser()
     if not (folder / "modules.json").is_file():
         return "cls"
     found, _ = stated_pooling(folder)

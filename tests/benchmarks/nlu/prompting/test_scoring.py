@@ -20,8 +20,8 @@ from ensue.benchmarks.nlu.prompting.shots import draw
 from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
+from ensue.models.request import Policy
 from ensue.scoring.journal import Journal
-from ensue.scoring.request import Policy
 from tests.benchmarks.nlu.prompting_tasks import SPECS, answers, example, settings, spec, task_data
 from tests.support import tiny
 

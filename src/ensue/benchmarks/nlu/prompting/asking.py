@@ -18,7 +18,7 @@ from ensue.benchmarks.nlu.prompting.shots import draw, training_set
 from ensue.benchmarks.nlu.prompting.templates import Template, built_in, choose
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, Talker, room_of
-from ensue.scoring.request import Policy, Request
+from ensue.models.request import Policy, Request
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from ensue.benchmarks.nlu.prompting.asking import (
 from ensue.benchmarks.nlu.prompting.filling import Option
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Generator, Model, require
+from ensue.models.request import Policy
 from ensue.records import digest_of, plain
-from ensue.scoring.request import Policy
 
 # So many prompts are given to the generator at once; what is finished is kept and told after each.
 _PORTION = 256

