@@ -123,11 +123,12 @@ def test_a_copy_of_a_model_elsewhere_is_the_same_model(tmp_path: Path) -> None:
 
 
 def test_progress_ends_at_the_total() -> None:
-    seen: list[tuple[int, int]] = []
-    score(_Watched(), [Request(t) for t in TEXTS], progress=lambda done, total: seen.append((done, total)))
+    seen: list[tuple[int, int, str]] = []
+    score(_Watched(), [Request(t) for t in TEXTS], progress=lambda *state: seen.append(state))
     assert seen[0][0] == 0
     assert seen[-1][0] == seen[-1][1]
-    assert [d for d, _ in seen] == sorted(d for d, _ in seen)
+    assert [d for d, *_ in seen] == sorted(d for d, *_ in seen)
+    assert {unit for *_, unit in seen} == {"tokens"}
 
 
 @pytest.mark.parametrize("kind", ["bert", "causal"])

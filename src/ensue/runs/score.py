@@ -16,7 +16,8 @@ from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Window
-from ensue.scoring.engine import Progress, Scored
+from ensue.progress import Progress
+from ensue.scoring.engine import Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
 from ensue.text.documents import read_documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,12 +13,10 @@ import numpy as np
 from ensue.errors import RunFailed
 from ensue.models.protocols import Scorer
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
+from ensue.progress import Progress
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
-
-# Called with (done, total), in tokens of work.
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ def _compute(
 
     settle([key for key, count in missing.items() if count == 0])
     if progress is not None:
-        progress(finished, total)
+        progress(finished, total, "tokens")
     if len(done) == len(parts):
         return
     for batch in scorer.execute(parts, done):
@@ -192,7 +190,7 @@ def _compute(
         if refused is not None:
             raise refused
         if progress is not None:
-            progress(finished, total)
+            progress(finished, total, "tokens")
 
 
 def _refused(scorer: Scorer, score: PartScore, request: Request) -> RunFailed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -13,6 +13,7 @@ from ensue.benchmarks.chapterbreak.data import Example
 from ensue.errors import EnsueError
 from ensue.models.protocols import Scorer, SuffixScorer, room_of
 from ensue.models.request import Policy, Request, Score, TokenCut
+from ensue.progress import Progress
 from ensue.records import Records, digest_of, plain
 from ensue.scoring.engine import choices, score
 from ensue.scoring.finite import beginning, not_finite
@@ -23,9 +24,6 @@ _TOGETHER = 16
 _WORD = re.compile(r"\S+")
 # What a run keeps of a segment-level model: its scores of an example's suffixes, a row for each prefix.
 _SUFFIXES = plain("suffixes")
-
-# Called with (done, total), in examples.
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def _within(progress: Progress | None, begin: int, count: int, total: int) -> Pr
     """Progress in examples out of that of one group in tokens."""
     if progress is None:
         return None
-    return lambda done, of: progress(begin + (count * done // of if of else count), total)
+    return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "examples")
 
 
 @dataclass
@@ -230,7 +228,7 @@ class SegmentRanker:
                 for prefix, row in zip(self.prefixes, found, strict=True):
                     yield Ranked(question, prefix, length, dict(zip(texts, row, strict=True)))
             if progress is not None:
-                progress(place + 1, len(questions))
+                progress(place + 1, len(questions), "examples")
 
     def _scores(self, context: str, texts: list[str], length: int) -> list[list[float]]:
         """A row of scores for each prefix; what an interrupted run had scored is read from its records."""

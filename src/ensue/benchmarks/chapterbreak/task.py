@@ -12,7 +12,7 @@ from ensue.benchmarks.chapterbreak.comparing import ChapterBreakComparing
 from ensue.benchmarks.chapterbreak.data import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.judging import items_of, metric_rows
 from ensue.benchmarks.chapterbreak.negatives import out_of_book
-from ensue.benchmarks.chapterbreak.ranking import Progress, Question, Ranker, SegmentRanker, TokenRanker
+from ensue.benchmarks.chapterbreak.ranking import Question, Ranker, SegmentRanker, TokenRanker
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require
 from ensue.models.request import Policy
@@ -67,9 +67,7 @@ class ChapterBreakRun:
         questions, skipped = self._questions()
         several = len(self.settings["suffix_tokens"]) > 1
         items = [
-            item
-            for ranked in ranker.rank(questions, _in_examples(context))
-            for item in items_of(ranked, several)
+            item for ranked in ranker.rank(questions, context.progress) for item in items_of(ranked, several)
         ]
         if not items:
             raise EnsueError(f"No example of {self.source} could be scored.")
@@ -133,11 +131,6 @@ class ChapterBreakRun:
     def _signature(self) -> str:
         separator = self.settings["separator"].encode("unicode_escape").decode()
         return f"separator:'{separator}' ties:1e-6 seed:{self.seed}"
-
-
-def _in_examples(context: RunContext) -> Progress | None:
-    progress = context.progress
-    return None if progress is None else (lambda done, total: progress(done, total, "examples"))
 
 
 class ChapterBreakBenchmark:

@@ -86,7 +86,7 @@ class ShuffleRun:
             requests,
             policy=self._policy(),
             journal=context.journal,
-            progress=_in_tokens(context),
+            progress=context.progress,
         )
         originals = dict(zip((d.id for d in documents), scored.scores, strict=False))
         pairs = list(zip(versions, scored.scores[len(documents) :], strict=True))
@@ -237,11 +237,6 @@ def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
                 clusters=found.clusters,
                 settings={"block_size": size},
             )
-
-
-def _in_tokens(context: RunContext) -> Any:
-    progress = context.progress
-    return None if progress is None else (lambda done, total: progress(done, total, "tokens"))
 
 
 class ShuffleBenchmark:

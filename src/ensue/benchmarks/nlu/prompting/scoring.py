@@ -119,13 +119,12 @@ def _answered(
     wanted = [requests_of(sheet) for sheet in asked]
     if not wanted:
         return
-    progress = context.progress
     scored = engine.score(
         scorer,
         [request for requests in wanted for request in requests],
         policy=policy,
         journal=context.journal,
-        progress=None if progress is None else (lambda done, total: progress(done, total, "tokens")),
+        progress=context.progress,
     )
     begin = 0
     for sheet, requests in zip(asked, wanted, strict=True):
