@@ -41,7 +41,7 @@ PROGRESS = re.compile(r"^.*\b\d+ %.*\b(of|left)\b.*\n?", re.M)
 PASSING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\S*"  # a date with its time
     r"|\d+ (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{4}(,? \d\d:\d\d)?"
-    r"|[\d.,]+ ?(ms|s|min|h|seconds?|minutes?|hours?|CPU seconds|[KMG]i?B|/s|tokens/s|a second)(?![\w.])"
+    r"|[\d.,]+ ?(ms|s|min|h|seconds?(?! \d)|minutes?|hours?|CPU seconds|[KMG]i?B|/s|tokens/s|a second)(?![\w.])"
     r"|\b(\w*seconds|cpu_mib) [\d.,]+"  # a page's table of what a run took
     r"|(?<![\w.…)])/\w[\w.-]*(/[\w.-]+)+|Linux-\S+|\bensue[: ]\d+\.\d+\.\d+\S*"  # paths, platforms, versions
 )
@@ -111,7 +111,9 @@ def write_inputs(folder: Path) -> None:
     write(
         "texts.jsonl", ({"id": f"t{n}", "text": text, "title": f"Text {n}"} for n, text in enumerate(texts))
     )
-    write("novels.jsonl", ({"id": f"w{n}", "chapters": [chapter(n, c) for c in range(9)]} for n in range(3)))
+    novels = [{"id": f"w{n}", "chapters": [chapter(n, c) for c in range(9)]} for n in range(5)]
+    write("novels.jsonl", novels[:3])
+    write("novels-dev.jsonl", novels[3:])
     documents = [[f"In {n}, as told: {said[(n * 5 + p * 3) % 48]}" for p in range(9)] for n in range(40)]
     write("documents.jsonl", ({"id": f"d{n}", "sentences": found} for n, found in enumerate(documents)))
     squad = [{"title": f"A{n}", "paragraphs": [question(n, part) for part in range(4)]} for n in range(10)]
@@ -189,7 +191,7 @@ Difference = tuple[
 
 def differ_texts(where: str, before: str, after: str) -> Iterator[Difference]:
     """Compare the numbers of two texts in order, or else their words."""
-    before, after = (" ".join(PASSING.sub("…", text).split()) for text in (before, after))
+    before, after = (PASSING.sub("…", " ".join(text.split())) for text in (before, after))
     numbers = [NUMBER.findall(text) for text in (before, after)]
     kind = numbers[0] != numbers[1]
     a, b = numbers if kind else (before.split(), after.split())
