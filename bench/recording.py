@@ -178,6 +178,10 @@ def record(place: Path, only: list[str]) -> int:
                 command, cwd=folder, env=environment, stdout=out, stderr=err, stdin=nothing
             )
         seconds = f"{time.monotonic() - begun:.1f}"
+        for state in folder.rglob(
+            "checkpoint.safetensors"
+        ):  # has seconds, and counts among the model's weights
+            state.unlink()
         for file, text in (("argv.json", json.dumps(argv)), ("seconds", seconds), ("code", str(code))):
             (folder / file).write_text(text, "utf-8")
         print(f"{name:24} exit {code} {seconds:>6} s", flush=True)
@@ -261,7 +265,16 @@ def parse(name: Path, text: str) -> Any:
 def visible(page: str) -> str:
     """Return what a reader of a page sees, less its pictures' coordinates."""
     page = re.sub(r"<(style|script)\b.*?</\1>", " ", page, flags=re.S)
+    page = re.sub(r"<table\b.*?</table>", drop_seconds, page, flags=re.S)
     return html.unescape(re.sub(r"<[^>]*>", " ", page))
+
+
+def drop_seconds(table: re.Match[str]) -> str:
+    """Return a table of a page without its column of seconds."""
+    before, *rows = table[0].split("<tr")
+    cells = [re.findall(r"<t[hd]\b.*?</t[hd]>", row, re.S) for row in rows]
+    dropped = {place for place, cell in enumerate(cells[0] if cells else ()) if ">seconds<" in cell}
+    return before + " ".join(cell for row in cells for place, cell in enumerate(row) if place not in dropped)
 
 
 def differ_folders(before: Path, after: Path) -> Iterator[Difference]:
