@@ -60,15 +60,18 @@ def choose(place: Path, only: list[str]) -> list[str]:
     table = read_table()
     chosen: list[str] = []
 
+    def asked(name: str) -> bool:
+        return not only or name.startswith(tuple(only))
+
     def add(name: str) -> None:
         for needed in {word.split("/")[1] for word in table[name] if word.startswith("../")}:
-            if not only or not (place / needed / "code").exists():
+            if asked(needed) or not (place / needed / "code").exists():
                 add(needed)
         if name not in chosen:
             chosen.append(name)
 
     for name in table:
-        if not only or name.startswith(tuple(only)):
+        if asked(name):
             add(name)
     return chosen
 
