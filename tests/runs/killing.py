@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 import ensue
-import ensue.backends.hf.causal
 import ensue.backends.hf.encoder
+import ensue.backends.hf.language
 import ensue.train.finetune.tasks
 from ensue.benchmarks.qags import task
 from tests.benchmarks.discoeval.folders import write_suite

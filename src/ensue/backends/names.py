@@ -161,11 +161,11 @@ def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any
             return load_seq2seq(folder, name, config, options, facts)
     kind = hf.kind_of(folder, config)
     if kind == "causal":
-        from ensue.backends.hf.causal import CausalModel
+        from ensue.backends.hf.language import CausalModel
 
         return CausalModel(hf.load(folder, name, "AutoModelForCausalLM", kind, options, facts))
     if kind == "masked":
-        from ensue.backends.hf.masked import MaskedModel
+        from ensue.backends.hf.language import MaskedModel
 
         return MaskedModel(hf.load(folder, name, "AutoModelForMaskedLM", kind, options, facts))
     from ensue.backends.hf.encoder import EncoderModel

@@ -13,9 +13,8 @@ from ensue.errors import RunFailed
 from ensue.models.request import PartScore, TokenPart
 from ensue.scoring.branch_cache import BranchCache, Pool, Slots
 from ensue.scoring.network import Network
-from ensue.scoring.packing import ROW, pack_leaves
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
-from ensue.scoring.tree import Node, build_tree, split_long
+from ensue.scoring.tree import ROW, Node, build_tree, pack_leaves, split_long
 
 log = logging.getLogger(__name__)
 

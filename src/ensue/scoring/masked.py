@@ -16,10 +16,18 @@ from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Reques
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.specials import specials_around
-from ensue.scoring.tokens import Pieces, cut_pieces, prepare_each, spans_of, tokenise, tokenise_requests
+from ensue.scoring.tokens import (
+    RELEASED_MASKED,
+    Pieces,
+    cut_pieces,
+    cut_windows,
+    prepare_each,
+    spans_of,
+    specials_around,
+    tokenise,
+    tokenise_requests,
+)
 from ensue.scoring.tree import common_prefix
-from ensue.scoring.windows import RELEASED_MASKED, cut_windows
 
 log = logging.getLogger(__name__)
 

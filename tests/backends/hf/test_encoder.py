@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ensue.backends.hf.encoder import _batches, stated_pooling
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.models.protocols import Layered
+from ensue.models.protocols import Generator, Layered, TokenEncoder, require
 from tests.support import tiny
 
 TEXTS = [
@@ -185,3 +185,61 @@ def test_texts_that_are_cut_are_counted(model, folder):
     assert 0 < naive < len(words)
     assert model.count_cut([*words, *TEXTS]) == naive
     assert model.count_cut(TEXTS[:2]) == model.count_cut([]) == 0
+
+
+TOKEN_TEXTS = [tiny.SENTENCES[0], "A dog.", "", " ".join(tiny.SENTENCES), tiny.SENTENCES[5], "A dog."]
+
+
+@pytest.fixture(scope="module", params=["encoder", "bert", "roberta", "llama"])
+def token_model(request, tmp_path_factory) -> TokenEncoder:
+    folder: Path = tmp_path_factory.mktemp("models") / request.param
+    return load_model(str(getattr(tiny, f"save_{request.param}")(folder)))
+
+
+def naive_tokens(token_model, text: str, layer: int) -> tuple[list[int], np.ndarray]:
+    # To a RoBERTa a text begins as a word within a sentence does.
+    text = " " + text if text and "Roberta" in type(token_model.tokenizer).__name__ else text
+    ids = token_model.tokenizer(text, truncation=True, max_length=token_model.card.max_length)["input_ids"]
+    if not ids:
+        return [], np.zeros((0, 32), np.float32)
+    with torch.inference_mode():
+        states = token_model.network.base_model(torch.tensor([ids]), output_hidden_states=True).hidden_states[
+            layer
+        ][0]
+    return ids, states.numpy()
+
+
+@pytest.mark.parametrize("layer", [None, 0, 1, -1])
+def test_every_token_in_order_and_which_are_special(token_model, layer) -> None:
+    found, tokens = token_model.encode_tokens(TOKEN_TEXTS, layer), token_model.text_tokens(TOKEN_TEXTS)
+    assert [one.dtype for one in found] == [np.dtype(np.float32)] * len(TOKEN_TEXTS)
+    special = set(token_model.tokenizer.all_special_ids) - {token_model.tokenizer.unk_token_id}
+    for text, vectors, one in zip(TOKEN_TEXTS, found, tokens, strict=True):
+        expected_ids, expected = naive_tokens(token_model, text, -1 if layer is None else layer)
+        assert one.ids == expected_ids
+        assert one.special == [token in special for token in expected_ids]
+        assert vectors.shape == (len(one.ids), 32)
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert len(found[3]) > 60
+    assert all(tokens[2].special)
+
+
+def test_space_around_a_text_is_no_part_of_it(token_model) -> None:
+    one, two = token_model.text_tokens([" A dog.\n", "A dog."])
+    assert one == two
+    assert token_model.text_tokens([" \n"]) == token_model.text_tokens([""])
+
+
+def test_what_there_is_not(token_model) -> None:
+    assert token_model.encode_tokens([]) == token_model.text_tokens([]) == []
+    with pytest.raises(EnsueError, match=r"has layers 0 \(the embedding\) to 2, and no layer 3"):
+        token_model.encode_tokens(TOKEN_TEXTS, 3)
+
+
+def test_it_is_asked_for_by_name(token_model) -> None:
+    assert require(token_model, TokenEncoder, "BERTScore") is token_model
+    with pytest.raises(
+        EnsueError, match="BERTScore needs a model that can give vectors of tokens, but random can"
+    ):
+        require(load_model("random"), TokenEncoder, "BERTScore")
+    assert isinstance(token_model, Generator) == (token_model.card.kind == "causal")

@@ -6,8 +6,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from ensue.backends.names import load_model
-from ensue.backends.suffixlm.model import save_suffixlm
-from ensue.backends.suffixlm.network import Shape, SuffixLM, bare_encoder
+from ensue.backends.suffixlm.model import Shape, SuffixLM, bare_encoder, save_suffixlm
 from ensue.errors import RunFailed
 from ensue.text.works import Chapter, Work
 from ensue.train.suffixlm.corpus import work_segments

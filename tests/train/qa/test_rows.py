@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.backends.qa.windows import PairForm, Reading
+from ensue.backends.qa.answerer import PairForm, Reading
 from ensue.text.squad import Answer, Example
 from ensue.train.qa.objective import span_loss
 from ensue.train.qa.rows import Row, Target, batches_in, epoch_batches, occurrences, rows_of

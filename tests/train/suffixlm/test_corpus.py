@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ensue.backends.names import load_model
-from ensue.backends.suffixlm.network import Shape, SuffixLM, bare_encoder
+from ensue.backends.suffixlm.model import Shape, SuffixLM, bare_encoder
 from ensue.train.suffixlm.corpus import prepare_corpus
 from ensue.train.suffixlm.encoded import encoded_segments
 from tests.support import tiny

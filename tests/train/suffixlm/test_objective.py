@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from ensue.backends.suffixlm.network import Block, Shape, SuffixLM, bare_encoder, truncate_encoder
+from ensue.backends.suffixlm.model import Block, Shape, SuffixLM, bare_encoder, truncate_encoder
 from ensue.train.suffixlm.objective import Negatives, Places, contrastive_loss
 
 SHAPE = Shape(dimension=16, inner=32, heads=4, layers=2, dropout=0.0, max_segments=12)

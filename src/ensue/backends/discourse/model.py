@@ -21,9 +21,9 @@ from ensue.backends.hf.loading import (
     pick_dtype,
     weights_fingerprint,
 )
-from ensue.backends.numbers import check_rows
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
+from ensue.scoring.finite import check_rows
 
 ARCHITECTURE = "DiscourseEncoder"
 WEIGHTS = "model.safetensors"

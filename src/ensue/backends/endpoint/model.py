@@ -11,13 +11,17 @@ from typing import Any, TypeVar
 
 from ensue.backends.endpoint.client import CompletionsClient, CutShort, GaveUp, Rejected, parse_address
 from ensue.backends.endpoint.identity import NOTHING, Behaviour, known_behaviour, stated_digest
-from ensue.backends.endpoint.places import Placed, boundary_unsure, divide, place_tokens, score_placed
 from ensue.backends.endpoint.reply import (
     ECHO,
     PROMPT_LOGPROBS,
+    Placed,
     Style,
+    boundary_unsure,
     count_prompt,
+    divide,
     first_choice,
+    place_tokens,
+    score_placed,
     tells_prompt,
 )
 from ensue.errors import EnsueError, RunFailed

@@ -1,4 +1,4 @@
-"""A Hugging Face text encoder: vectors from any layer, with the pooling its folder states."""
+"""Vectors from Hugging Face models: of texts or of their tokens, from any layer, pooled as a folder states."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.backends.hf.loading import Loaded
-from ensue.backends.numbers import check_rows
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens
+from ensue.scoring.finite import check_rows
 
 OVER_LAYERS = "cls-average-over-layers"
 POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
@@ -26,18 +26,19 @@ _BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}
 _PADDING, _SMALL = 1 / 16, 1 / 8
 # How far states may move, as a part of the largest, and be the same but for rounding.
 _EQUAL, _NEARLY = 1e-3, 0.1
+# To these a word without a space before it is another word, so a text is begun with one.
+_SPACE_FIRST = ("Roberta", "GPT2")
 
 
-class EncoderModel:
-    """An encoder without a language-modelling head."""
+class VectorModel:
+    """A Hugging Face model in memory that gives vectors of texts and of their tokens."""
 
-    def __init__(self, loaded: Loaded, folder: Path) -> None:
-        limits = [n for n in (loaded.card.max_length, stated_length(folder)) if n]
-        self.pooling, self.normalise = stated_pooling(folder)
-        length = min(limits, default=None)
-        stated = {"pooling": self.pooling + "+normalise" * self.normalise, "length": str(length)}
-        card = replace(loaded.card, max_length=length, identity={**loaded.card.identity, **stated})
-        self._loaded = replace(loaded, card=card)
+    # What a folder without word on pooling gets.
+    pooling: str = "mean"
+    normalise: bool = False
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
         self.network, self.tokenizer = loaded.network, loaded.tokenizer
 
     @property
@@ -46,28 +47,130 @@ class EncoderModel:
 
     @property
     def layer_count(self) -> int:
-        return layer_count(self.network)
+        return int(self.network.config.num_hidden_layers)
+
+    @property
+    def device_kind(self) -> str:
+        return str(self.network.device.type)
 
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
     ) -> npt.NDArray[np.float32]:
-        normalise = self.normalise and layers is None and pooling is None
-        return encode_texts(
-            self._loaded, texts, layers=layers, pooling=pooling or self.pooling, normalise=normalise
-        )
+        """Return vectors of the texts, in order, cut at the model's length; several layers take one pass.
 
-    def count_cut(self, texts: Sequence[str]) -> int:
-        return count_cut(self._loaded, texts)
+        `cls-average-over-layers` is the mean of the first token's states after each layer, the embedding left out,
+        as Chen et al. (2019) represent a sentence with BERT (the library they used gave no embedding states).
+        """
+        import torch
+
+        normalise = self.normalise and layers is None and pooling is None
+        pooling = pooling or self.pooling
+        self._check(layers, pooling)
+        shape = (len(texts),) if layers is None else (len(texts), len(layers))
+        out = np.zeros((*shape, int(self.network.config.hidden_size)), dtype=np.float32)
+        ids = self._tokenised(texts)["input_ids"] if texts else []
+        for chosen, result, mask in self._run(ids, all_layers=layers is not None or pooling == OVER_LAYERS):
+            with torch.inference_mode():
+                if layers is not None:
+                    states = result.hidden_states
+                    pooled = torch.stack([_pool(states[layer], mask, pooling) for layer in layers], 1)
+                elif pooling == OVER_LAYERS:
+                    pooled = torch.stack([state[:, 0] for state in result.hidden_states[1:]]).mean(0)
+                else:
+                    pooled = _pool(result[0], mask, pooling)
+                    pooled = torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
+            out[chosen] = pooled.float().cpu().numpy()
+            check_rows(list(out[chosen]), [texts[i] for i in chosen], self.card)
+        return out
 
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
-        from ensue.backends.hf.tokens import encode_tokens
-
-        return encode_tokens(self._loaded, texts, layer)
+        """Return an array tokens × width of each text, in order, special tokens too."""
+        depth = self.layer_count
+        if layer is not None and not -depth - 1 <= layer <= depth:
+            raise EnsueError(
+                f"{self.card.name} has layers 0 (the embedding) to {depth}, and no layer {layer}."
+            )
+        ids = [one.ids for one in self.text_tokens(texts)]
+        out: list[npt.NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * len(texts)
+        for chosen, result, _ in self._run(ids, all_layers=layer is not None):
+            states = (result[0] if layer is None else result.hidden_states[layer]).float().cpu().numpy()
+            for row, i in zip(states, chosen, strict=True):
+                # A copy, so that the padding of the batch is not kept with it.
+                out[i] = row[: len(ids[i])].copy()
+            check_rows([out[i] for i in chosen], [texts[i] for i in chosen], self.card)
+        return out
 
     def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
-        from ensue.backends.hf.tokens import text_tokens
+        """Return the tokens of each text, cut at the model's length; space around a text is no part of it."""
+        if not texts:
+            return []
+        before = " " if type(self.tokenizer).__name__.startswith(_SPACE_FIRST) else ""
+        stripped = [before + text.strip() if text.strip() else "" for text in texts]
+        found = self._tokenised(stripped, return_special_tokens_mask=True)
+        return [
+            TextTokens(list(ids), [bool(mark) for mark in marks])
+            for ids, marks in zip(found["input_ids"], found["special_tokens_mask"], strict=True)
+        ]
 
-        return text_tokens(self._loaded, texts)
+    def count_cut(self, texts: Sequence[str]) -> int:
+        """Count the texts with more tokens than the model takes, those that its tokenizer adds included."""
+        limit = self.card.max_length
+        if limit is None:
+            return 0
+        # A token is no less than a byte, so that most texts need not be tokenised to be known to fit.
+        long = [text for text in texts if len(text.encode("utf-8", "replace")) > limit // 2]
+        return sum(len(row) > limit for row in self._tokenised(long, cut=False)["input_ids"]) if long else 0
+
+    def _tokenised(self, texts: Sequence[str], *, cut: bool = True, **more: bool) -> Any:
+        """Tokenise texts with the model's special tokens, cut at its length or not."""
+        limit = self.card.max_length if cut else None
+        return self.tokenizer(
+            list(texts),
+            truncation=limit is not None,
+            max_length=limit,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+            **more,
+        )
+
+    def _run(self, rows: Sequence[list[int]], *, all_layers: bool) -> Iterator[tuple[list[int], Any, Any]]:
+        """Run rows of tokens in batches of like length: which rows, what the trunk makes of them, and their mask."""
+        import torch
+
+        device, trunk = self.network.device, self.network.base_model
+        options: dict[str, Any] = {"output_hidden_states": all_layers}
+        if "use_cache" in inspect.signature(trunk.forward).parameters:
+            options["use_cache"] = False
+        for chosen in batches(self.network, [len(row) for row in rows]) if rows else ():
+            ids, mask = _pad([rows[i] for i in chosen], self.tokenizer.pad_token_id or 0)
+            mask = None if mask is None else mask.to(device)
+            with torch.inference_mode():
+                result = trunk(input_ids=ids.to(device), attention_mask=mask, **options)
+            yield chosen, result, mask
+
+    def _check(self, layers: Sequence[int] | None, pooling: str) -> None:
+        if pooling not in POOLINGS:
+            raise EnsueError(f"There is no pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
+        if layers is None:
+            return
+        if pooling == OVER_LAYERS:
+            raise EnsueError(f"{OVER_LAYERS} takes all layers together, so none can be chosen with it.")
+        depth = self.layer_count
+        if any(not -depth - 1 <= layer <= depth for layer in layers):
+            raise EnsueError(f"{self.card.name} has layers 0 (the embedding) to {depth}.")
+
+
+class EncoderModel(VectorModel):
+    """An encoder without a language-modelling head, with the pooling and length its folder states."""
+
+    def __init__(self, loaded: Loaded, folder: Path) -> None:
+        limits = [n for n in (loaded.card.max_length, stated_length(folder)) if n]
+        self.pooling, self.normalise = stated_pooling(folder)
+        length = min(limits, default=None)
+        stated = {"pooling": self.pooling + "+normalise" * self.normalise, "length": str(length)}
+        card = replace(loaded.card, max_length=length, identity={**loaded.card.identity, **stated})
+        super().__init__(replace(loaded, card=card))
 
 
 def stated_pooling(folder: Path) -> tuple[str, bool]:
@@ -99,81 +202,6 @@ def stated_length(folder: Path) -> int | None:
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return value if isinstance(value, int) and value > 0 else None
-
-
-def layer_count(network: Any) -> int:
-    """How many layers a network has above its embedding."""
-    return int(network.config.num_hidden_layers)
-
-
-def count_cut(loaded: Loaded, texts: Sequence[str]) -> int:
-    """How many texts have more tokens than the model takes, those that its tokenizer adds counted."""
-    limit = loaded.card.max_length
-    # A token is no less than a byte, so that most texts need not be tokenised to be known to fit.
-    long = [text for text in texts if limit is not None and len(text.encode("utf-8", "replace")) > limit // 2]
-    if limit is None or not long:
-        return 0
-    ids = loaded.tokenizer(long, return_attention_mask=False, return_token_type_ids=False, verbose=False)
-    return sum(len(row) > limit for row in ids["input_ids"])
-
-
-def encode_texts(
-    loaded: Loaded, texts: Sequence[str], *, layers: Sequence[int] | None, pooling: str, normalise: bool
-) -> npt.NDArray[np.float32]:
-    """Vectors of the texts, in order: batches of like length, cut at the model's length, all layers in one pass.
-
-    `cls-average-over-layers` is the mean of the first token's states after each layer, the embedding left out,
-    as Chen et al. (2019) represent a sentence with BERT (the library they used gave no embedding states).
-    """
-    import torch
-
-    network, tokenizer = loaded.network, loaded.tokenizer
-    _check(loaded, layers, pooling)
-    shape = (len(texts),) if layers is None else (len(texts), len(layers))
-    out = np.zeros((*shape, int(network.config.hidden_size)), dtype=np.float32)
-    if not texts:
-        return out
-    limit = loaded.card.max_length
-    ids = tokenizer(
-        list(texts),
-        truncation=limit is not None,
-        max_length=limit,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-    )["input_ids"]
-    trunk = network.base_model
-    options: dict[str, Any] = {"output_hidden_states": layers is not None or pooling == OVER_LAYERS}
-    if "use_cache" in inspect.signature(trunk.forward).parameters:
-        options["use_cache"] = False
-    for chosen in batches(network, [len(row) for row in ids]):
-        batch, mask = _pad([ids[i] for i in chosen], tokenizer.pad_token_id or 0)
-        batch, mask = batch.to(network.device), None if mask is None else mask.to(network.device)
-        with torch.inference_mode():
-            result = trunk(input_ids=batch, attention_mask=mask, **options)
-            if layers is not None:
-                states = result.hidden_states
-                pooled = torch.stack([_pool(states[layer], mask, pooling) for layer in layers], 1)
-            elif pooling == OVER_LAYERS:
-                pooled = torch.stack([state[:, 0] for state in result.hidden_states[1:]]).mean(0)
-            else:
-                pooled = _pool(result[0], mask, pooling)
-                pooled = torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
-        out[chosen] = pooled.float().cpu().numpy()
-        check_rows(list(out[chosen]), [texts[i] for i in chosen], loaded.card)
-    return out
-
-
-def _check(loaded: Loaded, layers: Sequence[int] | None, pooling: str) -> None:
-    if pooling not in POOLINGS:
-        raise EnsueError(f"There is no pooling {pooling!r}; choose one of {', '.join(POOLINGS)}.")
-    if layers is None:
-        return
-    if pooling == OVER_LAYERS:
-        raise EnsueError(f"{OVER_LAYERS} takes all layers together, so none can be chosen with it.")
-    depth = layer_count(loaded.network)
-    if any(not -depth - 1 <= layer <= depth for layer in layers):
-        raise EnsueError(f"{loaded.card.name} has layers 0 (the embedding) to {depth}.")
 
 
 def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:

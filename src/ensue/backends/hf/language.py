@@ -1,38 +1,25 @@
-"""What causal and masked Hugging Face language models share: weights, tokenizer, length, vectors."""
+"""Hugging Face language models, left-to-right and masked: they score and encode text, and causal ones write it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ensue.backends.hf.encoder import count_cut, encode_texts, layer_count
-from ensue.backends.hf.loading import Loaded
+from ensue.backends.hf.encoder import VectorModel
+from ensue.backends.hf.running import default_budget
+from ensue.backends.qg.questioner import CausalQuestioner, prompted_questioner
 from ensue.errors import EnsueError
-from ensue.models.card import ModelCard
-from ensue.models.protocols import TextTokens
-from ensue.models.request import Part, PartScore, Policy
+from ensue.models.protocols import AnswerSpan, Asked
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request
+from ensue.scoring.tokens import own_bos, prepare_causal, tokenise
 
 
-class LanguageModel:
+class LanguageModel(VectorModel):
     """A language model and its tokenizer; a subclass brings the executor and prepares requests for it."""
 
     # The window of a model that states no limit.
     unstated_length: int
-
-    def __init__(self, loaded: Loaded) -> None:
-        self._loaded = loaded
-        self.network, self.tokenizer = loaded.network, loaded.tokenizer
-
-    @property
-    def card(self) -> ModelCard:
-        return self._loaded.card
-
-    @property
-    def layer_count(self) -> int:
-        return layer_count(self.network)
 
     @property
     def executor(self) -> Any:
@@ -50,20 +37,159 @@ class LanguageModel:
     def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
         yield from self.executor.run(parts, done)
 
-    def encode(
-        self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
-    ) -> npt.NDArray[np.float32]:
-        return encode_texts(self._loaded, texts, layers=layers, pooling=pooling or "mean", normalise=False)
 
-    def count_cut(self, texts: Sequence[str]) -> int:
-        return count_cut(self._loaded, texts)
+class CausalModel(LanguageModel):
+    """A causal language model and its tokenizer."""
 
-    def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
-        from ensue.backends.hf.tokens import encode_tokens
+    # Recurrent models state none.
+    unstated_length = 1_048_576
 
-        return encode_tokens(self._loaded, texts, layer)
+    @cached_property
+    def executor(self) -> Any:
+        """The executor, probed once: how this model may be run is found out, not assumed."""
+        from ensue.backends.hf.running import known_way
+        from ensue.scoring.probe import CausalWay, find_causal_way
 
-    def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
-        from ensue.backends.hf.tokens import text_tokens
+        options = self._loaded.options
+        way = known_way(self._loaded, CausalWay, lambda: find_causal_way(self.network))
+        if not options.share_prefixes:
+            way = way._replace(share=False, pack=False)
+        return way.executor(self.network, default_budget(self.network, options.batch_tokens))
 
-        return text_tokens(self._loaded, texts)
+    def _bos(self, policy: Policy) -> int | None:
+        """BOS only where the tokenizer itself, or the model card, says so, unless the policy overrides."""
+        bos = self.tokenizer.bos_token_id
+        if policy.bos == "never":
+            return None
+        if policy.bos == "always" or self.card.needs_bos:
+            if bos is None:
+                raise EnsueError(f"The tokenizer of {self.card.name} has no BOS token to put first.")
+            return int(bos)
+        return own_bos(self.tokenizer)
+
+    def room(self, policy: Policy) -> int:
+        """How many tokens of text fit at once, beside a BOS."""
+        return self.length(policy) - (self._bos(policy) is not None)
+
+    def as_chat(self, prompt: str, policy: Policy) -> str:
+        """The prompt as a user's turn in the tokenizer's chat template, up to where the reply begins."""
+        if not getattr(self.tokenizer, "chat_template", None):
+            raise EnsueError(
+                f"{self.card.name} has no chat template, so it was not trained to be talked to; leave chat out."
+            )
+        turns = [{"role": "user", "content": prompt}]
+        try:
+            text = str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # a template is a program of its own
+            raise EnsueError(f"The chat template of {self.card.name} cannot be used: {error}.") from error
+        # Many templates write BOS out, which is put first anyway.
+        return text if self._bos(policy) is None else text.removeprefix(self.tokenizer.bos_token)
+
+    def check(self, policy: Policy) -> None:
+        self._bos(policy)
+        self.length(policy)
+        if policy.masked != "original":
+            raise EnsueError(
+                f"masked={policy.masked} is for masked language models; {self.card.name} is causal."
+            )
+
+    def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
+        return prepare_causal(
+            requests,
+            policy,
+            tokenizer=self.tokenizer,
+            bos=self._bos(policy),
+            max_length=self.length(policy),
+            model=self.card.name,
+        )
+
+    def policy_signature(self, policy: Policy) -> str:
+        bos = self._bos(policy)
+        first = "first:conditions" if bos is None else "first:scored"
+        return (
+            f"bos:{'none' if bos is None else bos} {first} boundary:joint-lcp "
+            f"window:{policy.window}/{self.length(policy)} overflow:{policy.overflow} "
+            f"dtype:{self.card.identity['dtype']}"
+        )
+
+    def generate(
+        self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
+    ) -> list[str]:
+        """Continue each prompt (greedily unless told otherwise), one batch of like-long prompts at a time."""
+        from ensue.backends.hf.generate import generate
+
+        bos = self._bos(Policy())
+        before = [] if bos is None else [bos]
+        return generate(
+            self.network,
+            self.tokenizer,
+            [[*before, *ids.tolist()] for ids in tokenise(self.tokenizer, prompts)],
+            max_tokens=max_tokens,
+            stop=stop,
+            limit=self.card.max_length,
+            model=self.card.name,
+            options=options,
+        )
+
+    def ask(
+        self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **settings: Any
+    ) -> list[list[Asked]]:
+        """Questions that the marked answers answer, by instruction; settings as `protocols.Questioner` has them."""
+        return self._questioner.ask(contexts, answers, **settings)
+
+    @cached_property
+    def _questioner(self) -> CausalQuestioner:
+        return prompted_questioner(self)
+
+
+class MaskedModel(LanguageModel):
+    """A masked language model and its tokenizer."""
+
+    unstated_length = 512
+
+    @cached_property
+    def specials(self) -> Any:
+        from ensue.scoring.masked import specials_of
+
+        return specials_of(self.tokenizer, self.card.name)
+
+    @cached_property
+    def executor(self) -> Any:
+        """The executor, probed once: how this model may be run is found out, not assumed."""
+        from ensue.backends.hf.running import known_way
+        from ensue.scoring.probe import MaskedWay, find_masked_way
+
+        mask = self.specials.mask
+        way = known_way(self._loaded, MaskedWay, lambda: find_masked_way(self.network, mask))
+        budget = default_budget(self.network, self._loaded.options.batch_tokens)
+        return way.executor(self.network, budget, mask)
+
+    def room(self, policy: Policy) -> int:
+        """How many tokens of text fit at once, between the special ones."""
+        return self.length(policy) - len(self.specials.before) - len(self.specials.after)
+
+    def check(self, policy: Policy) -> None:
+        self.length(policy)
+        if policy.bos != "auto":
+            raise EnsueError(
+                f"bos={policy.bos} is for causal models; {self.card.name} is a masked language model."
+            )
+
+    def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
+        from ensue.scoring.masked import prepare_masked
+
+        return prepare_masked(
+            requests,
+            policy,
+            tokenizer=self.tokenizer,
+            specials=self.specials,
+            max_length=self.length(policy),
+            model=self.card.name,
+        )
+
+    def policy_signature(self, policy: Policy) -> str:
+        return (
+            f"pll:{policy.masked} specials:{len(self.specials.before)}+{len(self.specials.after)} first:scored "
+            f"boundary:joint-lcp window:{policy.window}/{self.length(policy)} overflow:{policy.overflow} "
+            f"dtype:{self.card.identity['dtype']}"
+        )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ensue.backends.hf.decoding import generation_fingerprint
+from ensue.backends.hf.generate import generation_fingerprint
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
 

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.hf.decoding import decoding, own_tokens_only
-from ensue.backends.hf.generate import cut_at
+from ensue.backends.hf.generate import cut_at, decoding, own_tokens_only
 from ensue.backends.hf.loading import Loaded, Options, load
-from ensue.backends.numbers import check_rows, watched
 from ensue.backends.qg.prompts import check_span
 from ensue.backends.qg.questioner import check_asked
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan, Asked
+from ensue.scoring.finite import check_rows, watched
 
 # Tokens of one batch, read and written, all beams of a row counted.
 _TOKENS = {"cuda": 262_144}

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ensue.atomic import make_readable
 from ensue.backends.hf.loading import Options, load, max_length, need_torch, pick_device, pick_dtype
-from ensue.backends.qa.answerer import AnswerModel
-from ensue.backends.qa.windows import Reading
+from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
 
@@ -54,7 +53,7 @@ def load_answerer(folder: Path, name: str, config: Mapping[str, Any], options: O
     from safetensors.torch import load_file
 
     from ensue.backends.qa.network import AdapterShape, with_adapter
-    from ensue.backends.suffixlm.network import bare_encoder
+    from ensue.backends.suffixlm.model import bare_encoder
 
     reading = make_reading(config.get("reading") or {}, folder / "config.json")
     base = _base(folder, config, name)

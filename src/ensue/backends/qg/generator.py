@@ -49,7 +49,7 @@ def load_question_generator(
 ) -> CausalQuestioner:
     """The generator saved in a folder, its adapter merged into the model it was trained on."""
     need_torch(f"Loading {name}")
-    from ensue.backends.hf.causal import CausalModel
+    from ensue.backends.hf.language import CausalModel
     from ensue.backends.hf.loading import Loaded
     from ensue.backends.hf.lora import add_lora, merge_lora
 
@@ -146,7 +146,7 @@ def _digest(path: Path) -> str:
 
 def _base_model(folder: Path, name: str, config: dict[str, Any]) -> Any:
     """The causal model the adapter was trained on, and no other."""
-    from ensue.backends.hf.causal import CausalModel
+    from ensue.backends.hf.language import CausalModel
     from ensue.backends.names import load_model
 
     stated = config.get("base")

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.numbers import check_rows
 from ensue.backends.qg.prompts import PromptMaker, chat_prompt, few_shot_prompt
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan, Asked
 from ensue.models.request import Policy, TokenPart
-from ensue.scoring.finite import beginning, not_finite
+from ensue.scoring.finite import beginning, check_rows, not_finite
 from ensue.scoring.tokens import tokenise
 
 if TYPE_CHECKING:
     from ensue.backends.hf.beam import BeamRules, Hypothesis
     from ensue.backends.hf.beam_decoder import TokenPrompt
-    from ensue.backends.hf.causal import CausalModel
+    from ensue.backends.hf.language import CausalModel
 
 # Hypotheses that are lengthened at once: more only costs memory on a CPU, a GPU wants thousands.
 _ROWS = {"cuda": 2048}

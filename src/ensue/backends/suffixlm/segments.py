@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ensue.scoring.specials import specials_around
-from ensue.scoring.tokens import tokenise
+from ensue.scoring.tokens import specials_around, tokenise
 from ensue.text.sentences import split_sentences
 
 Tokens = list[int]

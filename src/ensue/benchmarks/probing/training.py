@@ -16,7 +16,7 @@ from torch import Tensor
 from ensue.benchmarks.probing.rules import Data, Rules
 from ensue.benchmarks.probing.stack import Shape, Slope, Stack, initial
 from ensue.errors import EnsueError
-from ensue.scoring.allocator import keep_buffers
+from ensue.scoring.network import keep_buffers
 
 # Weights in a stack's first layer below which a second thread costs more than it gives.
 _WORTH_A_THREAD = 1_000_000

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.qa.answerer import padded
+from ensue.backends.qa.answerer import PairForm, padded
 from ensue.backends.qa.network import SpanNetwork
-from ensue.backends.qa.windows import PairForm
 from ensue.train.qa.rows import Row
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensue.backends.qa.windows import PairForm, Reading, Tokens, Window
+from ensue.backends.qa.answerer import PairForm, Reading, Tokens, Window
 from ensue.text.squad import Answer, Example
 
 # Rows of like length are looked for among so many batches' worth, so that batches stay mixed.

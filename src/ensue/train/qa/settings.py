@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from ensue.backends.qa.answerer import Reading
 from ensue.backends.qa.network import AdapterShape
-from ensue.backends.qa.windows import Reading
 from ensue.errors import EnsueError
 from ensue.train.loop import LoopSettings, Precision, Schedule
 

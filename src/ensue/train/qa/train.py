@@ -12,11 +12,10 @@ import torch
 
 from ensue.backends.hf.loading import max_length
 from ensue.backends.names import load_model
-from ensue.backends.qa.answerer import AnswerModel
+from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.backends.qa.folder import save_answerer, save_full_answerer
 from ensue.backends.qa.network import SpanNetwork, prepare_adapter
-from ensue.backends.qa.windows import Reading
-from ensue.backends.suffixlm.network import bare_encoder
+from ensue.backends.suffixlm.model import bare_encoder
 from ensue.benchmarks.qags.answer_quality import AnswerFigures, best_threshold, evaluate_answerer, figures_of
 from ensue.environment import environment
 from ensue.errors import EnsueError

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ensue.backends.hf.causal import CausalModel
+from ensue.backends.hf.language import CausalModel
 from ensue.backends.hf.lora import add_lora
 from ensue.backends.names import load_model
 from ensue.backends.qg.generator import base_fingerprint, save_question_generator

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ensue.backends.suffixlm.network import SuffixLM
+from ensue.backends.suffixlm.model import SuffixLM
 from ensue.train.suffixlm.corpus import Corpus
 
 _NEGATIVES = 5

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ensue.backends.suffixlm.network import SuffixLM
+from ensue.backends.suffixlm.model import SuffixLM
 from ensue.train.shared import held
 from ensue.train.suffixlm.corpus import Corpus
 from ensue.train.suffixlm.objective import tokens_of

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.suffixlm.network import SuffixLM
+from ensue.backends.suffixlm.model import SuffixLM
 from ensue.train.suffixlm.corpus import Corpus
 from ensue.train.suffixlm.windows import Batch
 

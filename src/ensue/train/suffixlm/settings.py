@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ensue.backends.suffixlm.network import Attention, Pooling, Shape, Similarity
+from ensue.backends.suffixlm.model import Attention, Pooling, Shape, Similarity
 from ensue.errors import EnsueError
 from ensue.train.loop import LoopSettings, Precision, Schedule
 

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from ensue.backends.names import load_model
-from ensue.backends.suffixlm.model import save_suffixlm
-from ensue.backends.suffixlm.network import SuffixLM, bare_encoder, truncate_encoder
+from ensue.backends.suffixlm.model import SuffixLM, bare_encoder, save_suffixlm, truncate_encoder
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts

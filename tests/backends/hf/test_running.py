@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ensue.backends.hf import verdicts
+from ensue.backends.hf import running as verdicts
 from ensue.backends.names import load_model
 from ensue.scoring import probe
 from ensue.scoring.probe import CausalWay

@@ -10,7 +10,7 @@ import pytest
 import torch
 import transformers
 
-from ensue.backends.hf.encoder import encode_texts
+from ensue.backends.hf.encoder import VectorModel
 from ensue.backends.hf.loading import Loaded
 from ensue.backends.names import load_model
 from ensue.errors import RunFailed
@@ -107,7 +107,7 @@ def test_an_encoder_that_takes_padding_for_text_gets_none() -> None:
     card = type("Card", (), {"max_length": 64, "name": "fnet", "identity": {}})()
     loaded = Loaded(model, tokenizer, card, None)  # type: ignore[arg-type]
     texts = [GOOD, "A dog.", BAD, "A dog.", "The sun rose."]
-    together = encode_texts(loaded, texts, layers=None, pooling="mean", normalise=False)
+    together = VectorModel(loaded).encode(texts)
     for text, vector in zip(texts, together, strict=True):
         ids = torch.tensor([tokenizer(text)["input_ids"]])
         np.testing.assert_allclose(vector, model(ids)[0][0].mean(0).numpy(), atol=1e-4)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.backends.endpoint.places import lay_along, lie_at_start
+from ensue.backends.endpoint.reply import lay_along, lie_at_start
 from tests.support.completions_server import LocalModel
 
 
