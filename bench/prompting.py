@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import cases
+from ensue.backends.catalog import catalog
+from ensue.backends.store import pull
 from run import HERE, Contender, agree, as_markdown, measure
 
-from ensue.backends.catalog import catalog
 from ensue.backends.names import load_model
-from ensue.backends.store import pull
 from ensue.benchmarks.nlu.examples import DEV, TaskData
 from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
 from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system

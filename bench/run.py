@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import cases
-
 from ensue.backends.catalog import catalog
-from ensue.backends.names import load_model
 from ensue.backends.store import home, pull
+
+from ensue.backends.names import load_model
 from ensue.environment import environment
 
 HERE = Path(__file__).parent

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from common import Job, contend
+from ensue.scoring.request import Policy, Request, TokenCut
 
 from ensue.backends.names import load_model
 from ensue.scoring.engine import score
-from ensue.scoring.request import Policy, Request, TokenCut
 
 
 def setup(job: Job) -> Callable[[], list[float]]:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from ensue.version import __version__
 
 if TYPE_CHECKING:
+    from ensue.backends.hf.tokenizer import load_tokenizer
     from ensue.backends.names import load_model
     from ensue.runs.compare import compare_runs as compare
     from ensue.runs.run import Run, run
     from ensue.runs.score import score
 
-__all__ = ["Run", "__version__", "compare", "load_model", "run", "score"]
+__all__ = ["Run", "__version__", "compare", "load_model", "load_tokenizer", "run", "score"]
 
 _HOMES = {
     "load_model": "ensue.backends.names:load_model",
+    "load_tokenizer": "ensue.backends.hf.tokenizer:load_tokenizer",
     "compare": "ensue.runs.compare:compare_runs",
     "run": "ensue.runs.run:run",
     "Run": "ensue.runs.run:Run",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from ensue.report.table import Table
 
 MODEL_HELP = "Short name, folder, .gguf file, http(s):// endpoint or hub id."
 ModelName = Annotated[str, typer.Option("--model", "-m", help=MODEL_HELP)]
@@ -19,6 +22,9 @@ Name = Annotated[
     str | None, typer.Option("--name", help="What to call the model in results (a folder's name by default).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on standard output.")]
+Format = Annotated[
+    str, typer.Option("--format", help="How tables are printed: table, markdown, csv or latex.")
+]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
@@ -59,6 +65,21 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def print_tables(tables: Sequence[Table], form: str = "table") -> None:
+    """Print tables on standard output, on a terminal or as text of another format."""
+    from ensue.report.table import check_format, render
+
+    check_format(form)
+    if form != "table":
+        print(render(tables, form), end="")
+        return
+    from rich.console import Console
+
+    screen = Console(soft_wrap=False)
+    for table in tables:
+        screen.print(table.to_rich())
 
 
 def say(words: str) -> None:

@@ -21,7 +21,7 @@ from ensue.benchmarks.discoeval.rows import judge
 from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.benchmarks.nlu.examples import Example, Span
 from ensue.benchmarks.nlu.judging import items
-from ensue.benchmarks.senteval.task import benchmark as senteval
+from ensue.benchmarks.senteval.task import TASK as senteval
 from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.squality.human_eval import PROPERTIES
 from tests.benchmarks.chapterbreak.test_task import examples

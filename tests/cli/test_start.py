@@ -128,7 +128,7 @@ def test_an_unknown_attribute_is_an_attribute_error():
         "ensue.stats.clustered",
         "ensue.stats.paired",
         "ensue.metrics.preference",
-        "ensue.report.html",
+        "ensue.report.page",
         "ensue.report.table",
         "ensue.runs.run",
         "ensue.runs.compare",

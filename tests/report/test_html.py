@@ -10,7 +10,8 @@ import pytest
 
 from ensue.benchmarks.shuffle.report.rows import block_rows, tally_domains
 from ensue.errors import EnsueError
-from ensue.report.html import write_profiles, write_report
+from ensue.report.page import write_profiles
+from ensue.runs.report import write_report
 from ensue.stats.clustered import clustered_interval
 from tests.report.synthetic import make_items, make_profile, make_results, write_run
 

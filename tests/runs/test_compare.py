@@ -9,7 +9,7 @@ import pytest
 
 import ensue
 from ensue.errors import EnsueError
-from ensue.report.reading import read_items, read_profiles, read_results, read_run
+from ensue.report.results import read_items, read_profiles, read_results, read_run
 from ensue.runs.compare import compare_runs
 from ensue.stats.multiple import holm
 from ensue.stats.paired import paired_test

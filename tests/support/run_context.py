@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ensue.benchmarks.base import Progress, RunContext
+from ensue.benchmarks.base import RunContext
+from ensue.progress import Progress
 from ensue.records import Records
 from ensue.scoring.journal import Journal
 

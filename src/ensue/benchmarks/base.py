@@ -8,41 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ensue.models.protocols import Model
+from ensue import lazy
+from ensue.progress import Progress
 from ensue.records import Records
-from ensue.scoring.journal import Journal
+
+if TYPE_CHECKING:
+    from ensue.models.card import ModelCard
+    from ensue.models.protocols import Model
+    from ensue.report.results import Item, MetricRow
+    from ensue.scoring.journal import Journal
 
 # How the names of files begin that a run keeps beside its records until it is finished.
 KEPT = ".kept-"
-
-
-class Item(TypedDict):
-    """One line of items.jsonl: enough to score again without the model.
-
-    `content` is the digest that `content_of` makes of what was asked; runs are paired by it.
-    """
-
-    id: str
-    cluster: str
-    task: str
-    settings: dict[str, Any]
-    scores: dict[str, float]
-    outputs: dict[str, Any]
-    content: NotRequired[str]
-
-
-class MetricRow(TypedDict):
-    """One row of results.json; values are fractions."""
-
-    task: str
-    metric: str
-    value: float
-    ci95: list[float | None]
-    n: int
-    clusters: int
-    settings: dict[str, Any]
 
 
 def content_of(*parts: Any) -> str:
@@ -66,10 +45,8 @@ def covers(tasks: int, of: int, limit: int | None) -> str:
     return f"{tasks} of {of} tasks" + ("" if limit is None else f", the first {limit:,} lines of each file")
 
 
-# Called with (done, total, unit).
-Progress = Callable[[int, int, str], None]
 # A model by its name.
-LoadModel = Callable[[str], Model]
+LoadModel = Callable[[str], "Model"]
 
 
 @dataclass
@@ -83,8 +60,8 @@ class Setting:
 
 @dataclass
 class RunContext:
-    """What a run lends a benchmark: a journal, a place for extra files, someone to tell of progress, how to load a
-    further model as the run's own was loaded, and the records of what is finished, which hold the journal too.
+    """What a run lends a benchmark: a journal, a folder for extra files, progress, how to load a further model as
+    the run's own was loaded, and the records of what is finished, which hold the journal too.
 
     A benchmark deletes none of what it keeps here: the run does, once its results are in place.
     """
@@ -116,6 +93,20 @@ class Outcome:
     notes: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True)
+class NamedSystem:
+    """A system of a benchmark that is a name and a card: the benchmark knows what it does."""
+
+    card: ModelCard
+
+    @classmethod
+    def of(cls, name: str, kind: str, **identity: str) -> NamedSystem:
+        """Return the system of a name; `kind` and `identity` go onto its card."""
+        from ensue.models.card import ModelCard
+
+        return cls(ModelCard(name=name, kind=kind, source="ensue", identity=identity, licence="Apache-2.0"))
+
+
 class Prepared(Protocol):
     """A benchmark with its data read and its settings fixed."""
 
@@ -129,13 +120,44 @@ class Prepared(Protocol):
     def evaluate(self, model: Model, context: RunContext) -> Outcome: ...
 
 
-class Benchmark(Protocol):
-    """A benchmark as the registry knows it."""
+class Task(Protocol):
+    """What makes the items of a benchmark and judges a model's outputs."""
 
-    name: str
-    about: str
     settings: Mapping[str, Setting]
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared: ...
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark as the registry knows it: its name, and where its parts are, as `module:object`.
+
+    Nothing is imported before it is asked for. A package of its own names one such object under the entry point
+    group `ensue.benchmarks`.
+
+    - `task`: a `Task`.
+    - `comparing`: how two runs are compared (`benchmarks.comparing.Comparing`); the means of scores without one.
+    - `tables`: a function of (results, run folder or None) that returns the `Table`s of a run, for the terminal.
+    - `page`: the `report.page.Page` of its runs.
+    - `systems`: by name, functions that return what `--model NAME` stands for in this benchmark alone.
+    - `builders`: by name, functions that become `ensue build NAME`.
+    - `commands`: by name, functions that become `ensue NAME`.
+    """
+
+    name: str
+    about: str
+    task: str
+    default_model: str = "smollm2"
+    comparing: str | None = None
+    tables: str | None = None
+    page: str | None = None
+    systems: Mapping[str, str] = field(default_factory=dict)
+    builders: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+    def load_task(self) -> Task:
+        """Import what makes and judges its items."""
+        found: Task = lazy.load(self.task)
+        return found

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.base import MetricRow
+from ensue.report.results import MetricRow
 from ensue.stats.clustered import wilson
 from ensue.stats.correlation import percentile_interval
 from ensue.stats.ranges import SHARE, Bounds

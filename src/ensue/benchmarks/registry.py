@@ -1,40 +1,59 @@
-"""The benchmarks by name, imported when asked for; other packages add theirs by entry point."""
+"""The benchmarks by name: the folders beside this file that have one, and those of other packages by entry point."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from importlib.metadata import entry_points
+import pkgutil
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
+from ensue import benchmarks
 from ensue.benchmarks.base import Benchmark
 from ensue.errors import EnsueError
 
-_OWN = {
-    "chapterbreak": "ensue.benchmarks.chapterbreak.task:benchmark",
-    "discoeval": "ensue.benchmarks.discoeval.task:benchmark",
-    "glue": "ensue.benchmarks.glue.task:benchmark",
-    "qags": "ensue.benchmarks.qags.task:benchmark",
-    "senteval": "ensue.benchmarks.senteval.task:benchmark",
-    "shuffle": "ensue.benchmarks.shuffle.task:benchmark",
-    "squality": "ensue.benchmarks.squality.task:benchmark",
-    "superglue": "ensue.benchmarks.superglue.task:benchmark",
-}
 _GROUP = "ensue.benchmarks"
 
 
+@cache
+def _own() -> dict[str, Benchmark]:
+    """The folders that export a `benchmark`; each says where its parts are and imports none of them."""
+    modules = [
+        importlib.import_module(f"{benchmarks.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(benchmarks.__path__)
+        if found.ispkg
+    ]
+    entries = [module.benchmark for module in modules if hasattr(module, "benchmark")]
+    return {entry.name: entry for entry in entries}
+
+
+def _others() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=_GROUP) if point.name not in _own()}
+
+
 def names() -> list[str]:
-    """All benchmark names, without importing any."""
-    return sorted({*_OWN, *(point.name for point in entry_points(group=_GROUP))})
+    """Return the names of all benchmarks."""
+    return sorted({*_own(), *_others()})
 
 
 def find(name: str) -> Benchmark:
-    """The benchmark of that name."""
-    if name in _OWN:
-        module, _, attribute = _OWN[name].partition(":")
-        return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
-    for point in entry_points(group=_GROUP):
-        if point.name == name:
-            return point.load()  # type: ignore[no-any-return]
+    """Return the benchmark of that name."""
+    if name in _own():
+        return _own()[name]
+    if name in _others():
+        point = _others()[name]
+        found = point.load()
+        if not isinstance(found, Benchmark):
+            raise EnsueError(
+                f"The benchmark {name} of {point.value} is {type(found).__name__}, where an "
+                f"ensue.benchmarks.base.Benchmark is expected."
+            )
+        return found
     close = difflib.get_close_matches(name, names(), n=1)
     hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names())}."
     raise EnsueError(f"There is no benchmark {name!r}; {hint}")
+
+
+def every() -> list[Benchmark]:
+    """Return all benchmarks, by name."""
+    return [find(name) for name in names()]

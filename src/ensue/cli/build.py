@@ -1,241 +1,26 @@
-"""`ensue build`: benchmark data made from raw works."""
+"""`ensue build`: benchmark data made from raw works; the benchmarks bring the commands."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
 import typer
 
-from ensue import console
-from ensue.cli.build_discoeval import discoeval, rst_json
-from ensue.cli.build_nlu import qnli, rte, wnli, wsc
-from ensue.cli.build_squad import squad
-from ensue.errors import EnsueError
+from ensue.cli.groups import LazyGroup
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-app = typer.Typer(help="Build benchmark data from raw works.", no_args_is_help=True, rich_markup_mode=None)
+class Builders(LazyGroup):
+    """The builders of all benchmarks."""
 
-# Where there is no terminal, a line is said after so many works.
-_EVERY = 100
+    def references(self) -> dict[str, str]:
+        from ensue.benchmarks import registry
+
+        return {name: where for one in registry.every() for name, where in one.builders.items()}
+
+
+app = typer.Typer(
+    cls=Builders, help="Build benchmark data from raw works.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def root() -> None:
     """Build benchmark data from raw works."""
-
-
-@app.command()
-def chapterbreak(
-    source: Annotated[str, typer.Argument(help="Works: a file or folder of text, TEI, JSON or an AO3 dump.")],
-    output: Annotated[Path, typer.Option(help="Folder to write, which must be new or empty.")],
-    kind: Annotated[str, typer.Option(help="auto, gutenberg, tei, json or ao3.")] = "auto",
-    headings: Annotated[
-        str, typer.Option(help="How chapters are found in plain text: robust, or paper for the paper's rule.")
-    ] = "robust",
-    split: Annotated[
-        str | None, typer.Option(help="Name of the split (default: ao3, pg19 or the source's name).")
-    ] = None,
-    boundary: Annotated[
-        str, typer.Option(help="chapter, cause, dialogue, or several by commas.")
-    ] = "chapter",
-    negatives: Annotated[str, typer.Option(help="in-book, same-split or other-split.")] = "in-book",
-    negatives_data: Annotated[
-        str | None, typer.Option(help="Built or published data that other-split negatives come from.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    prefix_words: Annotated[int, typer.Option(min=1, help="Longest context.")] = 8192,
-    suffix_words: Annotated[int, typer.Option(min=1, help="Longest suffix.")] = 192,
-    tokenizer: Annotated[
-        str | None, typer.Option(help="Model whose tokens, not words, those lengths count.")
-    ] = None,
-    per_work: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Most examples a work and boundary (default: all chapters, 10 causes, 20 dialogues)."
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that read works (default: all cores).")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after N works that gave examples.")] = None,
-    only: Annotated[Path | None, typer.Option(help="File of work ids, one a line: use no others.")] = None,
-    exclude: Annotated[
-        Path | None, typer.Option(help="File of work ids, one a line: leave them out.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the build that the folder holds.")
-    ] = False,
-    json: console.Json = False,
-) -> None:
-    """Build ChapterBreak data: what follows a chapter break, against what follows later ones."""
-    from ensue.benchmarks.chapterbreak.build import build
-    from ensue.parallel import cores
-
-    options: dict[str, Any] = {
-        "kind": kind,
-        "headings": headings,
-        "boundaries": tuple(name.strip() for name in boundary.split(",")),
-        "negatives": negatives,
-        "negatives_data": negatives_data,
-        "tokenizer": ModelTokens(tokenizer).loaded() if tokenizer else None,
-    }
-    with console.stoppable("nothing was written"), _progress("chapterbreak") as progress:
-        done = build(
-            source,
-            output,
-            split=split,
-            seed=seed,
-            prefix_words=prefix_words,
-            suffix_words=suffix_words,
-            per_work=per_work,
-            workers=workers or cores(),
-            limit=limit,
-            only=only,
-            exclude=exclude,
-            overwrite=overwrite,
-            progress=progress,
-            **options,
-        )
-    if json:
-        console.print_json({**done.as_dict(), "folder": str(done.folder)})
-        return
-    from rich.console import Console
-
-    screen = Console(soft_wrap=False)
-    for table in statistics_tables(done.statistics):
-        screen.print(table)
-    for reason, count in {**done.skipped, **done.notes}.items():
-        print(f"{reason}: {count:,}")
-    print(f"data: {done.folder}")
-
-
-app.command()(discoeval)
-for _command in (qnli, wnli, wsc, rte, squad):
-    app.command()(_command)
-app.command("rst-json")(rst_json)
-
-
-def statistics_tables(statistics: dict[str, Any]) -> Iterator[Table]:
-    """The works that were read, and the examples they gave."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    works = Table(title=f"{statistics['works']:,} works", title_justify="left")
-    works.add_column("a work's")
-    for heading in ("mean", "min", "max"):
-        works.add_column(heading, justify="right")
-    for name in ("chapters", "words"):
-        spread = statistics[name]
-        works.add_row(name, f"{spread['mean']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}")
-    yield works
-    examples = Table(title="examples", title_justify="left")
-    for heading in ("boundary", "split"):
-        examples.add_column(heading)
-    for heading in ("works", "examples", "words of context", "words of gold"):
-        examples.add_column(heading, justify="right")
-    for boundary, splits in statistics["examples"].items():
-        for split, row in splits.items():
-            examples.add_row(
-                boundary,
-                escape(split),
-                f"{row['works']:,}",
-                f"{row['examples']:,}",
-                f"{row['context_words']:,.1f}",
-                f"{row['gold_words']:,.1f}",
-            )
-    yield examples
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Works done so far, on standard error; how many there will be is known only with a limit."""
-    if not sys.stderr.isatty():
-
-        def line(done: int, total: int | None) -> None:
-            if done and done % _EVERY == 0:
-                console.say(f"{title}: {done:,} works")
-
-        yield line
-        return
-    with console.progress_bar(title) as bar:
-        yield lambda done, total: bar(done, total, "works")
-
-
-@dataclass(frozen=True)
-class ModelTokens:
-    """The tokenizer of a short name, folder or hub id, which each process loads when it first cuts by it."""
-
-    name: str
-
-    def loaded(self) -> ModelTokens:
-        """The same, refused now and not after hours if it cannot be loaded."""
-        _load(self.name)
-        return self
-
-    def count(self, text: str) -> int:
-        return len(self._places(text))
-
-    def last(self, text: str, count: int) -> str:
-        """The shortest end of a text with `count` tokens, or all of it."""
-        places = self._places(text)
-        for first in range(len(places) - count, 0, -1):
-            found = text[places[first][0] :].lstrip()
-            # A piece can have fewer tokens than it had inside the text.
-            if self.count(found) >= count:
-                return found
-        return text
-
-    def first(self, text: str, count: int) -> str:
-        """The shortest beginning of a text with `count` tokens, or all of it."""
-        places = self._places(text)
-        for last in range(count - 1, len(places)):
-            found = text[: places[last][1]].rstrip()
-            if self.count(found) >= count:
-                return found
-        return text
-
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        """Where each token begins and ends; a character of several tokens is the place of each of them."""
-        encoded = _load(self.name)(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        return [(begin, end) for begin, end in encoded["offset_mapping"] if end > begin]
-
-
-@cache
-def _load(name: str) -> Any:
-    folder = _folder(name)
-    try:
-        from transformers import AutoTokenizer
-    except ImportError as error:
-        raise EnsueError("Cutting by tokens needs a tokenizer; install `ensue[models]`.") from error
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-    except Exception as error:  # the library raises many unrelated types
-        said = " ".join(str(error).split())[:300].rstrip(".")
-        raise EnsueError(
-            f"The tokenizer of {name} cannot be loaded ({type(error).__name__}: {said})."
-        ) from error
-    if not tokenizer.is_fast:
-        raise EnsueError(
-            f"The tokenizer of {name} does not say where its tokens lie; choose another --tokenizer."
-        )
-    return tokenizer
-
-
-def _folder(name: str) -> str:
-    """Where a model of the catalogue lies, fetched if need be; any other name as it is."""
-    from ensue.fetch.catalog import catalog
-
-    entry = catalog().get(name)
-    if entry is None:
-        return name
-    from ensue.backends.pulling import pull_model
-
-    return str(pull_model(entry))

@@ -19,24 +19,25 @@ def compare(
             "--shared", help="Match items by their texts and labels, and leave out what only one run has."
         ),
     ] = False,
+    form: console.Format = "table",
     json: console.Json = False,
 ) -> None:
     """Compare two runs by a paired test over whole clusters.
 
     Each task's own metrics: both values, the difference with its interval, and the p-value.
     """
+    from ensue.report.table import check_format
     from ensue.runs.compare import compare_runs
 
+    check_format(form)
     found = compare_runs(run_a, run_b, shared=shared)
     if json:
         console.print_json(found.as_dict())
         return
-    from rich.console import Console
+    from ensue.runs.tables import comparison_table, untested_words
 
-    from ensue.report.table import comparison_table, untested_words
-
-    Console().print(comparison_table(found))
-    for words in untested_words(found):
-        print(words)
-    for note in found.notes:
-        print(note)
+    console.print_tables([comparison_table(found)], form)
+    # Beside a table that is a file by itself, words go where people read them.
+    tell = print if form == "table" else console.say
+    for words in [*untested_words(found), *found.notes]:
+        tell(words)

@@ -12,18 +12,27 @@ import typer
 
 from ensue.cli.build import app as build
 from ensue.cli.compare import compare
-from ensue.cli.grade import grade
+from ensue.cli.groups import LazyGroup
 from ensue.cli.models import app as models
-from ensue.cli.qags import qags
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
-from ensue.cli.submit import submit
 from ensue.cli.train import app as train
 from ensue.errors import EnsueError, RunFailed
 
+
+class Commands(LazyGroup):
+    """The commands of the house and those that benchmarks add."""
+
+    def references(self) -> dict[str, str]:
+        from ensue.benchmarks import registry
+
+        return {name: where for one in registry.every() for name, where in one.commands.items()}
+
+
 app = typer.Typer(
     name="ensue",
+    cls=Commands,
     help="Does the text follow? Measure whether language models follow text.",
     no_args_is_help=True,
     add_completion=False,
@@ -34,9 +43,6 @@ app.command()(run)
 app.command()(score)
 app.command()(compare)
 app.command()(report)
-app.command()(qags)
-app.command()(submit)
-app.command()(grade)
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")
 app.add_typer(train, name="train")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ensue import console
+from ensue.errors import EnsueError
 
 
 def report(
@@ -23,13 +24,26 @@ def report(
         Path | None,
         typer.Option(help="Write an empty sheet to annotate the first run's transitions in, no report."),
     ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="Print the tables instead of a page: table, markdown, csv or latex."),
+    ] = None,
     json: console.Json = False,
 ) -> None:
     """Write one self-contained HTML report of a run."""
     if annotation_sheet is not None:
-        _write_sheet(runs[0], annotation_sheet, json)
+        from ensue.runs.report import write_annotation_sheet
+
+        rows = write_annotation_sheet(runs[0], annotation_sheet)
+        if json:
+            console.print_json({"sheet": str(annotation_sheet), "rows": rows})
+        else:
+            print(f"{annotation_sheet}: {rows} transitions to annotate")
         return
-    from ensue.report.html import write_report
+    if form is not None:
+        _print_tables(runs, form, output)
+        return
+    from ensue.runs.report import write_report
 
     page = write_report(runs[0], output, beside=runs[1:], annotations=annotations)
     if json:
@@ -38,16 +52,18 @@ def report(
         print(page)
 
 
-def _write_sheet(run: Path, sheet: Path, json: bool) -> None:
-    from ensue.benchmarks.chapterbreak.annotation import run_examples, write_sheet
-    from ensue.errors import EnsueError
-    from ensue.report.reading import read_items
+def _print_tables(runs: list[Path], form: str, output: Path | None) -> None:
+    """Print the tables of runs, or write them to a file."""
+    from ensue.atomic import write_atomic
+    from ensue.report.results import read_results
+    from ensue.report.table import check_format, render
+    from ensue.runs.tables import metrics_tables
 
-    examples = run_examples(read_items(run))
-    if not examples:
-        raise EnsueError(f"{run} has no chapter breaks to annotate.")
-    rows = write_sheet(examples, sheet)
-    if json:
-        console.print_json({"sheet": str(sheet), "rows": rows})
+    check_format(form)
+    tables = [table for run in runs for table in metrics_tables(read_results(run), run)]
+    if output is None:
+        console.print_tables(tables, form)
+    elif form == "table":
+        raise EnsueError("--format table is for the terminal; a file takes markdown, csv or latex.")
     else:
-        print(f"{sheet}: {rows} transitions to annotate")
+        print(write_atomic(output, [render(tables, form)]))

@@ -15,12 +15,13 @@ def run(
         str,
         typer.Argument(
             metavar="BENCHMARK[/TASK]",
-            help="shuffle, chapterbreak, discoeval, senteval, glue, superglue, qags or squality; tasks by commas.",
+            help="shuffle, chapterbreak, discoeval, senteval, glue, superglue, qags, squality, or one of another "
+            "package; tasks by commas.",
         ),
     ],
     model: Annotated[
         str | None,
-        typer.Option("--model", "-m", help=f"{console.MODEL_HELP} [default: smollm2; qags: smollm2-qg]"),
+        typer.Option("--model", "-m", help=f"{console.MODEL_HELP} [default: the benchmark's own]"),
     ] = None,
     name: console.Name = None,
     data: Annotated[
@@ -44,6 +45,7 @@ def run(
     chat: Annotated[
         bool, typer.Option("--chat", help="Prompted tasks: put each prompt into the model's chat template.")
     ] = False,
+    form: console.Format = "table",
     report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,
     json: console.Json = False,
     dtype: console.Dtype = "float32",
@@ -55,8 +57,10 @@ def run(
     trust_remote_code: console.RemoteCode = False,
 ) -> None:
     """Run a benchmark with a model and write a run folder."""
+    from ensue.report.table import check_format
     from ensue.runs.run import run as run_benchmark
 
+    check_format(form)
     options = {
         "name": name,
         "dtype": dtype,
@@ -89,21 +93,19 @@ def run(
     results = done.results
     page = None
     if report:
-        from ensue.report.html import write_report
+        from ensue.runs.report import write_report
 
         page = write_report(done.folder)
     if json:
         console.print_json({**results, "folder": str(done.folder), "report": str(page) if page else None})
         return
-    from rich.console import Console
+    from ensue.runs.tables import metrics_tables
 
-    from ensue.report.table import metrics_table
-
-    screen = Console(soft_wrap=False)
-    screen.print(metrics_table(results, done.folder))
+    console.print_tables(metrics_tables(results, done.folder), form)
+    tell = print if form == "table" else console.say
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
-        print(f"{reason}: {count}")
-    print(results["signature"])
-    print(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
+        tell(f"{reason}: {count}")
+    tell(results["signature"])
+    tell(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
     if page:
-        print(f"report: {page}")
+        tell(f"report: {page}")

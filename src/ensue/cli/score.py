@@ -83,7 +83,7 @@ def score(
         )
     profiles = text_profiles(texts, values["joiner"], scored.scores) if profile else None
     if html is not None and profiles is not None:
-        from ensue.report.html import write_profiles
+        from ensue.report.page import write_profiles
 
         console.say(f"profiles: {write_profiles(profiles, html, scored.signature)}")
     if json:
@@ -98,12 +98,9 @@ def score(
                 row["profile"] = profiles[number]["versions"]
             console.print_json(row)
     elif profiles is not None:
-        from rich.console import Console
+        from ensue.report.profiles import profile_table
 
-        from ensue.report.table import profile_table
-
-        for row in profiles:
-            Console().print(profile_table(row))
+        console.print_tables([profile_table(row) for row in profiles])
     else:
         print(f"{'total, nats':>14} {'per token':>10} {'tokens':>7}  text")
         for text, result in zip(texts, scored.scores, strict=True):

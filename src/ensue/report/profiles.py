@@ -7,11 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
+from ensue.report.figure import fraction
+from ensue.report.table import Cell, Column, Table
 
 # What a page can hold: a profile of a book would be longer than the rest of the report.
 MOST_SENTENCES = 60
 MOST_VERSIONS = 4
 MOST_CHARACTERS = 600
+
+_BAR_WIDTH = 16
 
 
 class Sentence(NamedTuple):
@@ -145,3 +149,36 @@ def stopping_place(surprisal: list[float | None]) -> int | None:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1].rstrip() + "…"
+
+
+def profile_table(profile: Mapping[str, Any]) -> Table:
+    """Return a line of `profiles.jsonl` as sentences with bars, the versions one after the other."""
+    document = shape(profile)
+    table = Table(
+        [
+            Column("#"),
+            Column("sentence", words=True, fold=True),
+            Column("surprisal"),
+            Column("", words=True, min_width=_BAR_WIDTH),
+        ],
+        title=document.name,
+        caption="nats per token; marked is the sentence that stands furthest above the mean, the first aside, since "
+        "nothing precedes it",
+    )
+    for version in document.versions:
+        if len(document.versions) > 1:
+            table.add("", Cell(version.name, "strong"), "", "")
+        for sentence in version.sentences:
+            table.add(
+                str(sentence.place),
+                sentence.text,
+                Cell(fraction(sentence.surprisal, 2), value=sentence.surprisal),
+                _bar(sentence, version),
+                tone="mark" if sentence.stops else "",
+            )
+    return table
+
+
+def _bar(sentence: Sentence, version: Version) -> str:
+    bar = "█" * round(sentence.share * _BAR_WIDTH)
+    return f"{bar} {version.jump:+.2f}" if sentence.stops else bar

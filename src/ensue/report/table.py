@@ -1,359 +1,283 @@
-"""Results, comparisons and surprisal profiles as tables for the terminal."""
+"""One table for every place it is shown: the terminal, a page, Markdown, CSV and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from ensue.benchmarks.chapterbreak.published import published_models
-from ensue.benchmarks.nlu.report.fits import dev_spreads, trainings
-from ensue.benchmarks.nlu.report.sheets import sheet_of
-from ensue.benchmarks.nlu.report.table import fill_nlu, fill_phenomena
-from ensue.benchmarks.probing.report.sheets import sheets
-from ensue.benchmarks.probing.report.table import fill_probing
-from ensue.benchmarks.qags.report.table import fill_qags
-from ensue.benchmarks.shuffle.report.rows import block_rows, settings_label
-from ensue.benchmarks.squality.report.page import is_squality
-from ensue.benchmarks.squality.report.table import fill_squality
-from ensue.report.profiles import Sentence, Version, shape
-from ensue.report.reading import read_fits
+from ensue.errors import EnsueError
+from ensue.report.figure import NONE, Figure, count, fraction
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from markupsafe import Markup
+    from rich.table import Table as RichTable
 
-    from ensue.runs.compare import ComparedRow, Comparison
+FORMATS = ("table", "markdown", "csv", "latex")
+Tone = Literal["", "strong", "quiet", "good", "bad", "mark"]
+_RICH = {"": "", "strong": "bold", "quiet": "dim", "good": "green", "bad": "red", "mark": "bold yellow"}
+_HTML = {"": "", "strong": "main", "quiet": "soft", "good": "good", "bad": "bad", "mark": "stop"}
 
-_BAR_WIDTH = 16
 
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, and what kind of words or numbers it holds.
 
-def metrics_table(results: Mapping[str, Any], folder: Path | None = None) -> Table:
-    """One row per block size for the Shuffle Test, one per split and lengths for ChapterBreak, one per task for
-    DiscoEval, SentEval, GLUE and SuperGLUE, one per metric for everything else.
-
-    Where the run's `folder` is given, what it says of several trainings is told too.
+    `wide` is the heading where there is room, `published` marks figures from a paper. A column that is not
+    `in_terminal` is left out where 80 columns must do.
     """
-    if str(results.get("benchmark")).partition("/")[0] == "chapterbreak":
-        return _chapterbreak_table(results)
-    if results.get("benchmark") == "shuffle" and block_rows(results):
-        return _shuffle_table(results)
-    if found := sheets(results):
-        table = _new_table("")
-        fill_probing(table, found)
-        return table
-    if str(results.get("benchmark")) == "qags":
-        table = _new_table("")
-        fill_qags(table, results)
-        return table
-    if is_squality(results):
-        table = _new_table("")
-        fill_squality(table, results)
-        return table
-    if sheet := sheet_of(results):
-        table = _new_table("")
-        fill_nlu(table, sheet, dev_spreads(trainings(read_fits(folder))) if folder else None)
-        return table
-    return _plain_table(results)
+
+    heading: str
+    words: bool = False
+    wide: str = ""
+    published: bool = False
+    in_terminal: bool = True
+    fold: bool = False
+    min_width: int | None = None
+
+    @property
+    def title(self) -> str:
+        return self.wide or " ".join(self.heading.split())
 
 
-def phenomena_tables(results: Mapping[str, Any]) -> list[Table]:
-    """A table for each tagged diagnostic set of a GLUE or SuperGLUE run, a line a category and a tag."""
-    found = []
-    for diagnosis in sheet.diagnoses if (sheet := sheet_of(results)) else []:
-        found.append(_new_table(""))
-        fill_phenomena(found[-1], diagnosis)
-    return found
+@dataclass(frozen=True)
+class Cell:
+    """A cell with more to it than a value: `text` as shown, `below` in small beneath, `value` for files."""
+
+    text: str
+    tone: Tone = ""
+    below: str = ""
+    value: Any = None
+    html: Markup | None = None
 
 
-def comparison_table(comparison: Comparison) -> Table:
-    """One row per metric and setting: both values, the difference a − b, its interval, p-values, and of how many.
+Content = Cell | Figure | str | int | float | None
 
-    Rows in which no answer differs are left out and named, unless there are no others.
-    """
-    from rich.markup import escape
 
-    table = _new_table(f"a: {_run_words(comparison.model_a, comparison.path_a)}")
-    table.title = f"{table.title}\nb: {escape(_run_words(comparison.model_b, comparison.path_b))}"
-    shown = [row for row in comparison.rows if not row.alike] or list(comparison.rows)
-    only_sizes = all(list(row.settings) == ["block_size"] for row in shown)
-    several_tasks = len({row.task for row in shown}) > 1
-    same = {} if only_sizes else _settings_of_all([row.settings for row in shown])
-    places = [_place_words(row, only_sizes, several_tasks, same) for row in shown]
-    sizes = [_size_words(row) for row in shown]
-    one_size = len(set(sizes)) == 1
-    common = [
-        # Rows in which no answer differs may be of other tasks.
-        *([shown[0].task] if len({row.task for row in comparison.rows}) > 1 and not several_tasks else []),
-        *([_settings_words(same)] if same else []),
-        *([sizes[0]] if one_size else []),
-    ]
-    table.caption = (
-        f"{comparison.shared:,} shared items. p: paired test over whole clusters; Holm: p corrected for the rows of "
-        f"the same metric; n: items (or groups, where a metric counts those)/clusters."
-        + (f" All rows: {escape(', '.join(common))}." if common else "")
-        + _alike_words(comparison)
-    )
-    if any(places):
-        heading = "block\nsize" if only_sizes else "task" if several_tasks else "settings"
-        longest = max(len(word) for place in places for word in place.split())
-        table.add_column(heading, min_width=min(longest, 12), overflow="fold")
-    table.add_column(
-        "metric",
-        min_width=max(len(word) for word in (*sizes, *(row.metric.partition("_")[0] for row in shown))),
-    )
-    for heading in ("a", "b", "a − b", "95 % interval", "p", "Holm"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row, place, size in zip(shown, places, sizes, strict=True):
-        colour = "default" if row.adjusted_p > 0.05 else "green" if row.test.difference > 0 else "red"
-        table.add_row(
-            *([escape(place)] if any(places) else []),
-            # Beneath, since a column of its own would not fit a terminal of 80 columns.
-            escape(row.metric.replace("_", " ")) + ("" if one_size else f"\n[dim]{size}[/dim]"),
-            _fraction(row.value_a),
-            _fraction(row.value_b),
-            f"[{colour}]{row.test.difference:+.3f}[/{colour}]",
-            _signed_interval(row.test.low, row.test.high),
-            _p_value(row.test.p_value),
-            _p_value(row.adjusted_p),
+@dataclass(frozen=True)
+class TableRow:
+    """A row; `section` asks for a line above it."""
+
+    cells: Sequence[Content]
+    tone: Tone = ""
+    section: bool = False
+
+
+@dataclass
+class Table:
+    """A title, columns, rows and a caption."""
+
+    columns: Sequence[Column]
+    rows: list[TableRow] = field(default_factory=list)
+    title: str = ""
+    caption: str = ""
+
+    def add(self, *cells: Content, tone: Tone = "", section: bool = False) -> None:
+        """Add a row, a cell a column."""
+        if len(cells) != len(self.columns):
+            raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
+        self.rows.append(TableRow(cells, tone, section))
+
+    def to_rich(self) -> RichTable:
+        """Return the table for the terminal."""
+        # rich takes a tenth of a second to import; those who only want JSON need not wait for it.
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table as RichTable
+
+        table = RichTable(
+            title=escape(self.title) or None,
+            caption=escape(self.caption) or None,
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            title_justify="left",
+            caption_justify="left",
         )
-    return table
-
-
-def _place_words(row: ComparedRow, only_sizes: bool, several_tasks: bool, same: Mapping[str, Any]) -> str:
-    """What tells a row from others of its metric."""
-    own = {key: value for key, value in row.settings.items() if key not in same}
-    # A name says what it is by itself (dev, rouge-1), a number does not.
-    words = [
-        str(value) if only_sizes or isinstance(value, str) else _settings_words({key: value})
-        for key, value in own.items()
-    ]
-    return " ".join([*([row.task] if several_tasks else []), *words])
-
-
-def _size_words(row: ComparedRow) -> str:
-    clusters = "" if row.test.clusters == row.test.n else f"/{row.test.clusters:,}"
-    return f"n {row.test.n:,}{clusters}"
-
-
-def untested_words(comparison: Comparison) -> list[str]:
-    """A line for every reason, with what could not be tested for it."""
-    places: dict[str, list[str]] = {}
-    for one in comparison.untested:
-        words = _settings_words(one.settings)
-        places.setdefault(one.reason, []).append(f"{one.task} ({words})" if words else one.task)
-    return [f"Not tested: {', '.join(names)}: {reason}." for reason, names in places.items()]
-
-
-def _settings_of_all(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all rows have in common."""
-    first, *others = settings
-    return {
-        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
-    }
-
-
-def _alike_words(comparison: Comparison) -> str:
-    """Which rows have the same answers in both runs, such as ties where nothing tied; none if all of them have."""
-    alike = [row for row in comparison.rows if row.alike]
-    if len(alike) == len(comparison.rows) or not alike:
-        return ""
-    differing = {row.metric for row in comparison.rows if not row.alike}
-    names = list(dict.fromkeys(row.metric for row in alike if row.metric not in differing))
-    rest = sum(row.metric in differing for row in alike)
-    if rest:
-        names.append(f"{rest:,} more row{'s' if rest > 1 else ''}")
-    return f" Equal everywhere and not shown: {', '.join(names)}."
-
-
-def profile_table(profile: Mapping[str, Any]) -> Table:
-    """A line of `profiles.jsonl` as sentences with bars, the versions one after the other."""
-    from rich.markup import escape
-
-    document = shape(profile)
-    table = _new_table(document.name)
-    table.caption = (
-        "nats per token; marked is the sentence that stands furthest above the mean, the first aside, since nothing "
-        "precedes it"
-    )
-    table.add_column("#", justify="right")
-    table.add_column("sentence")
-    table.add_column("surprisal", justify="right", no_wrap=True)
-    table.add_column("", min_width=_BAR_WIDTH, no_wrap=True)
-    for version in document.versions:
-        if len(document.versions) > 1:
-            table.add_row("", f"[bold]{escape(version.name)}[/bold]", "", "")
-        for sentence in version.sentences:
-            table.add_row(
-                str(sentence.place),
-                escape(sentence.text),
-                "–" if sentence.surprisal is None else f"{sentence.surprisal:.2f}",
-                _bar(sentence, version),
-                style="bold yellow" if sentence.stops else None,
+        shown = [index for index, column in enumerate(self.columns) if column.in_terminal]
+        for index in shown:
+            column = self.columns[index]
+            table.add_column(
+                escape(column.heading),
+                justify="left" if column.words else "right",
+                no_wrap=not column.fold,
+                overflow="fold" if column.fold else "ellipsis",
+                min_width=column.min_width,
             )
-    return table
+        for row in self.rows:
+            if row.section:
+                table.add_section()
+            table.add_row(
+                *(_rich_text(_cell(row.cells[index])) for index in shown), style=_RICH[row.tone] or None
+            )
+        return table
 
+    def to_html(self) -> Markup:
+        """Return the table for a page, in a box that scrolls where it is too wide; the first column heads rows."""
+        from markupsafe import Markup, escape
 
-def _bar(sentence: Sentence, version: Version) -> str:
-    bar = "█" * round(sentence.share * _BAR_WIDTH)
-    return f"{bar} {version.jump:+.2f}" if sentence.stops else bar
-
-
-def _run_words(model: str, path: str) -> str:
-    return f"{model} ({path})" if model else path
-
-
-def _shuffle_table(results: Mapping[str, Any]) -> Table:
-    table = _new_table(f"Shuffle Test · {results.get('model', '')}")
-    table.caption = (
-        "publ.: published by Laban et al. (2021), table 2, on other documents; "
-        "human on WSJ, GPT2-medium averaged over three domains. Chance is 0.5."
-    )
-    # Short words on two lines: the whole must fit a terminal of 80 columns.
-    headings = ["block\nsize", "accuracy", "95 %\ninterval", "per\ntoken", "ties", "pairs", "docs"]
-    for heading in [*headings, "publ.\nhuman", "publ.\nGPT2-med"]:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in block_rows(results):
-        table.add_row(
-            row.label,
-            f"[bold]{_fraction(row.accuracy)}[/bold]",
-            _interval(row.low, row.high),
-            _fraction(row.per_token),
-            "–" if row.ties is None else f"{round(row.ties * row.n):,}",
-            f"{row.n:,}",
-            "–" if row.documents is None else f"{row.documents:,}",
-            _fraction(row.human),
-            _fraction(row.gpt2),
+        heads = Markup("").join(
+            Markup('<th scope="col"{}>{}</th>').format(_classes(column), column.title)
+            for column in self.columns
         )
-    return table
+        caption = Markup("<caption>{}</caption>\n").format(self.title) if self.title else Markup("")
+        below = Markup('<p class="soft">{}</p>\n').format(self.caption) if self.caption else Markup("")
+        bodies = Markup("").join(
+            Markup("<tbody>\n{}</tbody>\n").format(Markup("").join(map(self._html_row, rows)))
+            for rows in _sections(self.rows)
+        )
+        return Markup(
+            '<div class="scroll" tabindex="0"><table>\n{}<thead><tr>{}</tr></thead>\n{}</table></div>\n{}'
+        ).format(caption, heads, bodies, escape(below))
+
+    def _html_row(self, row: TableRow) -> Markup:
+        from markupsafe import Markup
+
+        cells = Markup("")
+        for place, (column, content) in enumerate(zip(self.columns, row.cells, strict=True)):
+            cell = _cell(content)
+            text = cell.html if cell.html is not None else Markup("{}").format(cell.text)
+            if cell.below:
+                text += Markup('<br><span class="soft number">{}</span>').format(cell.below)
+            form = '<th scope="row"{}>{}</th>' if place == 0 else "<td{}>{}</td>"
+            cells += Markup(form).format(_classes(column, _HTML[cell.tone]), text)
+        tone = Markup(' class="{}"').format(_HTML[row.tone]) if row.tone else Markup("")
+        return Markup("<tr{}>{}</tr>\n").format(tone, cells)
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown, title and caption around it."""
+        head = "| " + " | ".join(_markdown(column.title) for column in self.columns) + " |"
+        rule = "|" + "|".join("---" if column.words else "--:" for column in self.columns) + "|"
+        rows = ["| " + " | ".join(map(_markdown, row)) + " |" for row in self._texts()]
+        parts = [f"**{_markdown(self.title)}**"] if self.title else []
+        parts += ["\n".join([head, rule, *rows])]
+        parts += [self.caption] if self.caption else []
+        return "\n\n".join(parts) + "\n"
+
+    def to_csv(self) -> str:
+        """Return the table as CSV with numbers unrounded; title and caption are left out."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(column.title for column in self.columns)
+        for row in self.rows:
+            writer.writerow(_raw(content) for content in row.cells)
+        return out.getvalue()
+
+    def to_latex(self) -> str:
+        """Return the table as a LaTeX `table` with booktabs rules."""
+        kinds = "".join("l" if column.words else "r" for column in self.columns)
+        head = " & ".join(_latex(column.title) for column in self.columns)
+        lines = ["\\begin{table}", "\\centering", f"\\begin{{tabular}}{{{kinds}}}", "\\toprule"]
+        lines += [f"{head} \\\\", "\\midrule"]
+        for row, texts in zip(self.rows, self._texts(), strict=True):
+            lines += ["\\midrule"] if row.section else []
+            lines.append(" & ".join(map(_latex, texts)) + " \\\\")
+        lines += ["\\bottomrule", "\\end{tabular}"]
+        words = " ".join(filter(None, (self.title and f"{self.title}.", self.caption)))
+        lines += [f"\\caption{{{_latex(words)}}}"] if words else []
+        return "\n".join([*lines, "\\end{table}", ""])
+
+    def _texts(self) -> Iterator[list[str]]:
+        for row in self.rows:
+            cells = [_cell(content) for content in row.cells]
+            yield [f"{cell.text} ({cell.below})" if cell.below else cell.text for cell in cells]
 
 
-_CHAPTERBREAK_SETTINGS = {
-    "boundary": "boundary",
-    "negatives": "negatives",
-    "prefix_tokens": "prefix",
-    "suffix_tokens": "suffix",
+def render(tables: Sequence[Table], form: str) -> str:
+    """Return tables as text in one of the formats that are files: markdown, csv or latex."""
+    check_format(form)
+    return "\n".join(getattr(table, f"to_{form}")() for table in tables)
+
+
+def check_format(form: str) -> None:
+    """Raise EnsueError where there is no such format."""
+    if form not in FORMATS:
+        raise EnsueError(f"Invalid format {form!r}: expected one of {', '.join(FORMATS)}.")
+
+
+def figure_cell(figure: Figure | None, *, digits: int = 3, strong: bool = False) -> Cell:
+    """Return a figure as a cell with its interval beneath."""
+    if figure is None:
+        return Cell(NONE)
+    below = figure.interval(digits) if figure.low is not None else ""
+    return Cell(figure.text(digits), "strong" if strong else "", below, figure.value)
+
+
+def _cell(content: Content) -> Cell:
+    if isinstance(content, Cell):
+        return content
+    if isinstance(content, Figure):
+        return Cell(content.text())
+    if content is None:
+        return Cell(NONE)
+    if isinstance(content, float):
+        return Cell(fraction(content))
+    return Cell(count(content) if isinstance(content, int) else content)
+
+
+def _raw(content: Content) -> Any:
+    if isinstance(content, Figure):
+        return content.value
+    if isinstance(content, Cell):
+        return content.text if content.value is None else content.value
+    return "" if content is None else content
+
+
+def _rich_text(cell: Cell) -> str:
+    from rich.markup import escape
+
+    style = _RICH[cell.tone]
+    text = f"[{style}]{escape(cell.text)}[/{style}]" if style and cell.text else escape(cell.text)
+    return f"{text}\n[dim]{escape(cell.below)}[/dim]" if cell.below else text
+
+
+def _classes(column: Column, tone: str = "") -> Markup:
+    from markupsafe import Markup
+
+    names = [*(["words"] if column.words else []), *(["published"] if column.published else [])]
+    names += [tone] if tone else []
+    return Markup(' class="{}"').format(" ".join(names)) if names else Markup("")
+
+
+def _sections(rows: Sequence[TableRow]) -> Iterator[list[TableRow]]:
+    """Divide rows where one asks for a line above it."""
+    part: list[TableRow] = []
+    for row in rows:
+        if row.section and part:
+            yield part
+            part = []
+        part.append(row)
+    yield part
+
+
+def _markdown(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "–": "--",
+    "±": r"$\pm$",
+    "α": r"$\alpha$",
+    "ρ": r"$\rho$",
+    "τ": r"$\tau$",
+    "†": r"\dag{}",
+    "·": r"$\cdot$",
+    "’": "'",
 }
 
 
-def _chapterbreak_table(results: Mapping[str, Any]) -> Table:
-    """One row per split, boundary, kind of negatives and lengths; settings that never change have no column."""
-    from rich.markup import escape
-
-    rows: dict[tuple[Any, ...], dict[str, Mapping[str, Any]]] = {}
-    for row in results["metrics"]:
-        place = (row["task"], *(row["settings"].get(key) for key in _CHAPTERBREAK_SETTINGS))
-        rows.setdefault(place, {})[row["metric"]] = row
-    names = dict(zip(("task", *_CHAPTERBREAK_SETTINGS), range(1 + len(_CHAPTERBREAK_SETTINGS)), strict=True))
-    shown = ["task", *(k for k in names if k != "task" and (k == "prefix_tokens" or _differ(rows, names[k])))]
-    table = _new_table(f"ChapterBreak · {results.get('model', '')}")
-    table.caption = _chapterbreak_caption([str(place[0]) for place in rows])
-    for key in shown:
-        number = key in ("prefix_tokens", "suffix_tokens")
-        name = _CHAPTERBREAK_SETTINGS.get(key, "split")
-        # A split's name may be long; the other words are ours and short.
-        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=key != "task")
-    for heading in ("acc.", "95 %\ninterval", "rank", "margin", "word\nppl", "n", "works"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for place, found in rows.items():
-        accuracy, perplexity = found["accuracy"], found.get("word_perplexity")
-        table.add_row(
-            *(escape(_count(place[names[key]])) for key in shown),
-            f"[bold]{_fraction(accuracy['value'])}[/bold]",
-            _interval(*accuracy["ci95"]),
-            f"{found['rank']['value']:.2f}",
-            f"{found['margin']['value']:+.3f}",
-            "–" if perplexity is None else _perplexity(perplexity["value"]),
-            f"{accuracy['n']:,}",
-            f"{accuracy['clusters']:,}",
-        )
-    return table
-
-
-def _differ(places: Iterable[tuple[Any, ...]], index: int) -> bool:
-    return len({place[index] for place in places}) > 1
-
-
-def _perplexity(value: float) -> str:
-    return f"{value:.1f}" if value < 1000 else f"{value:.0f}" if value < 1e6 else f"{value:.0e}"
-
-
-def _chapterbreak_caption(splits: list[str]) -> str:
-    """Chance, and the paper's figures for the splits that it has."""
-    words = "Chance is 0.167 with five negatives; rank 1 is best."
-    for split in dict.fromkeys(splits):
-        found = [
-            f"{line.model} {line.accuracy[split]:.2f} ({line.sequence // 1024}K{', a subset' if line.subset else ''})"
-            for line in published_models()
-            if split in line.accuracy
-        ]
-        words += f" Published for {split} by Sun et al. (2022), table 2: {', '.join(found)}." if found else ""
-    return words
-
-
-def _count(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _plain_table(results: Mapping[str, Any]) -> Table:
-    from rich.markup import escape
-
-    table = _new_table(f"{results.get('benchmark', '')} · {results.get('model', '')}")
-    rows = results["metrics"]
-    with_settings = any(row["settings"] for row in rows)
-    table.add_column("task")
-    if with_settings:
-        table.add_column("settings")
-    table.add_column("metric")
-    for heading in ("value", "95 % interval", "items", "clusters"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        clusters = row.get("clusters")
-        cells = [
-            escape(str(row["task"])),
-            *([escape(_settings_words(row["settings"]))] if with_settings else []),
-            escape(str(row["metric"])),
-            f"[bold]{_fraction(row['value'])}[/bold]",
-            _interval(*(row.get("ci95") or (None, None))),
-            f"{row['n']:,}",
-            "–" if clusters is None else f"{clusters:,}",
-        ]
-        table.add_row(*cells)
-    return table
-
-
-def _new_table(title: str) -> Table:
-    # rich takes a tenth of a second to import; those who only want JSON need not wait for it.
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    return Table(
-        title=escape(title),
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        title_justify="left",
-        caption_justify="left",
-    )
-
-
-def _settings_words(settings: Mapping[str, Any]) -> str:
-    """Unlike in a column of block sizes, a lone block size needs its name here."""
-    words = settings_label(settings)
-    return f"block size {words}" if list(settings) == ["block_size"] else words
-
-
-def _fraction(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"{low:.3f}–{high:.3f}"
-
-
-def _signed_interval(low: float | None, high: float | None) -> str:
-    # "to" rather than a dash, which would look like another minus.
-    return "–" if low is None or high is None else f"{low:+.3f} to {high:+.3f}"
-
-
-def _p_value(value: float) -> str:
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+def _latex(text: str) -> str:
+    return re.sub(r"\s+", " ", "".join(_LATEX.get(letter, letter) for letter in text))

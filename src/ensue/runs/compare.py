@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ensue import lazy
 from ensue.benchmarks import registry
 from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling, Tested, Untested
 from ensue.errors import EnsueError
-from ensue.report.reading import is_finished, read_run
+from ensue.report.results import is_finished, read_run
 from ensue.runs.pairing import Side, match, read_side
 from ensue.stats.multiple import holm
 from ensue.stats.paired import PairedTest
@@ -132,8 +133,8 @@ def _comparing(folders: Sequence[Path], about: Sequence[dict[str, Any]]) -> Comp
     name = names[0] or names[1]
     if name is None or name not in registry.names():
         return MeanScores()
-    found: Comparing = getattr(registry.find(name), "comparing", MeanScores())
-    return found
+    reference = registry.find(name).comparing
+    return MeanScores() if reference is None else lazy.load(reference)
 
 
 def _benchmark_name(run: dict[str, Any]) -> str | None:

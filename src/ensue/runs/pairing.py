@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.comparing import Comparing, Pairs, Settings, Untested
 from ensue.errors import EnsueError
-from ensue.report.reading import ITEMS_FILE, read_numbered_items
+from ensue.report.results import ITEMS_FILE, read_numbered_items
 
 
 class Kept(NamedTuple):

@@ -6,27 +6,27 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ensue import lazy
 from ensue.backends.names import load_model
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import LoadModel, Outcome, Prepared, Progress, RunContext
+from ensue.benchmarks.base import Benchmark, LoadModel, Outcome, Prepared, RunContext
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
+from ensue.progress import Progress
 from ensue.records import DAMAGED, Records
-from ensue.report.reading import read_items, read_results
+from ensue.report.results import Results, read_items, read_results
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
 
 if TYPE_CHECKING:
     import pandas
-
-DEFAULT_MODEL = "smollm2"
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Run:
     folder: Path
     computed: bool = field(default=True, compare=False)
 
-    @property
-    def results(self) -> dict[str, Any]:
-        """The contents of results.json."""
-        return dict(read_results(self.folder))
+    @cached_property
+    def results(self) -> Results:
+        """The contents of results.json, read once."""
+        return read_results(self.folder)
 
-    @property
+    @cached_property
     def items(self) -> list[dict[str, Any]]:
-        """The lines of items.jsonl."""
-        return [dict(item) for item in read_items(self.folder)]
+        """The lines of items.jsonl, read once."""
+        return list(read_items(self.folder))
 
     def to_pandas(self) -> pandas.DataFrame:
         """The metric rows as a data frame, settings as columns."""
@@ -77,11 +77,12 @@ def run(
     """
     name, _, task = benchmark.partition("/")
     found = registry.find(name)
-    values = resolve(name, found.settings, settings)
-    prepared = found.prepare(task, None if data is None else str(data), limit, seed, values)
+    asked_task = found.load_task()
+    values = resolve(name, asked_task.settings, settings)
+    prepared = asked_task.prepare(task, None if data is None else str(data), limit, seed, values)
     options = model_options or {}
-    named = model if model is not None else getattr(found, "default_model", DEFAULT_MODEL)
-    loaded = load_model(named, **options) if isinstance(named, str) else named
+    named = model if model is not None else found.default_model
+    loaded = load_for(found, named, **options) if isinstance(named, str) else named
     asked = {
         "benchmark": benchmark,
         "model": loaded.card.name,
@@ -102,10 +103,20 @@ def run(
         else:
             # What a further model shares with the run's own; its revision and what it is trusted with are not.
             shared = {key: options[key] for key in ("dtype", "device") if key in options}
-            _evaluate(folder, prepared, loaded, progress, partial(load_model, **shared))
+            _evaluate(folder, prepared, loaded, progress, partial(load_for, found, **shared))
     finally:
         folder.close()
     return Run(folder.path, computed)
+
+
+def load_for(benchmark: Benchmark, model: str, /, **options: Any) -> Model:
+    """Load a system of the benchmark's own, or a model by its name."""
+    if model not in benchmark.systems:
+        return load_model(model, **options)
+    if options.get("name") is not None:
+        raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
+    found: Model = lazy.load(benchmark.systems[model])(model)
+    return found
 
 
 def _default_output(asked: dict[str, Any]) -> Path:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ensue.benchmarks.base import Item
 from ensue.benchmarks.chapterbreak.judging import items_of
 from ensue.benchmarks.chapterbreak.ranking import Question, Ranked
+from ensue.report.results import Item
 from ensue.runs.compare import compare_runs
 from tests.benchmarks.chapterbreak.test_task import examples
 from tests.support.run_folders import write_items

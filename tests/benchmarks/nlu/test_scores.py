@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.nlu.judging import Judged, judge
 from ensue.benchmarks.nlu.scores import SCORE, SUITES, rows
+from ensue.report.results import MetricRow
 from tests.benchmarks.nlu.answered import SPECS, labelled, spec
 
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import matthews_corrcoef
 
 import ensue
-from ensue.report.reading import read_fits
+from ensue.report.results import read_fits
 from tests.benchmarks.nlu import folders
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines

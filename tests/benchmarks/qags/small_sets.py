@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.qags.task import QagsRun, benchmark
+from ensue.benchmarks.qags.task import TASK, QagsRun
 from ensue.benchmarks.settings import resolve
 from ensue.models.card import ModelCard
 from tests.benchmarks.qags.invented import write_json, write_lines
@@ -105,8 +105,8 @@ def write_sets(root: Path) -> Path:
 def prepared(
     data: Path, *, limit: int | None = None, answers: NameAfter | None = None, **given: object
 ) -> QagsRun:
-    settings = resolve("qags", benchmark.settings, given)
-    found = benchmark.prepare("", str(data), limit, 0, settings)
+    settings = resolve("qags", TASK.settings, given)
+    found = TASK.prepare("", str(data), limit, 0, settings)
     assert isinstance(found, QagsRun)
     models = {"minilm-qa": answers or NameAfter(), "letters": Letters()}
     return QagsRun(found.data, limit, 0, settings, load=models.__getitem__, finder=NameFinder)

@@ -17,7 +17,7 @@ import ensue
 from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.qags.baselines import BASELINES
 from ensue.benchmarks.qags.candidates import Candidate
-from ensue.benchmarks.qags.task import benchmark
+from ensue.benchmarks.qags.task import TASK
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.metrics.rouge import rouge_of
@@ -229,9 +229,9 @@ def test_bad_data_is_named_by_file_and_line(data: Path, tmp_path: Path) -> None:
     with pytest.raises(EnsueError, match="holds none of cnndm"):
         prepared(tmp_path)
     with pytest.raises(EnsueError, match="needs --data"):
-        benchmark.prepare("", None, None, 0, resolve("qags", benchmark.settings, {}))
+        TASK.prepare("", None, None, 0, resolve("qags", TASK.settings, {}))
     with pytest.raises(EnsueError, match="--set sets=cnndm"):
-        benchmark.prepare("cnndm", str(data), None, 0, resolve("qags", benchmark.settings, {}))
+        TASK.prepare("cnndm", str(data), None, 0, resolve("qags", TASK.settings, {}))
     path = data / "qags" / "mturk_cnndm.jsonl"
     good = path.read_bytes()
     for bad, words in (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ensue.benchmarks.base import Outcome, RunContext
-from ensue.benchmarks.senteval.task import benchmark
+from ensue.benchmarks.senteval.task import TASK
 from ensue.benchmarks.settings import resolve
 from ensue.runs.compare import Comparison, compare_runs
 from tests.benchmarks.senteval.folders import WordEncoder
@@ -25,8 +25,8 @@ class Coarse(WordEncoder):
 
 def evaluated(folder: Path, task: str, encoder: Any, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     monkeypatch.setenv("ENSUE_HOME", str(folder / type(encoder).__name__))
-    values = resolve("senteval", benchmark.settings, {"classifier_device": "cpu", "protocol": "converged"})
-    outcome = benchmark.prepare(task, str(folder), None, 0, values).evaluate(encoder, RunContext())
+    values = resolve("senteval", TASK.settings, {"classifier_device": "cpu", "protocol": "converged"})
+    outcome = TASK.prepare(task, str(folder), None, 0, values).evaluate(encoder, RunContext())
     outcome.items = list(outcome.items)
     return outcome
 

@@ -12,7 +12,7 @@ from scipy import stats
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.senteval.published import citation, published, published_line
-from ensue.benchmarks.senteval.task import benchmark
+from ensue.benchmarks.senteval.task import TASK
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
@@ -28,8 +28,8 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _run(
     folder: Path, task: str, encoder: Any, context: RunContext | None = None, **settings: Any
 ) -> Outcome:
-    values = resolve("senteval", benchmark.settings, {"classifier_device": "cpu", **settings})
-    prepared = benchmark.prepare(task, str(folder), None, 0, values)
+    values = resolve("senteval", TASK.settings, {"classifier_device": "cpu", **settings})
+    prepared = TASK.prepare(task, str(folder), None, 0, values)
     outcome = prepared.evaluate(encoder, context or RunContext())
     outcome.items = list(outcome.items)
     return outcome
@@ -47,7 +47,7 @@ def _value(outcome: Outcome, task: str, metric: str, **settings: Any) -> float:
 
 
 def test_the_registry_knows_it() -> None:
-    assert registry.find("senteval") is benchmark
+    assert registry.find("senteval").load_task() is TASK
 
 
 def test_an_sts_year_agrees_with_scipy_end_to_end(folder: Path, encoder: WordEncoder) -> None:
@@ -174,7 +174,7 @@ def test_what_it_needs_is_said(folder: Path) -> None:
     with pytest.raises(EnsueError, match="SentEval needs a model that can encode text, but stone"):
         _run(folder, "STS12", Nothing())
     with pytest.raises(EnsueError, match="senteval needs --data"):
-        benchmark.prepare("", None, None, 0, resolve("senteval", benchmark.settings, {}))
+        TASK.prepare("", None, None, 0, resolve("senteval", TASK.settings, {}))
 
 
 def test_published_figures() -> None:

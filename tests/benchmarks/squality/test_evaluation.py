@@ -23,7 +23,7 @@ from ensue.benchmarks.squality.judged import (
     system_correlations,
 )
 from ensue.benchmarks.squality.systems import Summary
-from ensue.benchmarks.squality.task import benchmark
+from ensue.benchmarks.squality.task import TASK
 from ensue.errors import EnsueError
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
@@ -188,7 +188,7 @@ def test_the_human_evaluation_field_by_field(tmp_path: Path) -> None:
     write_rows(
         tmp_path / "human-eval" / "all-responses.jsonl", *(evaluation_row(str(n), 2.0 * n) for n in (1, 2, 3))
     )
-    prepared: Any = benchmark.prepare("human-eval", str(tmp_path), None, 4, asked(metrics="rouge"))
+    prepared: Any = TASK.prepare("human-eval", str(tmp_path), None, 4, asked(metrics="rouge"))
     outcome = prepared.evaluate(load_model("human"), RunContext())
     assert outcome.notes["the model human takes no part in human-eval"] == 1
     items = list(outcome.items)

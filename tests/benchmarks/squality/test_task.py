@@ -13,7 +13,7 @@ import pytest
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.settings import resolve
-from ensue.benchmarks.squality.task import SETTINGS, benchmark
+from ensue.benchmarks.squality.task import SETTINGS, TASK
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.runs.compare import compare_runs
@@ -179,13 +179,13 @@ def test_every_setting_of_a_generation_reaches_the_model(tmp_path: Path) -> None
     path = write_rows(tmp_path / "t.jsonl", story_row("1"))
     settings = {"beams": 3, "min_tokens": 7, "block_ngrams": 0, "length_penalty": 0.5, "max_tokens": 11}
     with run_context(tmp_path) as place:
-        benchmark.prepare("", str(path), None, 0, asked(**settings, **QUICK)).evaluate(Listening(1), place)
+        TASK.prepare("", str(path), None, 0, asked(**settings, **QUICK)).evaluate(Listening(1), place)
     assert heard == {**settings, "stop": ()}
 
 
 def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
-    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(**QUICK))
     stopped = Counting(1)
     with run_context(tmp_path) as place, pytest.raises(KeyboardInterrupt):
         prepared.evaluate(stopped, place)
@@ -202,7 +202,7 @@ def test_what_an_interrupted_run_wrote_is_taken(tmp_path: Path) -> None:
 def test_portions_are_the_same_when_a_run_goes_on(tmp_path: Path) -> None:
     """One lost line has its whole portion written again: the same texts meet in a batch."""
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n), LONG[: 400 + n]) for n in range(5)))
-    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(**QUICK))
 
     class Slow(Counting):
         device_kind = "cpu"
@@ -235,7 +235,7 @@ def test_portions_are_the_same_when_a_run_goes_on(tmp_path: Path) -> None:
 def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
     named = save_encoder(tmp_path / "encoder", seed=1)
-    prepared = benchmark.prepare("", str(path), None, 0, asked(retrieve=str(named), **QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(retrieve=str(named), **QUICK))
     kept = tmp_path / "kept"
     kept.mkdir()
     with run_context(kept) as place, pytest.raises(KeyboardInterrupt):
@@ -251,7 +251,7 @@ def test_texts_of_another_retriever_of_that_name_are_not_taken(tmp_path: Path) -
 
 def test_texts_by_other_words_on_generation_are_not_taken(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", *(story_row(str(n)) for n in range(20)))
-    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(**QUICK))
     with run_context(tmp_path) as place, pytest.raises(KeyboardInterrupt):
         prepared.evaluate(Counting(1), place)
     going = Counting(9)
@@ -293,7 +293,7 @@ def test_an_empty_summary_scores_nothing_and_is_counted(tmp_path: Path) -> None:
             return [" \n"] * len(prompts)
 
     path = write_rows(tmp_path / "t.jsonl", story_row("1"))
-    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(**QUICK))
     outcome = prepared.evaluate(Silent(1), RunContext())
     assert {row["metric"]: row["value"] for row in outcome.metrics}["rouge1"] == 0.0
     assert outcome.notes["summaries that are empty, which score 0"] == 2
@@ -371,7 +371,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
     def refusal(*rows: object, task: str = "", data: Path | None = None, **given: Any) -> str:
         path = data or write_rows(tmp_path / "bad.jsonl", *rows)
         with pytest.raises(EnsueError) as caught:
-            benchmark.prepare(task, str(path), None, 0, asked(**given))
+            TASK.prepare(task, str(path), None, 0, asked(**given))
         return str(caught.value)
 
     few = story_row("7")
@@ -388,10 +388,10 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
     assert "is not there" in refusal(data=tmp_path / "nowhere")
     assert "needs SQuALITY's folder" in refusal(evaluation_row("1"), task="human-eval")
     with pytest.raises(EnsueError, match="needs --data"):
-        benchmark.prepare("", None, None, 0, asked())
+        TASK.prepare("", None, None, 0, asked())
     # Measured by itself, it counts with what it has, and people's row leaves it out and says so.
     path = write_rows(tmp_path / "few.jsonl", story_row("1"), few)
-    prepared = benchmark.prepare("", str(path), None, 0, asked(references="none", **QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(references="none", **QUICK))
     outcome = prepared.evaluate(load_model("human"), RunContext())
     assert sum(outcome.skipped.values()) == 1
     assert len(list(outcome.items)) == 3
@@ -402,6 +402,6 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_model_that_neither_writes_nor_encodes_is_refused(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "t.jsonl", story_row("1"))
-    prepared = benchmark.prepare("", str(path), None, 0, asked(**QUICK))
+    prepared = TASK.prepare("", str(path), None, 0, asked(**QUICK))
     with pytest.raises(EnsueError, match="neither writes nor encodes"):
         prepared.evaluate(load_model("random"), RunContext())

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
+from ensue.runs.report import write_report
 from ensue.train.report.page import MOST_POINTS, Curve, read_log, smoothed, thinned
 from tests.report.synthetic import write_chapterbreak, write_training
 from tests.report.test_html import EVIL, Page

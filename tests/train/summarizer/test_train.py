@@ -10,7 +10,7 @@ import pytest
 
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
+from ensue.runs.report import write_report
 from ensue.runs.run import run
 from ensue.train.report.page import read_log
 from ensue.train.summarizer.grid import GRID, train_summarizer

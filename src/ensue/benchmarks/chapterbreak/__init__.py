@@ -1,0 +1,15 @@
+"""ChapterBreak: which chapter follows? (Sun et al. 2022)"""
+
+from ensue.benchmarks.base import Benchmark
+
+benchmark = Benchmark(
+    name="chapterbreak",
+    about="suffix identification at chapter breaks (Sun et al. 2022)",
+    task="ensue.benchmarks.chapterbreak.task:TASK",
+    comparing="ensue.benchmarks.chapterbreak.comparing:COMPARING",
+    tables="ensue.benchmarks.chapterbreak.report.table:tables",
+    page="ensue.benchmarks.chapterbreak.report.page:PAGE",
+    builders={
+        "chapterbreak": "ensue.benchmarks.chapterbreak.commands:chapterbreak",
+    },
+)

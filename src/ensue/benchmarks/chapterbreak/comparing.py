@@ -14,3 +14,6 @@ class ChapterBreakComparing(MeanScores):
     def asked(self, item: Mapping[str, Any]) -> Asked:
         outputs = item.get("outputs") or {}
         return Asked(outputs.get("example", item["id"]), item["task"], item["settings"], {})
+
+
+COMPARING = ChapterBreakComparing()

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ensue.benchmarks.base import Item, MetricRow, content_of
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.chapterbreak.ranking import Ranked
+from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import Interval, clustered_interval, clustered_ratio
 from ensue.stats.ranges import POSITIVE, range_of
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.chapterbreak.comparing import ChapterBreakComparing
 from ensue.benchmarks.chapterbreak.data import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.judging import items_of, metric_rows
 from ensue.benchmarks.chapterbreak.negatives import out_of_book
@@ -133,13 +132,10 @@ class ChapterBreakRun:
         return f"separator:'{separator}' ties:1e-6 seed:{self.seed}"
 
 
-class ChapterBreakBenchmark:
-    """The registry's entry."""
+class ChapterBreakTask:
+    """Make and judge the items of the benchmark."""
 
-    name = "chapterbreak"
-    about = "suffix identification at chapter breaks (Sun et al. 2022)"
     settings = SETTINGS
-    comparing = ChapterBreakComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
@@ -160,4 +156,4 @@ class ChapterBreakBenchmark:
         return ChapterBreakRun(examples, seed, settings, split, limit)
 
 
-benchmark = ChapterBreakBenchmark()
+TASK = ChapterBreakTask()

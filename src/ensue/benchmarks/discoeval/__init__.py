@@ -1,0 +1,16 @@
+"""DiscoEval: discourse probes of sentence vectors (Chen et al. 2019)."""
+
+from ensue.benchmarks.base import Benchmark
+
+benchmark = Benchmark(
+    name="discoeval",
+    about="twelve discourse probes of sentence vectors (Chen et al. 2019)",
+    task="ensue.benchmarks.discoeval.task:TASK",
+    comparing="ensue.benchmarks.discoeval.comparing:COMPARING",
+    tables="ensue.benchmarks.probing.report.table:tables",
+    page="ensue.benchmarks.probing.report.page:PAGE",
+    builders={
+        "discoeval": "ensue.benchmarks.discoeval.commands:discoeval",
+        "rst-json": "ensue.benchmarks.discoeval.commands:rst_json",
+    },
+)

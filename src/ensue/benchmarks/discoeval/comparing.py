@@ -16,3 +16,6 @@ class DiscoEvalComparing(MeanScores):
         way = dict(item["settings"])
         split = way.pop("split", None)
         return Asked(without_layer(item["id"]), item["task"], {"split": split}, way)
+
+
+COMPARING = DiscoEvalComparing()

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.base import Item, MetricRow, content_of, covers
+from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.discoeval.data import Task
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
 from ensue.benchmarks.discoeval.suite import GROUPS
+from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import Interval, clustered_interval, mean_interval
 from ensue.stats.ranges import SHARE
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.discoeval.comparing import DiscoEvalComparing
 from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
 from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
@@ -148,13 +147,10 @@ class DiscoEvalRun:
         )
 
 
-class DiscoEvalBenchmark:
-    """The registry's entry."""
+class DiscoEvalTask:
+    """Make and judge the items of the benchmark."""
 
-    name = "discoeval"
-    about = "twelve discourse probes of sentence vectors (Chen et al. 2019)"
     settings = SETTINGS
-    comparing = DiscoEvalComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
@@ -182,4 +178,4 @@ class DiscoEvalBenchmark:
         return DiscoEvalRun(str(folder), task, tasks, missing, limit, seed, settings)
 
 
-benchmark = DiscoEvalBenchmark()
+TASK = DiscoEvalTask()

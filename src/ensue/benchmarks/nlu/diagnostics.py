@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.judging import check_gold, predictions_of
 from ensue.benchmarks.nlu.measuring import of_classes
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
+from ensue.report.results import MetricRow
 
 # The phenomena of table A.1, in its order and spelling.
 TAXONOMY: Mapping[str, tuple[str, ...]] = {

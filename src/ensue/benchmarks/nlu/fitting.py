@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, answers
 from ensue.benchmarks.nlu.heads import loss_of
 from ensue.benchmarks.nlu.stopping import Schedule, Stopping
 from ensue.errors import RunFailed
+from ensue.progress import Progress
 
 # So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.
 _POOLED = 50

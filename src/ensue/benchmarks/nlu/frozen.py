@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Progress, RunContext, Setting
+from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.framing import (
     Answers,
@@ -33,6 +33,7 @@ from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained, answered, best_of
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.models.protocols import Cutting, Encoder, Model, require
+from ensue.progress import Progress
 
 if TYPE_CHECKING:
     from ensue.benchmarks.nlu.fitting import Learner, Split

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import ROUNDS, Figure
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
+from ensue.report.results import MetricRow
 from ensue.stats.counts import MadeUp, sum_draws
 from ensue.stats.ranges import CORRELATION
 

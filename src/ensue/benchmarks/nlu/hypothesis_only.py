@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import ROUNDS, Figure
 from ensue.benchmarks.nlu.examples import Example
 from ensue.errors import EnsueError, RunFailed
 from ensue.metrics.classification import accuracy, confusion_cells
+from ensue.report.results import MetricRow
 from ensue.stats.counts import confusion_draws
 
 L2 = (1e-2, 1e-3, 1e-4, 1e-5)

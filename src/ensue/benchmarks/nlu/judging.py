@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ensue.benchmarks.base import Item, content_of
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.figures import Figure, mean_of_metrics
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.measuring import measure, text_scores
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
+from ensue.report.results import Item
 
 
 @dataclass(frozen=True)

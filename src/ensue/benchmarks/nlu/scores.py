@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.figures import Figure, mean_figure, mean_of_answers
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, HELD_OUT, TEST, TEST_MISMATCHED, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged
+from ensue.report.results import MetricRow
 
 SCORE = "score"
 # What a benchmark is called in its row, and how many tasks its score is the mean of.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ensue.benchmarks.base import RunContext, Setting
+from ensue.benchmarks.base import NamedSystem, RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, Scorer
@@ -62,6 +62,12 @@ class System(Protocol):
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
         """The system's choices in a few words."""
+
+
+def named(name: str) -> NamedSystem:
+    """Return a system that learns from a task's training set, or guesses its most frequent label."""
+    kind = {"most-frequent": "majority", "hypothesis-only": name}.get(name, "untrained")
+    return NamedSystem.of(name, kind, architecture=name)
 
 
 def mode_of(model: Model, asked: str | None) -> str:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Item, Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu import systems
-from ensue.benchmarks.nlu.comparing import NluComparing
 from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
@@ -23,6 +22,7 @@ from ensue.benchmarks.nlu.systems import Answered, System
 from ensue.benchmarks.nlu.task_names import choose
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
+from ensue.report.results import Item
 
 COMMON = {
     "mode": Setting(
@@ -112,20 +112,18 @@ class NluRun:
         ).replace("  ", " ")
 
 
-class NluBenchmark:
-    """The registry's entry of a suite."""
+class NluTask:
+    """Make and judge the items of a suite."""
 
     def __init__(
         self,
         name: str,
-        about: str,
         specs: Sequence[TaskSpec],
         read_task: ReadTask,
         read_hub_task: ReadHubTask,
     ) -> None:
-        self.name, self.about, self.specs = name, about, specs
+        self.name, self.specs = name, specs
         self._read, self._read_hub = read_task, read_hub_task
-        self.comparing = NluComparing(specs)
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:

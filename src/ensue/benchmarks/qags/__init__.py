@@ -1,1 +1,18 @@
 """QAGS: is a summary consistent with its source, by questions whose answers both should share."""
+
+from ensue.benchmarks.base import Benchmark
+
+benchmark = Benchmark(
+    name="qags",
+    about="consistency of summaries by questions, held against human judgments (Wang et al. 2020)",
+    task="ensue.benchmarks.qags.task:TASK",
+    default_model="smollm2-qg",
+    comparing="ensue.benchmarks.qags.comparing:COMPARING",
+    tables="ensue.benchmarks.qags.report.table:tables",
+    page="ensue.benchmarks.qags.report.page:PAGE",
+    systems={"source-overlap": "ensue.benchmarks.qags.task:named"},
+    builders={"squad": "ensue.benchmarks.qags.build_squad:squad"},
+    commands={
+        "qags": "ensue.benchmarks.qags.commands:qags",
+    },
+)

@@ -133,3 +133,6 @@ def _levels(
         found.append(({"level": "system", "human": score}, system_level(table, people, seed=seed)))
         found.append(({"level": "summary", "human": score}, summary_level(table, people, seed=seed)))
     return found
+
+
+COMPARING = QagsComparing()

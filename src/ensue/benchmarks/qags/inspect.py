@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import Progress
 from ensue.benchmarks.qags.choices import Preset
 from ensue.benchmarks.qags.pipeline import Examined, Pair, Parts, examine
 from ensue.benchmarks.qags.scores import Scored, scored
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
+from ensue.progress import Progress
 
 # A span whose questions agree less than this on average is marked: of "Ruth Olsen" and "Hanna Olsen" half agrees.
 CONSISTENT = 0.6

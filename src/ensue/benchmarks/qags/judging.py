@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.qags.baselines import TO_BEAT
 from ensue.benchmarks.qags.judgments import agreement
 from ensue.benchmarks.qags.measures import QAGS, Values
@@ -23,6 +22,7 @@ from ensue.benchmarks.qags.metaeval import (
 from ensue.benchmarks.qags.ranking import rank
 from ensue.benchmarks.qags.sets import JudgedSet
 from ensue.metrics.rowwise import rowwise
+from ensue.report.results import MetricRow
 from ensue.stats.clustered import Interval
 from ensue.stats.multiple import holm
 from ensue.stats.paired import paired_test

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.atomic import write_atomic
-from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.qags.choices import Preset
 from ensue.benchmarks.qags.inspect import lines_of, pieces_of
@@ -18,6 +17,7 @@ from ensue.benchmarks.qags.scores import scored
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
+from ensue.progress import Progress
 
 
 class Given(NamedTuple):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import Progress
 from ensue.benchmarks.qags.candidates import Candidate, choose_answers, to_choose_from
 from ensue.benchmarks.qags.choices import Asking, Keeping
 from ensue.benchmarks.qags.filters import Proposal, Selection, Tidied, select, tidy, verdict
@@ -27,6 +26,7 @@ from ensue.models.protocols import (
     Questioner,
     portion_of,
 )
+from ensue.progress import Progress
 from ensue.version import __version__
 
 # So much is lost at most by a kill: some seconds of a GPU's work, or half a minute of two cores'. Questions are

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import Progress
 from ensue.benchmarks.qags.ablations import Variant, plan
 from ensue.benchmarks.qags.choices import Keeping, Preset
 from ensue.benchmarks.qags.inspect import lines_of
@@ -15,6 +14,7 @@ from ensue.benchmarks.qags.scores import Scored, scored
 from ensue.benchmarks.qags.sets import JudgedSet
 from ensue.benchmarks.qags.steps import Steps
 from ensue.models.protocols import Encoder, Model, require
+from ensue.progress import Progress
 from ensue.records import DAMAGED
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import Progress
 from ensue.benchmarks.nlu.files import Found, jsonl_rows
 from ensue.benchmarks.qags.choices import STRICT, Agree, Asking, Keeping
 from ensue.benchmarks.qags.files import read_text
@@ -17,6 +16,7 @@ from ensue.benchmarks.qags.impossible import add_impossible
 from ensue.benchmarks.qags.pipeline import Examined, Pair, Parts, examine
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
+from ensue.progress import Progress
 
 # How the answer must agree with the expected one: no question without an answer is worth training on.
 _AGREE: dict[str, Agree] = {"same": "same", "overlap": "overlap"}

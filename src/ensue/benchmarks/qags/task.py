@@ -9,20 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import (
-    Item,
-    LoadModel,
-    MetricRow,
-    Outcome,
-    Prepared,
-    RunContext,
-    Setting,
-    content_of,
-)
+from ensue.benchmarks.base import LoadModel, NamedSystem, Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.qags import loading
 from ensue.benchmarks.qags.ablations import ABLATIONS
 from ensue.benchmarks.qags.choices import PRESET_SETTINGS, Preset, preset_of
-from ensue.benchmarks.qags.comparing import QagsComparing
 from ensue.benchmarks.qags.finding import DefaultFinder, Finder, find_candidates
 from ensue.benchmarks.qags.judging import correlation_rows, correlations, judge
 from ensue.benchmarks.qags.measures import (
@@ -40,6 +30,7 @@ from ensue.benchmarks.qags.similarity import SIMILARITIES
 from ensue.benchmarks.qags.steps import Steps
 from ensue.errors import EnsueError
 from ensue.models.protocols import Answerer, Model, Questioner, TokenEncoder, require
+from ensue.report.results import Item, MetricRow
 
 # A model's name that says that none is wanted.
 WITHOUT_MODELS = "source-overlap"
@@ -267,14 +258,10 @@ class QagsRun:
         )
 
 
-class QagsBenchmark:
-    """The registry's entry."""
+class QagsTask:
+    """Make and judge the items of the benchmark."""
 
-    name = "qags"
-    about = "consistency of summaries by questions, held against human judgments (Wang et al. 2020)"
     settings = SETTINGS
-    default_model = loading.QUESTIONER
-    comparing = QagsComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
@@ -292,4 +279,9 @@ class QagsBenchmark:
         )
 
 
-benchmark = QagsBenchmark()
+def named(name: str) -> NamedSystem:
+    """Return what stands for no model at all."""
+    return NamedSystem.of(name, "untrained", architecture=name)
+
+
+TASK = QagsTask()

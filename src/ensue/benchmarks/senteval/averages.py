@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import MetricRow, covers
+from ensue.benchmarks.base import covers
 from ensue.benchmarks.figures import Figure, mean_figure
 from ensue.benchmarks.senteval.catalog import GROUPS, Task
+from ensue.report.results import MetricRow
 
 WEIGHTED = {"average": "weighted"}
 

@@ -77,3 +77,6 @@ def _f1(pairs: Pairs, how: Resampling) -> Tested:
 
 def _f1_of_sums(sums: Numbers) -> Numbers:
     return f1(sums.reshape(*sums.shape[:-1], 2, 2))
+
+
+COMPARING = SentEvalComparing()

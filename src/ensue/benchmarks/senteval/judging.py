@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Item, content_of
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
 from ensue.errors import EnsueError
 from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman
+from ensue.report.results import Item
 from ensue.stats.correlation import correlation_draws
 from ensue.stats.counts import confusion_draws
 from ensue.stats.ranges import CORRELATION

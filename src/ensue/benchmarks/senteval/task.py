@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import MetricRow, Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.figures import Figure
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import Task, chosen
-from ensue.benchmarks.senteval.comparing import SentEvalComparing
 from ensue.benchmarks.senteval.data import Suite, read_suite
 from ensue.benchmarks.senteval.judging import Answers, figures_of, has_correlation, items_of
 from ensue.benchmarks.senteval.rows import TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
 from ensue.records import Codec, digest_of
+from ensue.report.results import MetricRow
 from ensue.version import __version__
 
 SETTINGS = {
@@ -173,13 +173,10 @@ def _rows(part: Answers, figures: dict[str, Figure]) -> Iterator[MetricRow]:
         yield figure.row(part.task, metric, part.settings)
 
 
-class SentEvalBenchmark:
-    """The registry's entry."""
+class SentEvalTask:
+    """Make and judge the items of the benchmark."""
 
-    name = "senteval"
-    about = "similarity, classification and probing tasks for sentence vectors (Conneau and Kiela 2018)"
     settings = SETTINGS
-    comparing = SentEvalComparing()
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
@@ -190,4 +187,4 @@ class SentEvalBenchmark:
         return SentEvalRun(read_suite(data, tasks, limit), tasks, limit, seed, settings)
 
 
-benchmark = SentEvalBenchmark()
+TASK = SentEvalTask()

@@ -8,21 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import (
-    Item,
-    MetricRow,
-    Outcome,
-    Prepared,
-    RunContext,
-    Setting,
-    content_of,
-)
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.benchmarks.shuffle.profile import Version, profile_row
 from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
+from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices, score
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
@@ -239,11 +232,9 @@ def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
             )
 
 
-class ShuffleBenchmark:
-    """The registry's entry."""
+class ShuffleTask:
+    """Make and judge the items of the benchmark."""
 
-    name = "shuffle"
-    about = "zero-shot Shuffle Test and k-Block Shuffle Test (Laban et al. 2021)"
     settings = SETTINGS
 
     def prepare(
@@ -262,4 +253,4 @@ class ShuffleBenchmark:
         return ShuffleRun(documents, seed, settings)
 
 
-benchmark = ShuffleBenchmark()
+TASK = ShuffleTask()

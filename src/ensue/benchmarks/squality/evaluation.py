@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.base import Item, LoadModel, MetricRow, content_of
+from ensue.benchmarks.base import LoadModel, content_of
 from ensue.benchmarks.squality.data import Example
 from ensue.benchmarks.squality.human import held_out, rouge_measure
 from ensue.benchmarks.squality.systems import Summary
@@ -26,6 +26,7 @@ from ensue.benchmarks.summaries.scoring import (
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TokenEncoder, require
+from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
 

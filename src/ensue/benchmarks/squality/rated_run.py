@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.base import Item, LoadModel, MetricRow, Outcome, RunContext, content_of
+from ensue.benchmarks.base import LoadModel, Outcome, RunContext, content_of
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.evaluation import bertscore_by, measures_of
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, Rated, rating_table
@@ -17,6 +17,7 @@ from ensue.benchmarks.squality.judged import KINDS, references_of, summary_corre
 from ensue.benchmarks.summaries.loads import Loads
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.models.protocols import Model
+from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
 

@@ -223,11 +223,9 @@ class SqualityRun:
         return " ".join(parts)
 
 
-class SqualityBenchmark:
-    """The registry's entry."""
+class SqualityTask:
+    """Make and judge the items of the benchmark."""
 
-    name = "squality"
-    about = "Summaries of stories in answer to questions, against four references; human-eval: metrics and people."
     settings = SETTINGS
 
     def prepare(
@@ -326,4 +324,4 @@ def _noted(texts: Sequence[str], about: Sequence[dict[str, Any]]) -> Counter[str
     return +notes
 
 
-benchmark = SqualityBenchmark()
+TASK = SqualityTask()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
+from ensue.report.page import write_page
 from ensue.report.provenance import environment_rows
 from ensue.report.svg import drawn_twice
 from ensue.text.readers import json_objects
@@ -54,6 +55,11 @@ class Training(NamedTuple):
 def is_training(folder: Path) -> bool:
     """Whether a folder holds a training rather than a run."""
     return not (folder / "run.json").exists() and any((folder / name).exists() for name in (RECORD, LOG))
+
+
+def write_training_report(folder: Path, path: Path) -> Path:
+    """Write the page of a training and return where it is."""
+    return write_page("ensue.train.report", "training.html.j2", training_facts(folder), path)
 
 
 def training_facts(folder: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ensue.benchmarks.chapterbreak.report.rows import (
 )
 from ensue.cli.main import app
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
+from ensue.runs.report import write_report
 from tests.report.synthetic import (
     make_chapterbreak_items,
     make_chapterbreak_results,
@@ -163,7 +163,7 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
     with pytest.raises(EnsueError, match="shuffle is a run of shuffle, not of chapterbreak"):
         write_report(run, beside=[shuffle])
     with pytest.raises(
-        EnsueError, match="is a run of shuffle; other runs and annotations go with runs of chapterbreak"
+        EnsueError, match="is a run of shuffle, which is reported alone: give it no other runs"
     ):
         write_report(shuffle, beside=[run])
     with pytest.raises(EnsueError, match="go with runs of chapterbreak only"):

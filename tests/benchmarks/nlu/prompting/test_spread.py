@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.base import MetricRow
 from ensue.benchmarks.nlu.prompting.spread import spread
+from ensue.report.results import MetricRow
 
 
 def row(task: str, value: float, **settings: object) -> MetricRow:

@@ -8,7 +8,7 @@ import pytest
 
 from ensue.benchmarks.nlu.report.sheets import sheet_of
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
+from ensue.runs.report import write_report
 from tests.benchmarks.nlu.report.synthetic import make_fits, make_nlu_results, write_nlu
 from tests.report.synthetic import make_items, make_results, write_run
 from tests.report.test_html import EVIL, Page

@@ -19,9 +19,9 @@ from ensue.benchmarks.nlu.report.published import diagnostics_table, split_table
 from ensue.benchmarks.nlu.report.scores import Measure, Phenomenon, phenomena, spread_of
 from ensue.benchmarks.nlu.report.sheets import sheet_of
 from ensue.errors import EnsueError
-from ensue.report.reading import read_fits
-from ensue.report.table import metrics_table
+from ensue.report.results import read_fits
 from ensue.runs.run import run
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.nlu.report.synthetic import make_fits, make_nlu_results, write_nlu
 
 DATA = os.environ.get("ENSUE_DATA")
@@ -31,7 +31,7 @@ TEMPLATES = [{"template": name, "shots": 0} for name in ("question", "statement"
 def printed(results, folder=None, width=80):
     console = Console(width=width)
     with console.capture() as captured:
-        console.print(metrics_table(results, folder))
+        console.print(metrics_tables(results, folder)[0].to_rich())
     return captured.get().splitlines()
 
 

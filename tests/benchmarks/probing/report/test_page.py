@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.report.test_probing import only, printed
 
 from ensue.benchmarks.probing.report.page import most_frequent
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
+from ensue.runs.report import write_report
 from tests.benchmarks.probing.report.synthetic import (
     make_discoeval_results,
     make_probing_items,
     make_senteval_results,
     write_probing,
 )
+from tests.benchmarks.probing.report.test_sheets import only, printed
 from tests.report.synthetic import make_items, make_results, write_run
 from tests.report.test_html import EVIL, Page
 
@@ -151,7 +151,7 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
     shuffle = write_run(tmp_path / "shuffle", items, make_results(items))
     with pytest.raises(EnsueError, match="is a run of senteval, not of discoeval"):
         write_report(run, beside=[other])
-    with pytest.raises(EnsueError, match="annotations go with runs of chapterbreak only"):
+    with pytest.raises(EnsueError, match="is a run of discoeval, which takes no annotations"):
         write_report(run, annotations=tmp_path / "a.csv")
     with pytest.raises(
         EnsueError,

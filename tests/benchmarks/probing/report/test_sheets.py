@@ -8,7 +8,7 @@ from rich.console import Console
 from ensue.benchmarks.discoeval.published import published_line
 from ensue.benchmarks.probing.report.published import SHARED, ablations, systems_table
 from ensue.benchmarks.probing.report.sheets import best_layer, common_layer, lines, mean_layer, sheets
-from ensue.report.table import metrics_table
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.probing.report.synthetic import make_discoeval_results, make_senteval_results
 
 ABSENT = ("PDTB/explicit", "PDTB/implicit", "RST")
@@ -17,7 +17,7 @@ ABSENT = ("PDTB/explicit", "PDTB/implicit", "RST")
 def printed(results, width=80):
     console = Console(width=width)
     with console.capture() as captured:
-        console.print(metrics_table(results))
+        console.print(metrics_tables(results)[0].to_rich())
     return captured.get().splitlines()
 
 
@@ -53,7 +53,7 @@ def test_a_line_a_task_with_dev_test_interval_and_size():
 
 
 def test_groups_and_average_are_bold():
-    table = metrics_table(make_discoeval_results(missing=()))
+    table = metrics_tables(make_discoeval_results(missing=()))[0].to_rich()
     names = list(table.columns[0].cells)
     bold = [name for name, row in zip(names, table.rows, strict=True) if row.style == "bold"]
     assert bold == ["SP", "BSO", "DC", "SSP/abs", "PDTB", "RST", "average"]

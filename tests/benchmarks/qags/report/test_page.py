@@ -17,8 +17,8 @@ from ensue.benchmarks.qags.report.inspection import write_inspection
 from ensue.benchmarks.qags.report.sheets import ablation_sheets, read_comparisons, set_sheets
 from ensue.benchmarks.qags.report.table import marked_summary, questions_table
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
-from ensue.report.table import metrics_table
+from ensue.runs.report import write_report
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.qags.small_sets import prepared, write_sets
 from tests.benchmarks.qags.toys import SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
 from tests.report.synthetic import write_run
@@ -115,7 +115,7 @@ def test_ablations_stand_beside_published_ones(told) -> None:
 
 
 def test_the_terminal_table_fits_eighty_columns(told) -> None:
-    text = printed(metrics_table(told[0]))
+    text = printed(metrics_tables(told[0])[0].to_rich())
     assert "…" not in text
     for words in (
         "CNN/DM",
@@ -172,7 +172,7 @@ def test_one_summary_in_the_terminal_and_on_a_page(tmp_path) -> None:
     found = inspect(SOURCE, WRONG, Parts(NameFinder(), WordsBefore(), NameAfter()), STRICT)
     text = printed(marked_summary(found))
     assert "steered by [Hanna] left for [Lund]" in text
-    table = printed(questions_table(found))
+    table = printed(questions_table(found).to_rich())
     for words in (
         "Which name comes after left for?",
         "Ellery",
@@ -191,4 +191,4 @@ def test_nothing_in_a_text_is_taken_for_markup(tmp_path) -> None:
     found = inspect(SOURCE + EVIL, summary, Parts(NameFinder(), WordsBefore(), NameAfter()), STRICT)
     page_of(write_inspection(found, tmp_path / "page.html", EVIL, SOURCE + EVIL))
     assert "[bold]" in printed(marked_summary(found), width=300)
-    printed(questions_table(found))
+    printed(questions_table(found).to_rich())

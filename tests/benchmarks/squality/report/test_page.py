@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from ensue.errors import EnsueError
-from ensue.report.html import write_report
-from ensue.report.reading import read_results
-from ensue.report.table import metrics_table
+from ensue.report.results import read_results
+from ensue.runs.report import write_report
 from ensue.runs.run import run
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.squality.invented import STORY, evaluation_row, story_row, write_rows
 from tests.report.test_html import EVIL, Page
 
@@ -89,7 +89,7 @@ def test_the_human_evaluation_has_its_own_page(runs: dict[str, Path], tmp_path: 
 
 def shown(folder: Path) -> str:
     out = io.StringIO()
-    Console(file=out, width=80).print(metrics_table(read_results(folder)))
+    Console(file=out, width=80).print(metrics_tables(read_results(folder))[0].to_rich())
     return out.getvalue()
 
 
@@ -105,6 +105,6 @@ def test_the_terminals_tables_fit_and_say_the_same(runs: dict[str, Path]) -> Non
     ]:
         assert words in table, words
     ratings = shown(runs["human-eval"])
-    for words in ["bart-dpr", "0.454", "r, models'", "-0.074", "max, bart-dpr"]:
+    for words in ["bart-dpr", "0.454", "r, models'", "−0.074", "max, bart-dpr"]:
         assert words in ratings, words
     assert "…" not in table + ratings

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.chapterbreak.annotation import Annotations, definition, read_annotations
+from ensue.benchmarks.chapterbreak.annotation import (
+    Annotations,
+    definition,
+    read_annotations,
+    run_examples,
+    write_sheet,
+)
 from ensue.benchmarks.chapterbreak.breakdown import (
     Breakdown,
     CategoryRow,
@@ -32,7 +38,8 @@ from ensue.benchmarks.chapterbreak.report.rows import (
     suffix_panels,
 )
 from ensue.errors import EnsueError
-from ensue.report.reading import read_items, read_results
+from ensue.report.page import Page
+from ensue.report.results import read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
 
 MOST_ROWS = 300
@@ -198,3 +205,21 @@ def _aspects(read: Annotations, found: Breakdown) -> list[Aspect]:
         line = CategoryLine(row.category, definition(*key), of_all[key], row, paper.all, paper.missed)
         aspects.setdefault(row.aspect, []).append(line)
     return [Aspect(name, lines) for name, lines in aspects.items()]
+
+
+def _write_sheet(run: Path, sheet: Path) -> int:
+    """Write an empty sheet to annotate the run's transitions in."""
+    examples = run_examples(read_items(run))
+    if not examples:
+        raise EnsueError(f"{run} has no chapter breaks to annotate.")
+    return write_sheet(examples, sheet)
+
+
+PAGE = Page(
+    "ensue.benchmarks.chapterbreak.report",
+    "chapterbreak.html.j2",
+    chapterbreak_facts,
+    takes_runs=True,
+    takes_annotations=True,
+    write_sheet=_write_sheet,
+)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.base import MetricRow
+from ensue.report.results import MetricRow
 
 
 class Spread(NamedTuple):

@@ -20,7 +20,8 @@ from ensue.benchmarks.nlu.report.table import (
 )
 from ensue.benchmarks.probing.report.sheets import run_names
 from ensue.errors import EnsueError
-from ensue.report.reading import read_fits, read_results
+from ensue.report.page import Page
+from ensue.report.results import read_fits, read_results
 from ensue.report.svg import Picture, drawn_twice
 
 _METRICS = {
@@ -188,3 +189,6 @@ def _spread_pictures(sheets: Sequence[Sheet]) -> list[SpreadPicture]:
 
             pictures.append(SpreadPicture(split, drawn_twice(draw)))
     return pictures
+
+
+PAGE = Page("ensue.benchmarks.nlu.report", "nlu.html.j2", nlu_facts, takes_runs=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 from ensue.benchmarks.nlu.examples import DEV
+from ensue.benchmarks.nlu.report.fits import dev_spreads, trainings
 from ensue.benchmarks.nlu.report.scores import (
     Answer,
     Diagnosis,
@@ -16,9 +18,9 @@ from ensue.benchmarks.nlu.report.scores import (
     Spread,
     phenomena,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from ensue.benchmarks.nlu.report.sheets import sheet_of
+from ensue.report.results import read_fits
+from ensue.report.table import Column, Table
 
 # Short: the whole must fit a terminal of 80 columns.
 _METRICS = {
@@ -36,90 +38,97 @@ _METRICS = {
 _MOST_WAYS = 12
 
 
-def fill_nlu(table: Table, sheet: Sheet, trained: Mapping[tuple[str, str], Spread] | None = None) -> None:
-    """Fill an empty table; `trained` has the spread of dev over several trainings, by task and way."""
-    from rich.markup import escape
-
-    trained = trained or {}
-    table.title = f"{sheet.title} · {escape(sheet.name)}"
-    table.caption = escape(" ".join(_caption(sheet, trained)))
-    for heading in ("task", "split", "measure"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("value", "score", "95 %\ninterval", "n"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for block in sheet.blocks:
-        for line in block.lines:
-            _add(table, line, trained)
-        if block.total:
-            _add(table, block.total, trained)
-        table.add_section()
+def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
+    """Return the table of a run; with its folder, the spread of several trainings is shown too."""
+    sheet = sheet_of(results)
+    if sheet is None:
+        return []
+    trained = dev_spreads(trainings(read_fits(folder))) if folder else {}
+    table = Table(
+        [
+            *(Column(heading, words=True) for heading in ("task", "split", "measure")),
+            *(Column(heading) for heading in ("value", "score", "95 %\ninterval", "n")),
+        ],
+        title=f"{sheet.title} · {sheet.name}",
+        caption=" ".join(_caption(sheet, trained)),
+    )
+    for place, block in enumerate(sheet.blocks):
+        before = len(table.rows)
+        for line in [*block.lines, *([block.total] if block.total else [])]:
+            _add(table, line, trained, section=place > 0 and len(table.rows) == before)
+    before = len(table.rows)
     for line in sheet.diagnostics:
-        _add(table, line, trained)
+        _add(table, line, trained, section=len(table.rows) == before)
+    return [table]
 
 
-def fill_phenomena(table: Table, diagnosis: Diagnosis) -> None:
-    """Fill an empty table with a diagnostic set by phenomenon, the tags below their category."""
-    from rich.markup import escape
+def phenomena_tables(results: Mapping[str, Any]) -> list[Table]:
+    """Return a table for each tagged diagnostic set of a run, a line a category and a tag below it."""
+    sheet = sheet_of(results)
+    return [_phenomena_table(diagnosis) for diagnosis in sheet.diagnoses] if sheet else []
 
+
+def _phenomena_table(diagnosis: Diagnosis) -> Table:
     way = f", {diagnosis.way}" if diagnosis.way else ""
-    table.title = escape(f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}")
-    table.caption = "Where all answers or all labels are alike there is no correlation, which counts as 0."
-    table.add_column("phenomenon", no_wrap=True)
-    for heading in (_METRICS[diagnosis.metric], "95 %\ninterval", "n"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = Table(
+        [
+            Column("phenomenon", words=True),
+            *(Column(heading) for heading in (_METRICS[diagnosis.metric], "95 %\ninterval", "n")),
+        ],
+        title=f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}",
+        caption="Where all answers or all labels are alike there is no correlation, which counts as 0.",
+    )
     order = {place: number for number, place in enumerate(phenomena())}
     for place, figure in sorted(diagnosis.figures.items(), key=lambda one: order[one[0]]):
-        table.add_row(
-            escape(f"  {place.tag}" if place.tag else place.category or "all"),
+        table.add(
+            f"  {place.tag}" if place.tag else place.category or "all",
             value_words(figure.value),
             _interval(figure),
-            f"{figure.n:,}",
-            style=None if place.tag else "bold",
+            figure.n,
+            tone="" if place.tag else "strong",
         )
+    return table
 
 
-def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread]) -> None:
+def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread], *, section: bool) -> None:
     """A line, below it each of several answers and the spread of several trainings."""
-    from rich.markup import escape
-
     spread = line.spread
     # A diagnostic has no score of its own, but several answers to it lie apart by something.
     scored = line.kind != "diagnostic" or spread
-    table.add_row(
-        escape(line.name + (" *" if line.part else "")),
+    table.add(
+        line.name + (" *" if line.part else ""),
         line.split,
         measure_words(line.measures) or "mean",
         "/".join(value_words(line.mean(measure)) for measure in line.measures) or line.short_covers,
         value_words(line.value) if scored else "",
         _deviation(spread) if spread else _interval(line.only),
-        f"{line.answers[0].main.n:,}",
-        style="bold" if line.kind == "total" else None,
+        line.answers[0].main.n,
+        tone="strong" if line.kind == "total" else "",
+        section=section,
     )
     several = line.answers if spread else []
     for answer in several[:_MOST_WAYS]:
         best = spread is not None and answer.way == spread.best_way
         _add_answer(table, line.split, answer, "best" if best else "")
     if len(several) > _MOST_WAYS:
-        table.add_row(f"  {len(several) - _MOST_WAYS} more", line.split, style="dim")
+        table.add(f"  {len(several) - _MOST_WAYS} more", line.split, *[""] * 5, tone="quiet")
     for answer in line.answers if line.split == DEV else []:
         if found := trained.get((line.name, answer.way)):
             words = f"  {found.of} trainings" + (f", {answer.way}" if answer.way else "")
             cells = ("", value_words(found.mean), _deviation(found), "")
-            table.add_row(escape(words), line.split, f"best {value_words(found.best)}", *cells, style="dim")
+            table.add(words, line.split, f"best {value_words(found.best)}", *cells, tone="quiet")
 
 
 def _add_answer(table: Table, split: str, answer: Answer, mark: str) -> None:
-    from rich.markup import escape
-
-    table.add_row(
-        f"  {escape(answer.way)}",
+    table.add(
+        f"  {answer.way}",
         split,
         mark,
         "/".join(value_words(figure.value) for figure in answer.measures.values()),
         "" if answer.score is None else value_words(answer.score.value),
         _interval(answer.main),
-        f"{answer.main.n:,}",
-        style="dim",
+        answer.main.n,
+        tone="quiet",
     )
 
 

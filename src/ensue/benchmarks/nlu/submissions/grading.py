@@ -18,7 +18,7 @@ from ensue.benchmarks.nlu.submissions.problems import Problem, Problems, Refused
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.benchmarks.base import MetricRow
+    from ensue.report.results import MetricRow
 
 __all__ = ["Graded", "Problem", "Refused", "grade", "guess_suite", "read_labels"]
 

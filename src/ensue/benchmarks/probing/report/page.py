@@ -22,7 +22,8 @@ from ensue.benchmarks.probing.report.sheets import (
 )
 from ensue.benchmarks.probing.report.suites import by_domain, column_words, published_best_layers
 from ensue.errors import EnsueError
-from ensue.report.reading import read_items, read_results
+from ensue.report.page import Page
+from ensue.report.results import read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
 
 MOST_TILES = 4
@@ -161,3 +162,6 @@ def most_frequent(items: Iterable[Mapping[str, Any]]) -> dict[str, float]:
             # Each layer has every example once, so shares stay the same however many layers there are.
             labels.setdefault(item["task"], Counter())[str(outputs["label"])] += 1
     return {task: max(found.values()) / found.total() for task, found in labels.items()}
+
+
+PAGE = Page("ensue.benchmarks.probing.report", "probing.html.j2", probing_facts, takes_runs=True)

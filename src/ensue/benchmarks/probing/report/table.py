@@ -2,55 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from ensue.benchmarks.probing.report.sheets import Figure, Line, Sheet, lines, mean_layer
+from ensue.benchmarks.probing.report.sheets import Figure, Line, Sheet, lines, mean_layer, sheets
 from ensue.benchmarks.probing.report.suites import AVERAGE, published_best_layers
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from ensue.report.table import Column, Table
 
 # Short: the whole must fit a terminal of 80 columns.
 _METRICS = {"accuracy": "acc.", "pearson": "Pearson", "average": "mean"}
 
 
-def fill_probing(table: Table, sheets: Sequence[Sheet]) -> None:
-    """Fill an empty table; each protocol has columns of its own."""
-    from rich.markup import escape
+def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
+    """Return the table of a run; each protocol has columns of its own."""
+    found = sheets(results)
+    return [_table(found)] if found else []
 
+
+def _table(sheets: Sequence[Sheet]) -> Table:
     first = sheets[0]
-    table.title = f"{first.suite.title} · {escape(first.name)}"
-    table.caption = " ".join(words for sheet in sheets for words in _caption(sheet, several=len(sheets) > 1))
     with_metric = any(line.metric != "accuracy" for sheet in sheets for line in lines(sheet))
-    table.add_column("task", no_wrap=True)
-    if with_metric:
-        table.add_column("metric", no_wrap=True)
+    columns = [Column("task", words=True), *([Column("metric", words=True)] if with_metric else [])]
     for sheet in sheets:
         test = f"{sheet.protocol}\ntest" if len(sheets) > 1 else "test"
         # There is no room for two intervals; the report has them.
         interval = ["95 %\ninterval"] if len(sheets) == 1 else []
-        for heading in [*(["layer"] if sheet.several_layers else []), "dev", test, *interval]:
-            table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+        columns += map(Column, [*(["layer"] if sheet.several_layers else []), "dev", test, *interval])
+    table = Table(
+        [*columns, Column("n")],
+        title=f"{first.suite.title} · {first.name}",
+        caption=" ".join(words for sheet in sheets for words in _caption(sheet, several=len(sheets) > 1)),
+    )
     by_name = [{line.name: line for line in lines(sheet)} for sheet in sheets]
     names = max(by_name, key=len)
     for name, line in names.items():
-        if line.kind == AVERAGE:
-            table.add_section()
         found = [each.get(name) for each in by_name]
         cells = [cell for sheet, each in zip(sheets, found, strict=True) for cell in _cells(sheet, each)]
         if len(sheets) == 1:
             cells.append(_interval(found[0]))
-        n = next((each.test.n for each in found if each and each.test), None)
-        table.add_row(
+        metric = "" if line.missing else _METRICS.get(line.metric, line.metric)
+        table.add(
             _name(line),
-            *([_METRICS.get(line.metric, line.metric)] if with_metric and not line.missing else []),
-            *([""] if with_metric and line.missing else []),
+            *([metric] if with_metric else []),
             *cells,
-            "–" if n is None else f"{n:,}",
-            style=None if line.kind == "task" else "bold",
+            next((each.test.n for each in found if each and each.test), None),
+            tone="" if line.kind == "task" else "strong",
+            section=line.kind == AVERAGE,
         )
+    return table
 
 
 def _name(line: Line) -> str:

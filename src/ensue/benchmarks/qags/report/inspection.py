@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ensue.benchmarks.qags.inspect import CONSISTENT, Inspection
-from ensue.report.html import write_page
+from ensue.report.page import write_page
 
 # More of a source than this is not read on a page that is about its summary.
 MOST_SOURCE = 20_000
@@ -21,4 +21,4 @@ def write_inspection(found: Inspection, output: str | Path, models: str, source:
         "consistent": CONSISTENT,
         "doubts": sum(piece.inconsistent for piece in found.pieces),
     }
-    return write_page("qags_inspection.html.j2", facts, output)
+    return write_page("ensue.benchmarks.qags.report", "qags_inspection.html.j2", facts, output)

@@ -19,7 +19,8 @@ from ensue.benchmarks.qags.report.sheets import (
     read_comparisons,
     set_sheets,
 )
-from ensue.report.reading import read_results, read_run
+from ensue.report.page import Page
+from ensue.report.results import read_results, read_run
 
 _ABLATION_TITLES = {
     "questions": "Number of questions",
@@ -102,3 +103,6 @@ def _models(folder: Path) -> tuple[str, str]:
     asked = read_run(folder).get("asked", {})
     settings = asked.get("settings", {})
     return str(asked.get("model", "")), str(settings.get("answerer", ""))
+
+
+PAGE = Page("ensue.benchmarks.qags.report", "qags.html.j2", qags_facts, takes_runs=True)

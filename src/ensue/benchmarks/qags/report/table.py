@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.qags.baselines import TO_BEAT
 from ensue.benchmarks.qags.inspect import CONSISTENT, Inspection
 from ensue.benchmarks.qags.measures import QAGS
-from ensue.benchmarks.qags.report.sheets import Cell, SetSheet, set_sheets
+from ensue.benchmarks.qags.report.sheets import Cell as SetCell
+from ensue.benchmarks.qags.report.sheets import SetSheet, set_sheets
+from ensue.report.table import Cell, Column, Table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 # Short, and figures in two lines, so that five sets stand beside each other in 80 columns.
 _HEADINGS = {
@@ -26,44 +28,45 @@ MOST_COLUMNS = 5
 _SHORT = {"pearson": "r", "accuracy": "right"}
 
 
-def fill_qags(table: Table, results: Mapping[str, Any]) -> None:
-    """A line a metric, a column a set: the main figure, and its interval below."""
-    from rich.markup import escape
-
+def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
+    """Return the table of a run: a line a metric, a column a set, each figure with its interval below."""
     found = set_sheets(results)
     # Two levels of two collections do not fit 80 columns; the report has both.
     sheets = [sheet for sheet in found if sheet.level != "summary"] if len(found) > MOST_COLUMNS else found
-    table.title = f"QAGS · {escape(str(results.get('model', '')))}"
-    table.caption = (
+    caption = (
         f"r: Pearson’s correlation with people; right: share of triplets ranked right, ties wrong. Below: 95 % "
         f"interval. {TO_BEAT} is the baseline to beat."
     ) + (" The report has the level of summaries too." if len(sheets) < len(found) else "")
-    table.add_column("metric", no_wrap=True)
-    for sheet in sheets:
-        table.add_column(_heading(sheet), justify="right", no_wrap=True)
+    table = Table(
+        [Column("metric", words=True), *(Column(_heading(sheet)) for sheet in sheets)],
+        title=f"QAGS · {results.get('model', '')}",
+        caption=caption,
+    )
     measured = [row.measure for sheet in sheets for row in sheet.rows if row.cells]
     for name in dict.fromkeys(measured):
         cells = [_figure(sheet.cell(name)) for sheet in sheets]
-        table.add_row(escape(name), *cells, style="bold" if name in (QAGS, TO_BEAT) else None)
+        table.add(name, *cells, tone="strong" if name in (QAGS, TO_BEAT) else "")
+    return [table]
 
 
 def questions_table(found: Inspection) -> Table:
-    """Each question with both answers; those that agree little stand out."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("question", "summary answers", "source answers"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("alike", justify="right", no_wrap=True)
+    """Return each question with both answers; those that agree little stand out."""
+    table = Table(
+        [
+            *(
+                Column(heading, words=True, fold=True)
+                for heading in ("question", "summary answers", "source answers")
+            ),
+            Column("alike"),
+        ]
+    )
     for line in found.lines:
-        table.add_row(
-            escape(line.question) + ("  [dim](fills up)[/dim]" if line.padded else ""),
-            escape(line.by_summary) or "[dim]no answer[/dim]",
-            escape(line.by_source) or "[dim]no answer[/dim]",
-            f"{line.similarity:.2f}",
-            style="red" if line.by_summary and line.similarity < CONSISTENT else None,
+        table.add(
+            line.question + ("  (fills up)" if line.padded else ""),
+            line.by_summary or Cell("no answer", "quiet"),
+            line.by_source or Cell("no answer", "quiet"),
+            Cell(f"{line.similarity:.2f}", value=line.similarity),
+            tone="bad" if line.by_summary and line.similarity < CONSISTENT else "",
         )
     if found.removed:
         table.caption = "Filters took out: " + ", ".join(
@@ -93,12 +96,11 @@ def _heading(sheet: SetSheet) -> str:
     return f"{name}\n{sheet.level + ' ' if sheet.level else ''}{kind}"
 
 
-def _figure(cell: Cell | None) -> str:
+def _figure(cell: SetCell | None) -> Cell | None:
     if cell is None:
-        return "–"
-    if cell.low is None or cell.high is None:
-        return f"{cell.value:.3f}"
-    return f"{cell.value:.3f}\n[dim]{_short(cell.low)}–{_short(cell.high)}[/dim]"
+        return None
+    below = "" if cell.low is None or cell.high is None else f"{_short(cell.low)}–{_short(cell.high)}"
+    return Cell(f"{cell.value:.3f}", below=below, value=cell.value)
 
 
 def _short(value: float) -> str:

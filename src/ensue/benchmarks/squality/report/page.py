@@ -17,7 +17,8 @@ from ensue.benchmarks.squality.published import (
     published_sharing,
 )
 from ensue.errors import EnsueError
-from ensue.report.reading import read_items, read_results, read_run
+from ensue.report.page import Page
+from ensue.report.results import read_items, read_results, read_run
 from ensue.text.readers import json_objects
 
 BENCHMARK = "squality"
@@ -294,3 +295,6 @@ def _shown(folder: Path) -> Iterator[Shown]:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     return [row for _, row in json_objects(path)] if path.is_file() and path.stat().st_size else []
+
+
+PAGE = Page("ensue.benchmarks.squality.report", "squality.html.j2", squality_facts, takes_runs=True)

@@ -46,10 +46,10 @@ def qnli(
 
     encoder = None
     if model is not None:
-        from ensue.backends.names import load_model
+        import ensue
         from ensue.models.protocols import Encoder, require
 
-        encoder = require(load_model(model), Encoder, "Comparing sentences")
+        encoder = require(ensue.load_model(model), Encoder, "Comparing sentences")
     with console.stoppable("nothing was written"):
         done = build_qnli(source, output, encoder=encoder, dev=dev, test=test, seed=seed, overwrite=overwrite)
     _tell(done, json)

@@ -1,10 +1,10 @@
-"""Reading a run folder back: every problem is one sentence that names the file and the line."""
+"""What the files of a run folder hold, and how they are read back: every problem is one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines, read_object
@@ -19,13 +19,53 @@ _ROW_KEYS = ("task", "metric", "value", "n", "settings")
 _ITEM_KEYS: dict[str, type] = {"id": str, "task": str, "settings": dict, "scores": dict}
 
 
+class Item(TypedDict):
+    """One line of items.jsonl: enough to score again without the model.
+
+    `content` is a digest of what was asked (`benchmarks.base.content_of`); runs are paired by it.
+    """
+
+    id: str
+    cluster: str
+    task: str
+    settings: dict[str, Any]
+    scores: dict[str, float]
+    outputs: dict[str, Any]
+    content: NotRequired[str]
+
+
+class MetricRow(TypedDict):
+    """One row of results.json; values are fractions."""
+
+    task: str
+    metric: str
+    value: float
+    ci95: list[float | None]
+    n: int
+    clusters: int
+    settings: dict[str, Any]
+
+
+class Results(TypedDict):
+    """The contents of results.json; `notes` counts what was done to inputs, `skipped` what was left out."""
+
+    benchmark: str
+    model: str
+    signature: str
+    metrics: list[MetricRow]
+    skipped: dict[str, int]
+    notes: NotRequired[dict[str, int]]
+    seconds: float
+    tokens: int
+
+
 def read_run(folder: str | Path) -> dict[str, Any]:
     """What `run.json` says was asked, of which model, on which machine."""
     return read_object(_run_folder(folder) / RUN_FILE)
 
 
-def read_results(folder: str | Path) -> dict[str, Any]:
-    """The results of a finished run; an unfinished one has none and is an error."""
+def read_results(folder: str | Path) -> Results:
+    """Read the results of a finished run; an unfinished one has none and is an error."""
     folder = _run_folder(folder)
     path = folder / RESULTS_FILE
     if not path.exists():
@@ -42,7 +82,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
             raise EnsueError(f"{path}: the settings of metric row {place} are not an object.")
         # A single document has a value and no interval; readers should not care how that is said.
         row["ci95"] = row.get("ci95") or [None, None]
-    return results
+    return cast(Results, results)
 
 
 def is_finished(folder: str | Path) -> bool:

@@ -128,4 +128,4 @@ def _show(found: Inspection) -> None:
 
     screen = Console()
     screen.print(marked_summary(found))
-    screen.print(questions_table(found))
+    screen.print(questions_table(found).to_rich())

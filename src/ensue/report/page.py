@@ -1,0 +1,123 @@
+"""Pages: one self-contained HTML file each, no scripts, nothing fetched, safe to mail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from ensue.atomic import write_atomic
+from ensue.errors import EnsueError
+from ensue.report.profiles import Document, most_surprising
+from ensue.report.svg import Picture, drawn_twice
+
+# Pictures for these, tables only for some more, a count for the rest: the file must stay small.
+PICTURED_DOCUMENTS = 6
+LISTED_DOCUMENTS = 18
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page of a benchmark's runs: a template in the `templates` folder of `package`, and what it needs.
+
+    `facts` is given the run folders, the one the report is of first, and a file of annotations or None. Where it
+    finds nothing it knows, it returns an empty mapping and the run is shown in plain tables. `write_sheet` writes an
+    empty sheet to annotate a run in and returns its number of rows.
+    """
+
+    package: str
+    template: str
+    facts: Callable[[Sequence[Path], Path | None], dict[str, Any]]
+    takes_runs: bool = False
+    takes_annotations: bool = False
+    write_sheet: Callable[[Path, Path], int] | None = None
+
+
+class PicturedDocument(NamedTuple):
+    """A document with the picture of its profile."""
+
+    document: Document
+    picture: Picture
+
+
+def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, signature: str = "") -> Path:
+    """Write a page of surprisal profiles, each as a line of `profiles.jsonl` has it, and say where it is."""
+    facts = {"signature": signature, **profile_facts(profiles)}
+    return write_text(Path(output), environment().get_template("profiles.html.j2").render(facts))
+
+
+def write_page(package: str, template: str, facts: Mapping[str, Any], output: str | Path) -> Path:
+    """Write a page that is of no run, and say where it is."""
+    return write_text(Path(output), environment(package).get_template(template).render(dict(facts)))
+
+
+def write_text(path: Path, page: str) -> Path:
+    if path.exists() and not path.is_file():
+        raise EnsueError(f"{path} is there and is no file, so the page was not written.")
+    return write_atomic(path, [page])
+
+
+def profile_facts(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    documents, count = most_surprising(profiles, PICTURED_DOCUMENTS + LISTED_DOCUMENTS)
+    pictured = [
+        PicturedDocument(document, _profile_picture(document, f"profile-{place}"))
+        for place, document in enumerate(documents[:PICTURED_DOCUMENTS], start=1)
+    ]
+    return {
+        "pictured": pictured,
+        "listed": documents[PICTURED_DOCUMENTS:],
+        "profiles_left_out": count - len(documents),
+        "profiles_count": count,
+        "any_shuffled": any(len(document.versions) > 1 for document in documents),
+    }
+
+
+def _profile_picture(document: Document, name: str) -> Picture:
+    from ensue.report.plots import profile_plot
+
+    return drawn_twice(lambda width: profile_plot(document, name, width=width))
+
+
+def environment(package: str = "") -> Environment:
+    """Return what renders templates: those of a package before our own."""
+    own = PackageLoader("ensue.report")
+    found = Environment(
+        loader=ChoiceLoader([PackageLoader(package), own]) if package else own,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters: dict[str, Callable[..., str]] = {
+        "fraction": _fraction,
+        "whole": lambda number: "–" if number is None else f"{number:,}",
+        "signed": lambda number: f"{number:+.2f}".replace("-", "−"),
+        "duration": _duration,
+        "parameters": _parameters,
+    }
+    found.filters.update(filters)
+    found.globals["interval"] = lambda low, high: (
+        "–" if low is None or high is None else f"{_fraction(low)} – {_fraction(high)}"
+    )
+    return found
+
+
+def _fraction(value: Any, digits: int = 3) -> str:
+    return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "–"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _parameters(count: int | None) -> str:
+    if count is None:
+        return "–"
+    return f"{count / 1e9:g}B" if count >= 1e9 else f"{count / 1e6:g}M"
