@@ -8,8 +8,8 @@ A benchmark's `published.toml` has a `citation` and tables:
     rows = [{ system = "BERT-Base", group = "ours", values = [0.53, nan, …] }, …]
 
 A value that the paper does not print is nan and makes no figure. `settings` may stand at the table, a column or a
-row; the narrower one wins. Whatever else a table or row has (parameters, a note) is kept as `facts`. What is no figure by
-task and metric stands beside the tables and is read with `facts_of`.
+row; the narrower one wins. Whatever else a table or row has (parameters, a note) is kept as `facts`. What is no
+figure by task and metric stands beside the tables and is read with `facts_of`.
 """
 
 from __future__ import annotations
