@@ -41,7 +41,7 @@ PROGRESS = re.compile(r"^.*\b\d+ %.*\b(of|left)\b.*\n?", re.M)
 PASSING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?\S*"  # a date with its time
     r"|\d+ (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{4}(,? \d\d:\d\d)?"
-    r"|[\d.,]+ ?(ms|s|min|h|seconds?(?! \d)|minutes?|hours?|CPU seconds|[KMG]i?B|/s|tokens/s|a second)(?![\w.])"
+    r"|[\d.,]+ ?(ms|s|min|h|seconds?(?! \d)|minutes?|hours?|CPU seconds|[KMG]i?B|/s|tokens/s|a second)(?!\w|\.\d)"
     r"|\b(\w*seconds|cpu_mib) [\d.,]+"  # a page's table of what a run took
     r"|(?<![\w.…)])/\w[\w.-]*(/[\w.-]+)+|Linux-\S+|\bensue[: ]\d+\.\d+\.\d+\S*"  # paths, platforms, versions
 )
@@ -145,15 +145,14 @@ def write_inputs(folder: Path) -> None:
         (folder / "pages" / f"{n}.md").write_text("\n".join((f"# Page {n}\n", *parts)), "utf-8")
 
 
-def make_home(folder: Path) -> Path:
-    """Return an ENSUE_HOME with the models that are there and no vectors, which the tree has to compute itself."""
+def make_home(folder: Path) -> None:
+    """Make an ENSUE_HOME with the models that are there and no vectors, which the tree has to compute itself."""
     real = Path(os.environ.get("ENSUE_HOME") or Path.home() / ".cache" / "ensue")
     shutil.rmtree(folder / "vectors", ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     for part in ("models", "converted", "probes"):
         if not (folder / part).is_symlink():
-            (folder / part).symlink_to(real / part)
-    return folder
+            (folder / part).symlink_to(real.resolve() / part)
 
 
 def record(place: Path, only: list[str]) -> int:
@@ -161,7 +160,9 @@ def record(place: Path, only: list[str]) -> int:
     place = place.resolve()
     data = os.environ.get("ENSUE_DATA") or sys.exit("recording needs ENSUE_DATA, the folder of the real data")
     write_inputs(place / "inputs")
-    environment = {**os.environ, "ENSUE_HOME": str(make_home(place / "home")), "OMP_NUM_THREADS": "1"}
+    make_home(place / "home")
+    # Models are named by a path that is the same in every recording: a trained model's configuration holds it.
+    environment = {**os.environ, "ENSUE_HOME": "../home", "OMP_NUM_THREADS": "1"}
     environment |= {
         "COLUMNS": "160",
         "NO_COLOR": "1",
