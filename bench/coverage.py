@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.figures import Figure
+from ensue.benchmarks.drawn import Drawn
 from ensue.metrics.classification import accuracy, macro_f1, matthews
 from ensue.stats.clustered import clustered_interval, clustered_ratio
 from ensue.stats.correlation import correlation_draws
@@ -191,7 +191,7 @@ def classes(generator: np.random.Generator, rounds: int) -> None:
                     seen = np.bincount(cells, minlength=9).reshape(3, 3)
                     draws = confusion_draws(cells, 3, rounds=DRAWS, seed=int(generator.integers(1 << 31)))
                     old = generator.multinomial(n, seen.ravel() / n, size=DRAWS).reshape(DRAWS, 3, 3)
-                    return percentile(metric(old)), Figure(float(metric(seen)), metric(draws), n).interval()
+                    return percentile(metric(old)), Drawn(float(metric(seen)), metric(draws), n).interval()
 
                 cells.append(str(simulate(float(metric(table)), draw, rounds)))
             row(str(n), name, *cells)
@@ -213,7 +213,7 @@ def correlations(generator: np.random.Generator, rounds: int) -> None:
                     draws = getattr(drawn, kind)
                     ranks = (x, y) if kind == "pearson" else (x.argsort().argsort(), y.argsort().argsort())
                     seen = float(np.corrcoef(*ranks)[0, 1])
-                    return percentile(draws), Figure(seen, draws, n, bounds=CORRELATION).interval()
+                    return percentile(draws), Drawn(seen, draws, n, bounds=CORRELATION).interval()
 
                 wanted = truth if kind == "pearson" else 6.0 / math.pi * math.asin(truth / 2.0)
                 cells.append(str(simulate(wanted, draw, rounds)))

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from ensue.benchmarks.figures import Figure
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.examples import Example, Prediction
 from ensue.benchmarks.nlu.judging import Judged, items, judge
 from ensue.benchmarks.nlu.systems import Answered
@@ -45,7 +45,7 @@ LABELLED: list[tuple[str, str, dict[str, Metric]]] = [
 ]
 
 
-def _interval(figure: Figure) -> tuple[float, float]:
+def _interval(figure: Drawn) -> tuple[float, float]:
     assert figure.draws is not None
     low, high = figure.interval()
     assert low is not None

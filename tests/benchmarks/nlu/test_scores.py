@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensue.benchmarks.figures import Figure
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.judging import Judged, judge
 from ensue.benchmarks.nlu.scores import SCORE, SUITES, rows
 from ensue.report.results import MetricRow
@@ -138,7 +138,7 @@ def test_templates_that_differ_by_task_are_averaged_within_it() -> None:
     assert low is not None
     assert high is not None
 
-    def deviation(figure: Figure) -> float:
+    def deviation(figure: Drawn) -> float:
         assert figure.draws is not None
         return float(np.std(figure.draws))
 

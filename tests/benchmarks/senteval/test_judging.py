@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import StandardScaler
 
-from ensue.benchmarks.figures import Figure, mean_figure
+from ensue.benchmarks.drawn import Drawn, mean_of_samples
 from ensue.benchmarks.probing.rules import Graded
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import TASKS, chosen
@@ -113,11 +113,11 @@ def test_items_hold_what_is_needed_to_score_again() -> None:
 
 def test_the_interval_of_a_mean_is_narrower_than_those_of_its_parts() -> None:
     figures = [figures_of(_answers(200, seed))["pearson"] for seed in range(4)]
-    mean = mean_figure(figures)
+    mean = mean_of_samples(figures)
     assert mean.value == pytest.approx(np.mean([figure.value for figure in figures]))
     assert mean.n == 800
 
-    def width(figure: Figure) -> float:
+    def width(figure: Drawn) -> float:
         assert figure.draws is not None
         low, high = figure.interval()
         assert low is not None
@@ -125,7 +125,7 @@ def test_the_interval_of_a_mean_is_narrower_than_those_of_its_parts() -> None:
         return high - low
 
     assert width(mean) == pytest.approx(np.mean([width(figure) for figure in figures]) / 2, rel=0.2)
-    assert mean_figure([figures[0], Figure(0.5, None, 10)]).draws is None
+    assert mean_of_samples([figures[0], Drawn(0.5, None, 10)]).draws is None
 
 
 def test_sets_of_a_year_are_averaged_plainly_and_by_size() -> None:
@@ -147,7 +147,7 @@ def test_sets_of_a_year_are_averaged_plainly_and_by_size() -> None:
 def test_groups_are_averaged_over_what_is_there_and_say_what_is_not() -> None:
     def figures(name: str, split: str, value: float) -> TaskFigures:
         task = TASKS[name]
-        one = {task.metric: Figure(value, None, 10)}
+        one = {task.metric: Drawn(value, None, 10)}
         return TaskFigures(task, split, {"split": split, "protocol": "paper"}, one, {})
 
     found = [
@@ -179,7 +179,7 @@ def test_uss_is_the_plain_mean_over_years_of_the_plain_mean_over_sets() -> None:
     found = []
     for year, sets in years.items():
         figures = [
-            {"pearson": Figure(value, None, n), "spearman": Figure(value + 0.05, None, n)}
+            {"pearson": Drawn(value, None, n), "spearman": Drawn(value + 0.05, None, n)}
             for value, n in sets.values()
         ]
         found.append(over_sets(TASKS[year], figures, {}))
@@ -218,7 +218,7 @@ def test_the_years_of_sts_have_four_averages() -> None:
     """Plain and weighted by size, of both correlations."""
 
     def year(name: str, *values: float) -> TaskFigures:
-        pearson, spearman, heavy_pearson, heavy_spearman = (Figure(value, None, 10) for value in values)
+        pearson, spearman, heavy_pearson, heavy_spearman = (Drawn(value, None, 10) for value in values)
         settings = {"split": "test"}
         plain = {"pearson": pearson, "spearman": spearman}
         return TaskFigures(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ensue.benchmarks.figures import Figure
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.judging import check_gold, predictions_of
 from ensue.benchmarks.nlu.measuring import of_classes
@@ -143,7 +143,7 @@ def known_tags(example: Example) -> dict[str, tuple[str, ...]]:
 
 def _figures(
     data: TaskData, examples: Sequence[Example], given: Sequence[str], part: Part
-) -> dict[str, Figure]:
+) -> dict[str, Drawn]:
     correlation = "r3" if len(data.spec.labels) == 3 else "mcc"
     return of_classes(
         data.spec,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ensue.benchmarks.figures import ROUNDS, Figure
+from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged, judge
 from ensue.benchmarks.nlu.systems import Answered
@@ -51,7 +51,7 @@ class People(NamedTuple):
 
     answered: Answered
     judged: Judged | None
-    kappa: Figure | None
+    kappa: Drawn | None
 
     def agreement_row(self) -> MetricRow | None:
         """The row of kappa; the metrics' rows are made as those of any system."""
@@ -100,7 +100,7 @@ def majority(labels: Sequence[str], order: Sequence[str]) -> tuple[str, bool]:
     return order[counts.index(most)], counts.count(most) > 1
 
 
-def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Figure | None:
+def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Drawn | None:
     """Fleiss' kappa with its draws, resampling examples."""
     codes = {label: code for code, label in enumerate(data.spec.labels)}
     counts = votes([[codes[label] for label in given] for given in labels.values()], len(codes))
@@ -111,7 +111,7 @@ def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Figure | None:
     chance = sums.sum(axis=0) / len(sums)
     chance[-2] = ((chance[:-2] / chance[:-2].sum()) ** 2).sum()
     drawn = sum_draws(sums, made_up=MadeUp(chance[None], np.ones(1)), rounds=ROUNDS)
-    return Figure(fleiss_kappa(counts), kappa_of_sums(drawn), len(counts), bounds=CORRELATION)
+    return Drawn(fleiss_kappa(counts), kappa_of_sums(drawn), len(counts), bounds=CORRELATION)
 
 
 def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[str, ...]]:

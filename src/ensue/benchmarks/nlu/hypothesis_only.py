@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.figures import ROUNDS, Figure
+from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.nlu.examples import Example
 from ensue.errors import EnsueError, RunFailed
 from ensue.metrics.classification import accuracy, confusion_cells
@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 class Audit(NamedTuple):
     """What the classifier reaches; `majority` is the best constant answer's accuracy, `chance` one over classes."""
 
-    accuracy: Figure
+    accuracy: Drawn
     majority: float
     chance: float
     labels: tuple[str, ...]
@@ -48,8 +48,8 @@ class Audit(NamedTuple):
         n = self.accuracy.n
         return [
             self.accuracy.row(task, "accuracy", settings),
-            Figure(self.majority, None, n, self.accuracy.clusters).row(task, "majority", settings),
-            Figure(self.chance, None, n, self.accuracy.clusters).row(task, "chance", settings),
+            Drawn(self.majority, None, n, self.accuracy.clusters).row(task, "majority", settings),
+            Drawn(self.chance, None, n, self.accuracy.clusters).row(task, "chance", settings),
         ]
 
 
@@ -71,7 +71,7 @@ def audit(train: Sequence[Example], evaluated: Sequence[Example], *, l2: Sequenc
     cells = confusion_cells(gold, given, len(labels))
     clusters = [example.resampled_with for example in evaluated]
     draws = accuracy(confusion_draws(cells, len(labels), clusters, rounds=ROUNDS))
-    right = Figure(float(np.mean(given == gold)), draws, len(gold), len(set(clusters)))
+    right = Drawn(float(np.mean(given == gold)), draws, len(gold), len(set(clusters)))
     return Audit(right, float(np.bincount(gold).max() / len(gold)), 1.0 / len(labels), labels, best)
 
 

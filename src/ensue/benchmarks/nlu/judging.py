@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ensue.benchmarks.base import content_of
-from ensue.benchmarks.figures import Figure, mean_of_metrics
+from ensue.benchmarks.drawn import Drawn, mean_of_metrics
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.measuring import measure, text_scores
 from ensue.benchmarks.nlu.systems import Answered
@@ -31,8 +31,8 @@ class Judged:
     spec: TaskSpec
     split: str
     settings: Mapping[str, Any]
-    figures: Mapping[str, Figure]
-    score: Figure
+    figures: Mapping[str, Drawn]
+    score: Drawn
     rows: int
     instead: str = ""
     notes: Counter[str] = field(default_factory=Counter)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
+from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskSpec
 from ensue.errors import EnsueError
 from ensue.metrics.answers import best_over, equal_pairs, exact_match, token_f1, whole_groups_right
@@ -24,7 +24,7 @@ _OF_COUNTS: Mapping[str, OfCounts] = {"accuracy": accuracy, "f1a": f1, "mcc": ma
 _OF_GROUPS = ("em", "gender_parity")
 
 
-def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Prediction]) -> dict[str, Figure]:
+def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Prediction]) -> dict[str, Drawn]:
     """Every metric of the task for the answers given to labelled examples, in their order."""
     if spec.form == "score":
         return correlations(spec, examples, [float(one) for one in given])
@@ -35,7 +35,7 @@ def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Predict
 
 def of_classes(
     spec: TaskSpec, examples: Sequence[Example], given: Sequence[str], metrics: Sequence[str]
-) -> dict[str, Figure]:
+) -> dict[str, Drawn]:
     """Metrics of labels, and of groups of them."""
     classes = len(spec.labels)
     codes = {label: code for code, label in enumerate(spec.labels)}
@@ -62,7 +62,7 @@ def of_counts(metric: str, classes: int) -> OfCounts:
     return _OF_COUNTS[metric]
 
 
-def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[float]) -> dict[str, Figure]:
+def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[float]) -> dict[str, Drawn]:
     """Both correlations with the gold scores; one that does not exist counts as 0, in every round too."""
     n = len(examples)
     if n < 2:
@@ -76,7 +76,7 @@ def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[fl
         "spearman": (spearman(given, gold), draws.spearman),
     }
     return {
-        metric: Figure(
+        metric: Drawn(
             0.0 if math.isnan(value) else value,
             np.nan_to_num(drawn) if units > 1 else None,
             n,
@@ -93,7 +93,7 @@ def text_scores(example: Example, given: str) -> dict[str, float]:
     return {"em": best_over(exact_match, given, right), "f1": best_over(token_f1, given, right)}
 
 
-def _of_texts(examples: Sequence[Example], given: Sequence[str]) -> dict[str, Figure]:
+def _of_texts(examples: Sequence[Example], given: Sequence[str]) -> dict[str, Drawn]:
     scores = [text_scores(example, one) for example, one in zip(examples, given, strict=True)]
     table = np.array([[one["f1"], one["em"], 1.0] for one in scores])
     # One made-up answer, as often right as wrong.
@@ -121,10 +121,10 @@ class _Sums:
             made_up = MadeUp(guess * (len(examples) / self._units), chances)
             self._draws = sum_draws(statistics, clusters, made_up=made_up, rounds=ROUNDS)
 
-    def figure(self, metric: str, of_sums: OfCounts, n: int) -> Figure:
+    def figure(self, metric: str, of_sums: OfCounts, n: int) -> Drawn:
         """The metric of the sums; a single cluster says nothing about the spread between clusters."""
         draws = None if self._draws is None else of_sums(self._draws)
-        return Figure(float(of_sums(self._whole)), draws, n, self._units, range_of(metric))
+        return Drawn(float(of_sums(self._whole)), draws, n, self._units, range_of(metric))
 
 
 def _guess(table: Numbers, classes: int) -> Numbers:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.figures import Figure, mean_figure, mean_of_answers
+from ensue.benchmarks.drawn import Drawn, mean_of_answers, mean_of_samples
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, HELD_OUT, TEST, TEST_MISMATCHED, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged
 from ensue.report.results import MetricRow
@@ -27,7 +27,7 @@ class TaskScore(NamedTuple):
     spec: TaskSpec
     split: str
     settings: Mapping[str, Any]
-    figure: Figure
+    figure: Drawn
     sections: tuple[str, ...]
     part: str
 
@@ -58,7 +58,7 @@ def task_scores(judged: Sequence[Judged]) -> list[TaskScore]:
             parts[0].spec,
             split,
             parts[0].settings,
-            mean_figure([part.score for part in parts]) if len(parts) > 1 else parts[0].score,
+            mean_of_samples([part.score for part in parts]) if len(parts) > 1 else parts[0].score,
             tuple(part.split for part in parts),
             _part_words(parts, split),
         )
@@ -110,7 +110,7 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
     }
     if several := [name for name, ways in by_task.items() if len(ways) > 1]:
         settings["averaged"] = ",".join(several)
-    return mean_figure(means).row(title, SCORE, settings)
+    return mean_of_samples(means).row(title, SCORE, settings)
 
 
 def _metric_rows(judged: Judged) -> Iterator[MetricRow]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.figures import ROUNDS, Figure
+from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.qags.data import JudgedSentence, JudgedSummary
 from ensue.metrics.krippendorff import alpha_of_coincidences, coincidences
 from ensue.stats.counts import MadeUp, sum_draws
@@ -41,7 +41,7 @@ def ratings(summaries: Sequence[JudgedSummary]) -> tuple[NDArray[np.float64], li
     return table, [id for id, _ in sentences]
 
 
-def agreement(summaries: Sequence[JudgedSummary], *, rounds: int = ROUNDS, seed: int = 0) -> Figure:
+def agreement(summaries: Sequence[JudgedSummary], *, rounds: int = ROUNDS, seed: int = 0) -> Drawn:
     """Krippendorff's alpha of the judgments of sentences, nominal; summaries are resampled whole."""
     table, clusters = ratings(summaries)
     values, pairs = coincidences(table)
@@ -54,4 +54,4 @@ def agreement(summaries: Sequence[JudgedSummary], *, rounds: int = ROUNDS, seed:
     drawn = sum_draws(flat, clusters, made_up=made_up, rounds=rounds, seed=seed)
     value = float(alpha_of_coincidences(pairs.sum(axis=0), values))
     draws = alpha_of_coincidences(drawn.reshape(rounds, *pairs.shape[1:]), values)
-    return Figure(value, draws, len(table), units, CORRELATION)
+    return Drawn(value, draws, len(table), units, CORRELATION)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ensue.benchmarks.figures import ROUNDS, Figure
+from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.errors import EnsueError
 from ensue.metrics.rowwise import KINDS, Kind, rowwise
 from ensue.stats.correlation import correlation_draws
@@ -29,7 +29,7 @@ class Correlated(NamedTuple):
     All draws of one seed were made of the same samples, so that those of two metrics can be compared.
     """
 
-    figures: Mapping[Kind, Figure]
+    figures: Mapping[Kind, Drawn]
     left_out: Mapping[str, int]
 
 
@@ -58,7 +58,7 @@ def over_summaries(
     tau = kendall_draws(x, y, clusters, rounds=rounds, seed=seed)
     draws: dict[Kind, Numbers] = {"pearson": both.pearson, "spearman": both.spearman, "kendall": tau}
     return Correlated(
-        {kind: Figure(values[kind], draws[kind], len(x), units, CORRELATION) for kind in values}, {}
+        {kind: Drawn(values[kind], draws[kind], len(x), units, CORRELATION) for kind in values}, {}
     )
 
 
@@ -79,7 +79,7 @@ def summary_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, 
     kept[kept == 0] = np.nan
     return Correlated(
         {
-            kind: Figure(
+            kind: Drawn(
                 float(values[defined].mean()),
                 counts @ values[defined] / kept,
                 x[defined].size,
@@ -106,7 +106,7 @@ def system_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, s
     means_x, means_y = _means(counts, x), _means(counts, y)
     return Correlated(
         {
-            kind: Figure(values[kind], rowwise(kind, means_x, means_y), x.shape[1], len(x), CORRELATION)
+            kind: Drawn(values[kind], rowwise(kind, means_x, means_y), x.shape[1], len(x), CORRELATION)
             for kind in values
         },
         {},

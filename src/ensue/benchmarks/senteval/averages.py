@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import covers
-from ensue.benchmarks.figures import Figure, mean_figure
+from ensue.benchmarks.drawn import Drawn, mean_of_samples
 from ensue.benchmarks.senteval.catalog import GROUPS, Task
 from ensue.report.results import MetricRow
 
@@ -19,16 +19,16 @@ class TaskFigures(NamedTuple):
     task: Task
     split: str
     settings: Mapping[str, Any]
-    figures: Mapping[str, Figure]
-    weighted: Mapping[str, Figure]
+    figures: Mapping[str, Drawn]
+    weighted: Mapping[str, Drawn]
 
 
-def over_sets(task: Task, sets: Sequence[Mapping[str, Figure]], at: Mapping[str, Any]) -> TaskFigures:
+def over_sets(task: Task, sets: Sequence[Mapping[str, Drawn]], at: Mapping[str, Any]) -> TaskFigures:
     """An STS year: the plain mean over its sets, which is the number reported, and the mean weighted by size."""
     metrics = list(sets[0])
-    plain = {metric: mean_figure([found[metric] for found in sets]) for metric in metrics}
+    plain = {metric: mean_of_samples([found[metric] for found in sets]) for metric in metrics}
     sizes = [float(found[metrics[0]].n) for found in sets]
-    weighted = {metric: mean_figure([found[metric] for found in sets], sizes) for metric in metrics}
+    weighted = {metric: mean_of_samples([found[metric] for found in sets], sizes) for metric in metrics}
     return TaskFigures(task, "test", {"split": "test", **at}, plain, weighted)
 
 
@@ -69,9 +69,9 @@ def _group(
         place["missing"] = ",".join(lacking)
     metrics = {one.task.metric for one in there}
     main = metrics.pop() if len(metrics) == 1 else "average"
-    yield mean_figure([one.figures[one.task.metric] for one in there]).row(group, main, place)
+    yield mean_of_samples([one.figures[one.task.metric] for one in there]).row(group, main, place)
     if group == "USS":
-        yield mean_figure([one.figures["spearman"] for one in there]).row(group, "spearman", place)
+        yield mean_of_samples([one.figures["spearman"] for one in there]).row(group, "spearman", place)
         for metric in ("pearson", "spearman"):
-            mean = mean_figure([one.weighted[metric] for one in there])
+            mean = mean_of_samples([one.weighted[metric] for one in there])
             yield mean.row(group, metric, {**place, **WEIGHTED})

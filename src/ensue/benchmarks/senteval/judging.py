@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ensue.benchmarks.base import content_of
-from ensue.benchmarks.figures import ROUNDS, Figure, Numbers
+from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers
 from ensue.errors import EnsueError
 from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman
@@ -60,7 +60,7 @@ def items_of(answers: Answers) -> Iterator[Item]:
         )
 
 
-def figures_of(answers: Answers) -> dict[str, Figure]:
+def figures_of(answers: Answers) -> dict[str, Drawn]:
     """The metrics of a part: accuracy (and F1 where asked for) of classes, both correlations of scores."""
     if answers.classes:
         found = {"accuracy": accuracy_figure(answers.gold, answers.given)}
@@ -72,27 +72,27 @@ def figures_of(answers: Answers) -> dict[str, Figure]:
         raise EnsueError(f"{answers.task} has {n} example where a correlation needs two; raise --limit.")
     draws = correlation_draws(answers.given, answers.gold, rounds=ROUNDS)
     return {
-        "pearson": Figure(
+        "pearson": Drawn(
             _defined(pearson(answers.given, answers.gold)), draws.pearson, n, bounds=CORRELATION
         ),
-        "spearman": Figure(
+        "spearman": Drawn(
             _defined(spearman(answers.given, answers.gold)), draws.spearman, n, bounds=CORRELATION
         ),
     }
 
 
-def accuracy_figure(gold: Numbers, given: Numbers) -> Figure:
+def accuracy_figure(gold: Numbers, given: Numbers) -> Drawn:
     """The share of right answers; half an answer made up as right and half as wrong make it a beta draw."""
     n, right = len(gold), int(np.sum(gold == given))
     draws = np.random.default_rng(0).beta(right + 0.5, n - right + 0.5, size=ROUNDS)
-    return Figure(right / n, draws, n)
+    return Drawn(right / n, draws, n)
 
 
-def f1_figure(gold: Numbers, given: Numbers) -> Figure:
+def f1_figure(gold: Numbers, given: Numbers) -> Drawn:
     """F1 of class 1 of two."""
     cells = confusion_cells(gold, given, 2)
     whole = np.bincount(cells, minlength=4).reshape(2, 2)
-    return Figure(float(f1(whole)), f1(confusion_draws(cells, 2, rounds=ROUNDS)), len(gold))
+    return Drawn(float(f1(whole)), f1(confusion_draws(cells, 2, rounds=ROUNDS)), len(gold))
 
 
 def has_correlation(answers: Answers) -> bool:

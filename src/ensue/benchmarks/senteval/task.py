@@ -9,7 +9,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.figures import Figure
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
@@ -150,7 +150,7 @@ class SentEvalRun:
 
 
 def whole(
-    data: TaskData, given: Given, answers: Sequence[Answers], figures: Sequence[dict[str, Figure]]
+    data: TaskData, given: Given, answers: Sequence[Answers], figures: Sequence[dict[str, Drawn]]
 ) -> list[TaskFigures]:
     """A task's figures split by split; the sets of an STS year make one."""
     if data.task.sets:
@@ -161,14 +161,14 @@ def whole(
         for part, one in zip(answers, figures, strict=True)
     ]
     if given.dev_accuracy is not None:
-        dev = Figure(given.dev_accuracy, None, len(answers[0].ids))
+        dev = Drawn(given.dev_accuracy, None, len(answers[0].ids))
         found.insert(
             0, TaskFigures(data.task, "dev", {**answers[0].settings, "split": "dev"}, {"accuracy": dev}, {})
         )
     return found
 
 
-def _rows(part: Answers, figures: dict[str, Figure]) -> Iterator[MetricRow]:
+def _rows(part: Answers, figures: dict[str, Drawn]) -> Iterator[MetricRow]:
     for metric, figure in figures.items():
         yield figure.row(part.task, metric, part.settings)
 

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.figures import Figure
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.human_eval import HUMAN, Rated
 from ensue.errors import EnsueError
@@ -119,7 +119,7 @@ def summary_correlations(
             low = high = None
             if value is not None:
                 draws = _draws(kind, x, y, clusters, seed)
-                low, high = Figure(value, draws, len(places), len(set(clusters)), CORRELATION).interval()
+                low, high = Drawn(value, draws, len(places), len(set(clusters)), CORRELATION).interval()
             rows.append(Correlation(name, subset, kind, value, low, high, len(places)))
     return rows
 

@@ -21,7 +21,7 @@ _ROUNDING = 1e-9
 Numbers = NDArray[np.float64]
 
 
-class Figure(NamedTuple):
+class Drawn(NamedTuple):
     """A number with its bootstrap draws; without draws there is no interval.
 
     `clusters` is how many independent units were resampled: as many as examples where it is not given. `bounds`
@@ -39,7 +39,7 @@ class Figure(NamedTuple):
         return self.n if self.clusters is None else self.clusters
 
     def interval(self) -> tuple[float | None, float | None]:
-        """The 95 % interval; it holds the value.
+        """Return the 95 % interval; it holds the value.
 
         Draws that are all the same say nothing of the spread. At an end of what the number can be (a perfect
         correlation) that is Wilson's interval for as many right answers as units; elsewhere there is none.
@@ -71,8 +71,8 @@ class Figure(NamedTuple):
         )
 
 
-def mean_figure(figures: Sequence[Figure], weights: Sequence[float] | None = None) -> Figure:
-    """The mean of several figures, whose samples are independent; drawn where all of them are."""
+def mean_of_samples(figures: Sequence[Drawn], weights: Sequence[float] | None = None) -> Drawn:
+    """Return the mean of figures of independent samples; drawn where all of them are."""
     value = float(np.average([figure.value for figure in figures], weights=weights))
     drawn = [figure.draws for figure in figures if figure.draws is not None]
     draws = None
@@ -82,25 +82,25 @@ def mean_figure(figures: Sequence[Figure], weights: Sequence[float] | None = Non
         mixed = [generator.permutation(one) for one in drawn]
         draws = np.asarray(np.average(mixed, axis=0, weights=weights), dtype=np.float64)
     n, units = sum(figure.n for figure in figures), sum(figure.units for figure in figures)
-    return Figure(value, draws, n, units, _mean_bounds(figures))
+    return Drawn(value, draws, n, units, _mean_bounds(figures))
 
 
-def mean_of_metrics(figures: Sequence[Figure]) -> Figure:
-    """The mean of several metrics of one sample, whose draws belong together round by round."""
+def mean_of_metrics(figures: Sequence[Drawn]) -> Drawn:
+    """Return the mean of several metrics of one sample, whose draws belong together round by round."""
     value = float(np.mean([figure.value for figure in figures]))
     drawn = [figure.draws for figure in figures if figure.draws is not None]
     draws = np.mean(drawn, axis=0) if len(drawn) == len(figures) else None
     n = max(figure.n for figure in figures)
-    return Figure(value, draws, n, figures[0].units, _mean_bounds(figures))
+    return Drawn(value, draws, n, figures[0].units, _mean_bounds(figures))
 
 
-def _mean_bounds(figures: Sequence[Figure]) -> Bounds:
-    """The widest ends: those of a mean of correlations and shares are not needed more exactly."""
+def _mean_bounds(figures: Sequence[Drawn]) -> Bounds:
+    """Return the widest ends: those of a mean of correlations and shares are not needed more exactly."""
     return min(figure.bounds[0] for figure in figures), max(figure.bounds[1] for figure in figures)
 
 
-def mean_of_answers(figures: Sequence[Figure]) -> Figure:
-    """The mean of one metric over several answers to the same examples.
+def mean_of_answers(figures: Sequence[Drawn]) -> Drawn:
+    """Return the mean of one metric over several answers to the same examples.
 
     How much such answers vary together is not kept, so their draws are averaged in order of size, as if they
     always rose and fell together: the interval may be too wide, never too narrow.
