@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import stats
 
-from ensue.metrics.krippendorff import alpha_of_coincidences, coincidences, krippendorff_alpha
-from ensue.metrics.rowwise import rowwise
-from ensue.stats.counts import sum_draws
-from ensue.stats.draws import draw_counts
-from ensue.stats.kendall import kendall_draws
+from ensue.metrics.agreement import alpha_of_coincidences, coincidences, krippendorff_alpha
+from ensue.metrics.correlation import rowwise
+from ensue.stats.correlation import kendall_draws
+from ensue.stats.resampling import draw_counts, sum_draws
 
 SUMMARIES, ROUNDS, ARTICLES, SYSTEMS = 235, 200, 100, 16
 

@@ -10,7 +10,7 @@ from ensue.scoring.request import Policy, Request, TokenCut
 
 from ensue.benchmarks.chapterbreak.data import Example, read_examples
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
-from ensue.text.bundled import bundled_documents
+from ensue.text.documents import bundled_documents
 
 Requests = list[dict[str, Any]]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ensue.metrics.classification import confusion_cells, f1, matthews
-from ensue.stats.counts import one_hot
 from ensue.stats.paired_statistic import mean_correlation, paired_correlation_test, paired_statistic_test
+from ensue.stats.resampling import one_hot
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -18,9 +18,9 @@ from ensue.benchmarks.drawn import Drawn
 from ensue.metrics.classification import accuracy, macro_f1, matthews
 from ensue.stats.clustered import clustered_interval, clustered_ratio
 from ensue.stats.correlation import correlation_draws
-from ensue.stats.counts import confusion_draws
 from ensue.stats.paired import paired_test
 from ensue.stats.ranges import CORRELATION, POSITIVE, SHARE
+from ensue.stats.resampling import confusion_draws
 
 Numbers = NDArray[np.float64]
 Ends = tuple[float | None, float | None]

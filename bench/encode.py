@@ -112,8 +112,8 @@ def main() -> None:
     if given.job:
         work(json.loads(given.job))
         return
-    from ensue.backends.catalog import catalog
-    from ensue.backends.store import pull
+    from ensue.fetch.catalog import catalog
+    from ensue.fetch.store import pull
 
     model = str(pull(catalog()["minilm"]))
     sentences = read_sentences(given.data, given.sentences, given.seed)

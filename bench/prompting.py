@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import cases
-from ensue.backends.catalog import catalog
-from ensue.backends.store import pull
 from run import HERE, Contender, agree, as_markdown, measure
 
 from ensue.backends.names import load_model
@@ -26,6 +24,8 @@ from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, syst
 from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.suite import SPECS
 from ensue.environment import environment
+from ensue.fetch.catalog import catalog
+from ensue.fetch.store import pull
 
 TARGETS = {"COPA": 1.5, "CB": 1.5, "BoolQ": 1.15}
 

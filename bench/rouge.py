@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rouge_score.rouge_scorer import RougeScorer
 
-from ensue.metrics.rouge import rouge_of
+from ensue.metrics.overlap import rouge_of
 
 Pairs = tuple[list[str], list[list[str]]]
 

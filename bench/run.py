@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import cases
-from ensue.backends.catalog import catalog
-from ensue.backends.store import home, pull
 
 from ensue.backends.names import load_model
 from ensue.environment import environment
+from ensue.fetch.catalog import catalog
+from ensue.fetch.store import home, pull
 
 HERE = Path(__file__).parent
 

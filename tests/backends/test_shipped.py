@@ -19,8 +19,7 @@ from ensue.benchmarks.qags.loading import load_answerer, load_questioner
 from ensue.benchmarks.qags.pipeline import Parts
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan
-from ensue.text.squad import examples_of, read_squads
-from ensue.text.squad_split import split_articles
+from ensue.text.io.squad import examples_of, read_squads, split_articles
 from tests.support.command import here
 
 SOURCE = (

@@ -124,7 +124,6 @@ def test_an_unknown_attribute_is_an_attribute_error():
         "ensue.cli.main",
         "ensue.text.documents",
         "ensue.text.sentences",
-        "ensue.text.bundled",
         "ensue.stats.clustered",
         "ensue.stats.paired",
         "ensue.metrics.preference",

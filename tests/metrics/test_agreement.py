@@ -1,15 +1,26 @@
-"""Fleiss' kappa against the formula written out, and against chance."""
+"""Fleiss' kappa and Krippendorff's alpha, against their definitions written out and published examples."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
+from ensue.metrics.agreement import (
+    Level,
+    agreement_sums,
+    alpha_of_coincidences,
+    coincidences,
+    fleiss_kappa,
+    kappa_of_sums,
+    krippendorff_alpha,
+    votes,
+)
 
 
 def _by_loops(labels: list[list[int]], categories: int) -> float:
@@ -60,3 +71,104 @@ def test_unequal_numbers_of_annotators_are_refused() -> None:
 def test_what_is_no_table_of_votes_is_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match="votes by item and category"):
         fleiss_kappa(wrong)
+
+
+NAN = math.nan
+# Four observers, twelve units: the example of Krippendorff's own account of the coefficient.
+EXAMPLE = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+).T
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+
+
+def naive(table: np.ndarray, level: Level) -> float:
+    """One less the disagreement within items over that of all ratings, each pair taken by itself."""
+    items = [[float(one) for one in row if not math.isnan(one)] for row in table]
+    items = [row for row in items if len(row) > 1]
+    everything = [one for row in items for one in row]
+    counts = Counter(everything)
+
+    def squared(c: float, k: float) -> float:
+        if level == "nominal":
+            return float(c != k)
+        if level == "interval":
+            return (c - k) ** 2
+        low, high = min(c, k), max(c, k)
+        between = sum(count for value, count in counts.items() if low <= value <= high)
+        return (between - (counts[low] + counts[high]) / 2) ** 2 if low != high else 0.0
+
+    within = 0.0
+    for row in items:
+        pairs = [(i, j) for i in range(len(row)) for j in range(len(row)) if i != j]
+        within += sum(squared(row[i], row[j]) for i, j in pairs) / (len(row) - 1)
+    observed = within / len(everything)
+    n = len(everything)
+    expected = sum(
+        squared(a, b) for i, a in enumerate(everything) for j, b in enumerate(everything) if i != j
+    )
+    return 1 - observed / (expected / (n * (n - 1)))
+
+
+@pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_the_authors_example(level: Level, printed: float) -> None:
+    assert round(krippendorff_alpha(EXAMPLE, level), 3) == printed
+
+
+ratings = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 8), st.integers(2, 5)),
+    elements=st.one_of(st.just(NAN), st.sampled_from([0.0, 1.0, 2.0, 5.0])),
+)
+
+
+@given(ratings, st.sampled_from(LEVELS))
+def test_alpha_is_its_definition(table: np.ndarray, level: Level) -> None:
+    paired = table[(~np.isnan(table)).sum(axis=1) > 1]
+    if len(paired) == 0:
+        with pytest.raises(ValueError, match="two ratings"):
+            krippendorff_alpha(table, level)
+    elif len(np.unique(paired[~np.isnan(paired)])) == 1:
+        assert math.isnan(krippendorff_alpha(table, level))
+    else:
+        assert krippendorff_alpha(table, level) == pytest.approx(naive(table, level), abs=1e-12)
+
+
+@given(ratings)
+def test_who_gave_a_rating_does_not_matter(table: np.ndarray) -> None:
+    if ((~np.isnan(table)).sum(axis=1) > 1).any():
+        turned = krippendorff_alpha(table[::-1, ::-1])
+        assert krippendorff_alpha(table) == pytest.approx(turned, abs=1e-12, nan_ok=True)
+
+
+def test_sums_of_many_rounds_at_once_are_each_ones_alpha() -> None:
+    values, pairs = coincidences(EXAMPLE)
+    generator = np.random.default_rng(1)
+    counts = generator.multinomial(len(EXAMPLE), np.full(len(EXAMPLE), 1 / len(EXAMPLE)), size=6)
+    for level in LEVELS:
+        together = alpha_of_coincidences(np.tensordot(counts, pairs, axes=1), values, level)
+        apart = [krippendorff_alpha(np.repeat(EXAMPLE, row, axis=0), level) for row in counts]
+        np.testing.assert_allclose(together, apart, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [[[1.0, math.inf]], [1.0, 2.0], [[]]])
+def test_what_is_no_table_of_ratings_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="table of finite ratings"):
+        krippendorff_alpha(wrong)
+
+
+def test_an_unknown_level_is_refused() -> None:
+    with pytest.raises(ValueError, match="nominal, ordinal and interval"):
+        krippendorff_alpha(EXAMPLE, "ratio")  # type: ignore[arg-type]
+
+
+def test_ratings_are_names_unless_said_otherwise() -> None:
+    table = [[0.0, 2.0], [1.0, 1.0], [2.0, 0.0], [1.0, 2.0]]
+    values, pairs = coincidences(table)
+    assert float(alpha_of_coincidences(pairs.sum(axis=0), values)) == krippendorff_alpha(table, "nominal")
+    assert krippendorff_alpha(table) == krippendorff_alpha(table, "nominal")
+    assert krippendorff_alpha(table) != krippendorff_alpha(table, "interval")

@@ -1,4 +1,4 @@
-"""Correlations against scipy's, with ties, constants and bad input."""
+"""Correlations of lists and of rows against SciPy's, with ties, constants and bad input."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from ensue.metrics.correlation import pearson, ranks, spearman
+from ensue.metrics.correlation import KINDS, Kind, kendall, pearson, ranks, row_ranks, rowwise, spearman
 
 _NUMBERS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
 _TIED = st.integers(-3, 3).map(float)
@@ -63,3 +64,68 @@ def test_bad_input_is_refused(function: object, x: list[float], y: list[float], 
 def test_two_pairs_are_enough() -> None:
     assert pearson([1.0, 2.0], [5.0, 9.0]) == pytest.approx(1.0)
     assert spearman([1.0, 2.0], [9.0, 5.0]) == pytest.approx(-1.0)
+
+
+SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+def reference(kind: Kind, x: np.ndarray, y: np.ndarray) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(SCIPY[kind](x, y)[0])
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    shape = (draw(st.integers(1, 4)), draw(st.integers(2, 9)))
+    one = arrays(np.float64, shape, elements=st.sampled_from([-2.0, 0.0, 0.5, 1.0, 7.25]))
+    return draw(one), draw(one)
+
+
+@given(tables(), st.sampled_from(KINDS))
+@settings(max_examples=150)
+def test_every_row_is_as_scipy_has_it(pair: tuple[np.ndarray, np.ndarray], kind: Kind) -> None:
+    x, y = pair
+    expected = [reference(kind, a, b) for a, b in zip(x, y, strict=True)]
+    np.testing.assert_allclose(rowwise(kind, x, y), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_rows_and_many_rows(kind: Kind) -> None:
+    generator = np.random.default_rng(0)
+    for shape in [(3, 1500), (900, 70)]:
+        x = generator.normal(size=shape).round(2)
+        y = x + generator.normal(size=shape).round(1)
+        found = rowwise(kind, x, y)
+        for place in (0, 1, len(x) - 1):
+            assert found[place] == pytest.approx(reference(kind, x[place], y[place]), abs=1e-12)
+
+
+def test_ranks_of_rows_share_their_mean_where_equal() -> None:
+    x = np.random.default_rng(3).integers(0, 5, size=(20, 11)).astype(float)
+    np.testing.assert_array_equal(row_ranks(x), stats.rankdata(x, axis=1))
+
+
+def test_a_constant_with_rounding_has_no_correlation() -> None:
+    row = np.full(7, 0.1) * 3
+    assert math.isnan(rowwise("pearson", [row], [np.arange(7.0)])[0])
+    assert math.isnan(kendall(row, np.arange(7.0)))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "reason"),
+    [([1, 2], [1, 2], "one shape"), ([[1, 2]], [[1, 2, 3]], "one shape"), ([[1]], [[1]], "two pairs")],
+)
+def test_what_has_no_correlation_is_refused(x: object, y: object, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        rowwise("pearson", x, y)
+
+
+def test_what_is_missing_is_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        kendall([1.0, math.nan], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_rows_have_no_correlations(kind: Kind) -> None:
+    assert rowwise(kind, np.empty((0, 3)), np.empty((0, 3))).shape == (0,)

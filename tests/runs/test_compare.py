@@ -11,8 +11,7 @@ import ensue
 from ensue.errors import EnsueError
 from ensue.report.results import read_items, read_profiles, read_results, read_run
 from ensue.runs.compare import compare_runs
-from ensue.stats.multiple import holm
-from ensue.stats.paired import paired_test
+from ensue.stats.paired import holm, paired_test
 from ensue.stats.ranges import range_of
 from tests.support.command import here, refused
 
@@ -152,10 +151,10 @@ def test_an_unfinished_run_has_no_results(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b'{"id": "x", "task": "t", "settings": {}, "scores": {}}\n{"id": \n', "line 2: not JSON"),
-        (b"\xff\xfe\n", "line 1: not UTF-8 text"),
-        (b"\n\n[1]\n", "line 3: not a JSON object"),
-        (b'{"id": "x\x00"}\n', "line 1: not JSON"),
+        (b'{"id": "x", "task": "t", "settings": {}, "scores": {}}\n{"id": \n', "line 2 is not JSON"),
+        (b"\xff\xfe\n", r"is UTF-16 \(line 1"),
+        (b"\n\n[1]\n", "line 3 is not a JSON object but a list"),
+        (b'{"id": "x\x00"}\n', "line 1 holds a NUL byte"),
         (b'{"id": "x", "task": "t", "settings": [], "scores": {}}\n', "line 1: an item needs a JSON object"),
         (b'{"id": 5, "task": "t", "settings": {}, "scores": {}}\n', "needs a JSON string called 'id'"),
     ],
@@ -171,8 +170,8 @@ def test_a_broken_item_is_named_with_file_and_line(tmp_path, content, sentence):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("{\n  nonsense", r"results\.json, line 2: not JSON"),
-        ("[]", "must hold a JSON object"),
+        ("{\n  nonsense", r"results\.json, line 2 is not JSON"),
+        ("[]", "is not a JSON object but a list"),
         ("{}", "has no list of metrics"),
         ('{"metrics": [{"task": "t", "metric": "m", "value": 1, "settings": {}}]}', "metric row 1 lacks n"),
         ('{"metrics": [{"task": "t", "metric": "m", "value": 1, "n": 1, "settings": 3}]}', "not an object"),

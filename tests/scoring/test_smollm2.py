@@ -12,7 +12,7 @@ from ensue.backends.names import load_model
 from ensue.fetch import store
 from ensue.models.request import Policy, Request
 from ensue.scoring.engine import score
-from ensue.text.bundled import bundled_documents
+from ensue.text.documents import bundled_documents
 from tests.scoring import naive
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ensue.stats.clustered import wilson
-from ensue.stats.multiple import holm
-from ensue.stats.paired import paired_test
+from ensue.stats.paired import holm, paired_test
 from ensue.stats.ranges import SHARE, UNBOUNDED
 
 rows = st.lists(

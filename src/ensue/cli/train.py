@@ -97,8 +97,8 @@ def suffixlm(
     from ensue.backends.hf.loading import need_torch
 
     need_torch("Training")
-    from ensue.text.ids import read_ids
-    from ensue.text.works import Headings
+    from ensue.text.io.rows import read_ids
+    from ensue.text.works.readers import Headings
     from ensue.train.suffixlm.settings import make_settings
     from ensue.train.suffixlm.train import train_suffixlm
 

@@ -1,15 +1,22 @@
-"""How far annotators agree beyond chance: Fleiss' kappa."""
+"""How far annotators agree beyond chance: Fleiss' kappa, and Krippendorff's alpha where ratings may be missing.
+
+scipy has no alpha. That of all rounds of a bootstrap at once is over twenty times as fast as one after the other
+(bench/agreement.py).
+"""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
+Level = Literal["nominal", "ordinal", "interval"]
 
 
 def votes(labels: ArrayLike, categories: int) -> NDArray[np.int64]:
-    """How often each category was chosen for each item [items, categories], from labels [items, annotators].
+    """Count how often each category was chosen for each item [items, categories], from labels [items, annotators].
 
     >>> votes([[0, 0, 1], [1, 1, 1]], 2).tolist()
     [[2, 1], [0, 3]]
@@ -21,7 +28,7 @@ def votes(labels: ArrayLike, categories: int) -> NDArray[np.int64]:
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
-    """Agreement beyond chance of equally many annotators an item; nan where all chose one category throughout.
+    """Return the agreement beyond chance of equally many annotators an item; nan where all chose one category.
 
     >>> round(fleiss_kappa([[2, 1], [0, 3]]), 6)
     0.25
@@ -30,7 +37,7 @@ def fleiss_kappa(counts: ArrayLike) -> float:
 
 
 def agreement_sums(counts: ArrayLike) -> Numbers:
-    """What kappa needs of each item, to be added up: votes by category, and the share of pairs that agree."""
+    """Return what kappa needs of each item, to be added up: votes by category, and the share of pairs that agree."""
     table = np.asarray(counts, dtype=np.float64)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"Kappa needs votes by item and category, not of shape {table.shape}.")
@@ -42,7 +49,7 @@ def agreement_sums(counts: ArrayLike) -> Numbers:
 
 
 def kappa_of_sums(sums: Numbers) -> Numbers:
-    """Kappa of summed statistics [..., categories + 2], such as those of each round of a bootstrap."""
+    """Return kappa of summed statistics [..., categories + 2], such as those of each round of a bootstrap."""
     given, agreeing, items = sums[..., :-2], sums[..., -2], sums[..., -1]
     total = given.sum(axis=-1)
     expected = ((given / total[..., None]) ** 2).sum(axis=-1)
@@ -50,3 +57,65 @@ def kappa_of_sums(sums: Numbers) -> Numbers:
     # Where every vote fell on one category, agreement cannot exceed what chance gives.
     undefined = (given == total[..., None]).any(axis=-1)
     return np.asarray((observed - expected) / np.where(undefined, np.nan, 1.0 - expected))
+
+
+def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float:
+    """Return alpha of ratings [items, annotators], nan where one is missing; nan where all ratings are the same.
+
+    >>> nan = float("nan")
+    >>> round(krippendorff_alpha([[1, 1], [1, 0], [0, 0], [nan, 1], [0, 0]]), 6)
+    0.533333
+    """
+    values, pairs = coincidences(ratings)
+    return float(alpha_of_coincidences(pairs.sum(axis=0), values, level))
+
+
+def coincidences(ratings: ArrayLike) -> tuple[Numbers, Numbers]:
+    """Return the distinct values, and for each item how often each pair of them was given [items, values, values].
+
+    An item that m annotators rated holds m (m - 1) ordered pairs, each of which counts 1 / (m - 1), so that
+    an item weighs as many as its ratings. An item with one rating has no pair and counts nothing. What is
+    added up over items, such as those of a round of a bootstrap, gives alpha.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2 or table.size == 0 or np.isinf(table).any():
+        raise ValueError(f"Alpha needs a table of finite ratings, a row an item, not of shape {table.shape}.")
+    given = ~np.isnan(table)
+    values, codes = np.unique(table[given], return_inverse=True)
+    if not (given.sum(axis=1) > 1).any():
+        raise ValueError("Alpha needs at least one item with two ratings.")
+    counts = np.zeros((len(table), len(values)))
+    np.add.at(counts, (np.nonzero(given)[0], codes.reshape(-1)), 1.0)
+    raters = counts.sum(axis=1)
+    pairs = counts[:, :, None] * counts[:, None, :]
+    diagonal = np.arange(len(values))
+    pairs[:, diagonal, diagonal] -= counts
+    return values, pairs / np.maximum(raters - 1.0, 1.0)[:, None, None]
+
+
+def alpha_of_coincidences(pairs: Numbers, values: Numbers, level: Level = "nominal") -> Numbers:
+    """Return alpha of summed coincidences [..., values, values]; nan where only one value was given.
+
+    It is 1 - observed / expected disagreement, in which a pair of values weighs their squared distance.
+    """
+    given = pairs.sum(axis=-1)
+    total = given.sum(axis=-1)
+    squared = _squared_distances(level, values, given)
+    observed = (pairs * squared).sum(axis=(-2, -1)) / total
+    by_chance = given[..., :, None] * given[..., None, :]
+    expected = (by_chance * squared).sum(axis=(-2, -1)) / (total * (total - 1.0))
+    undefined = (given == total[..., None]).any(axis=-1)
+    return np.asarray(1.0 - observed / np.where(undefined, np.nan, expected))
+
+
+def _squared_distances(level: Level, values: Numbers, given: Numbers) -> Numbers:
+    """Return how far apart two values are, squared [..., values, values]."""
+    if level == "nominal":
+        return np.asarray(1.0 - np.eye(len(values)))
+    if level == "interval":
+        return np.asarray((values[:, None] - values[None, :]) ** 2)
+    if level == "ordinal":
+        # The ratings between two values, half of those at either end counted in: the distance of mean ranks.
+        middles = np.cumsum(given, axis=-1) - given / 2.0
+        return np.asarray((middles[..., :, None] - middles[..., None, :]) ** 2)
+    raise ValueError(f"Alpha knows nominal, ordinal and interval ratings, not {level!r}.")

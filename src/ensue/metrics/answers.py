@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -88,12 +88,3 @@ def equal_pairs(pairs: Sequence[Hashable], given: Sequence[_Answer]) -> dict[Has
     if over := [pair for pair, both in members.items() if len(both) > 2]:
         raise ValueError(f"Pair {over[0]!r} has {len(members[over[0]])} members.")
     return {pair: both[0] == both[1] for pair, both in members.items() if len(both) == 2}
-
-
-def gender_parity(equal: Mapping[Hashable, bool]) -> float:
-    """The share of minimal pairs, differing in the gender of a pronoun, that were given the same answer.
-
-    >>> gender_parity({"p": True, "q": False})
-    0.5
-    """
-    return sum(equal.values()) / len(equal)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
-from ensue.metrics.texts import stem
+from ensue.metrics.overlap import stem
 from ensue.text.sentences import split_sentences
 
 # The words of all synsets that a word is in.

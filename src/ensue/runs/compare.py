@@ -17,8 +17,7 @@ from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling,
 from ensue.errors import EnsueError
 from ensue.report.results import is_finished, read_run
 from ensue.runs.pairing import Side, match, read_side
-from ensue.stats.multiple import holm
-from ensue.stats.paired import PairedTest
+from ensue.stats.paired import PairedTest, holm
 
 if TYPE_CHECKING:
     from ensue.runs.run import Run

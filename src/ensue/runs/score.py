@@ -14,6 +14,7 @@ from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
 from ensue.errors import EnsueError
+from ensue.jsonl import JSON_LINES, parse_line
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Window
 from ensue.progress import Progress
@@ -21,8 +22,7 @@ from ensue.scoring.engine import Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
 from ensue.text.documents import read_documents
-from ensue.text.readers import JSON_LINES, json_objects, objects_in
-from ensue.text.rows import row_from_columns
+from ensue.text.io.rows import json_objects, row_from_columns
 
 # Of a text longer than the model every token is scored once, so that the total is a log-likelihood.
 _WINDOW: Window = "strided"
@@ -96,7 +96,10 @@ def read_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -
         said = _standard_input(encoding)
         if not said.lstrip().startswith("{"):
             return [Text(STANDARD_INPUT, Request(said.rstrip("\n")))]
-        objects = objects_in(enumerate(said.splitlines(), 1), "Standard input")
+        lines = [
+            (f"Standard input, line {n}", one) for n, one in enumerate(said.splitlines(), 1) if one.strip()
+        ]
+        objects = ((place, parse_line(line, place)) for place, line in lines)
         return list(islice(_rows(objects, STANDARD_INPUT, column, joiner), limit))
     path = Path(source)
     if path.suffix.lower() in JSON_LINES and path.is_file():

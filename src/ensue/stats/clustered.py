@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ensue.stats.draws import cluster_codes
 from ensue.stats.ranges import Bounds
+from ensue.stats.resampling import cluster_codes
 from ensue.stats.student import normal_quantile, student_quantile
 
 Numbers = NDArray[np.float64]

@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import Literal
 
 from ensue.errors import EnsueError
-from ensue.text import readers
-from ensue.text.hub import is_hub_name, read_hub
-from ensue.text.rows import Row
+from ensue.jsonl import JSON_LINES
+from ensue.text.io.rows import (
+    TEXT_FILES,
+    SourceRow,
+    is_hub_name,
+    read_folder,
+    read_hub,
+    read_json_lines,
+    read_text_file,
+)
 from ensue.text.sentences import split_lines, split_sentences
 
 BUNDLED = "bundled"
@@ -63,7 +70,7 @@ def read_documents(
     language: str = "en",
     encoding: str = "utf-8",
 ) -> Documents:
-    """The first `limit` documents (or all) of a source.
+    """Read the first `limit` documents (or all) of a source.
 
     A source is `bundled`, a JSON Lines file (`text` or `sentences`; `id` and `domain` may be there), a text
     file, a folder of either, or, where no such path exists, a hub data set: `owner/name[/config][:split]`.
@@ -106,8 +113,8 @@ def _splitter(split: str, language: str) -> Callable[[str], list[str]]:
     raise EnsueError(f"Text is split into sentences or lines, not into {split!r}.")
 
 
-def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterator[Row]:
-    """The rows of a source, by what it is."""
+def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterator[SourceRow]:
+    """Return the rows of a source, by what it is."""
     if source == BUNDLED:
         return _bundled_rows()
     if not str(source):
@@ -119,16 +126,25 @@ def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterato
             return read_hub(source, text_column=text_column)
         raise EnsueError(f"{source} does not exist.")
     if path.is_dir():
-        return readers.read_folder(path, text_column=text_column, encoding=encoding)
+        return read_folder(path, text_column=text_column, encoding=encoding)
     if not path.is_file():
         raise EnsueError(f"{source} is neither a file nor a folder.")
-    if path.suffix.lower() in readers.JSON_LINES:
-        return readers.read_json_lines(path, text_column=text_column, encoding=encoding)
-    if path.suffix.lower() in readers.TEXT_FILES:
-        return iter([readers.read_text_file(path, encoding=encoding)])
+    if path.suffix.lower() in JSON_LINES:
+        return read_json_lines(path, text_column=text_column, encoding=encoding)
+    if path.suffix.lower() in TEXT_FILES:
+        return iter([read_text_file(path, encoding=encoding)])
     raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .txt or a folder of them.")
 
 
-def _bundled_rows() -> Iterator[Row]:
+def _bundled_rows() -> Iterator[SourceRow]:
     with as_file(files("ensue.text") / "data" / "documents.jsonl") as path:
-        yield from readers.read_json_lines(path)
+        yield from read_json_lines(path)
+
+
+def bundled_documents() -> Documents:
+    """Return the twelve bundled documents (news, law, blog, story) of twenty sentences each.
+
+    >>> sorted({document.domain for document in bundled_documents()})
+    ['blog', 'law', 'news', 'story']
+    """
+    return read_documents(BUNDLED)

@@ -8,7 +8,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from ensue.backends.names import load_model
 from ensue.backends.suffixlm.model import Shape, SuffixLM, bare_encoder, save_suffixlm
 from ensue.errors import RunFailed
-from ensue.text.works import Chapter, Work
+from ensue.text.works.readers import Chapter, Work
 from ensue.train.suffixlm.corpus import work_segments
 from tests.support import tiny
 

@@ -18,7 +18,7 @@ from ensue.benchmarks.chapterbreak.boundaries import (
 )
 from ensue.benchmarks.chapterbreak.chapters import lay_out
 from ensue.benchmarks.chapterbreak.words import Sizes
-from ensue.text.works import Chapter
+from ensue.text.works.readers import Chapter
 
 
 def rest(text, places):

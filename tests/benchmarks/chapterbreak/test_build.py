@@ -19,7 +19,7 @@ from ensue.benchmarks.chapterbreak.data import read_examples
 from ensue.benchmarks.chapterbreak.making import Recipe, examples_of
 from ensue.benchmarks.chapterbreak.words import Sizes, Words
 from ensue.errors import EnsueError
-from ensue.text.works import Chapter, Work
+from ensue.text.works.readers import Chapter, Work
 from tests.support.command import environment, write_lines
 
 TEXT = "the miller ferry lamp orchard went came under over slowly because rain fell and nobody spoke"

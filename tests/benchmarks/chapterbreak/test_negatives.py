@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.chapterbreak.data import Example, example_id
 from ensue.benchmarks.chapterbreak.negatives import Suffix, out_of_book, reservoir, with_index
-from ensue.text.headings import split_index
+from ensue.text.works.headings import split_index
 
 INDICES = ["", "CHAPTER III.", "Chapter 12", "IV.", "Chapter the Second", "BOOK II\nCHAPTER I"]
 TITLES = ["", " The Letter", "\nThe Letter", "\n\nThe Letter", ": A Journey"]

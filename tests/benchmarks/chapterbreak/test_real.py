@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.chapterbreak.build import build
-from ensue.text.headings import split_index
-from ensue.text.works import find_works, read_work
+from ensue.text.works.headings import split_index
+from ensue.text.works.readers import find_works, read_work
 
 DATA = os.environ.get("ENSUE_DATA")
 NOVELS = Path(DATA or "") / "novels"

@@ -12,7 +12,7 @@ from ensue.benchmarks.qags.answer_quality import best_threshold, evaluate_answer
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import FoundAnswer
-from ensue.text.squad import Answer, Example
+from ensue.text.io.squad import Answer, Example
 
 _WORDS = st.sampled_from(["the", "a", "Haddow", "haddow", "mill-race", "two", "geese", ".", "two."])
 _TEXTS = st.lists(_WORDS, min_size=0, max_size=4).map(" ".join)

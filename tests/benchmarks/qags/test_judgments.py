@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.qags.data import JudgedSentence, JudgedSummary, Response, read_judgment_file
 from ensue.benchmarks.qags.judgments import agreement, consistency, human_consistency, majority, ratings
-from ensue.metrics.krippendorff import krippendorff_alpha
+from ensue.metrics.agreement import krippendorff_alpha
 from tests.benchmarks.qags.invented import judged, write_lines
 
 

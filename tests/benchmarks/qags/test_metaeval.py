@@ -18,9 +18,9 @@ from ensue.benchmarks.qags.metaeval import (
     system_level,
 )
 from ensue.errors import EnsueError
-from ensue.metrics.rowwise import KINDS
-from ensue.stats.draws import draw_counts
-from ensue.stats.paired_correlation import williams_test
+from ensue.metrics.correlation import KINDS
+from ensue.stats.paired_statistic import williams_test
+from ensue.stats.resampling import draw_counts
 from ensue.stats.student import widened_tail
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}

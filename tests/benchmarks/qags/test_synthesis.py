@@ -16,7 +16,7 @@ from ensue.benchmarks.qags.synthesis import (
     read_passages,
 )
 from ensue.errors import EnsueError
-from ensue.text.squad import examples_of, read_squad
+from ensue.text.io.squad import examples_of, read_squad
 from tests.benchmarks.qags.toys import FAITHFUL, NAMELESS, SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
 
 PASSAGES = [

@@ -20,7 +20,7 @@ from ensue.benchmarks.qags.candidates import Candidate
 from ensue.benchmarks.qags.task import TASK
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
-from ensue.metrics.rouge import rouge_of
+from ensue.metrics.overlap import rouge_of
 from tests.benchmarks.qags.small_sets import TEXTS, Nothing, prepared, write_sets
 from tests.benchmarks.qags.toys import FAITHFUL, WRONG, NameAfter, WordsBefore
 from tests.support.run_context import records_of, run_context

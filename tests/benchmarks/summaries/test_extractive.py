@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from ensue.benchmarks.summaries.extractive import Choice, count_words, lead, oracle
-from ensue.metrics.texts import stemmed_words
+from ensue.metrics.overlap import stemmed_words
 
 WORDS = some.sampled_from(["mill", "mills", "river", "stood", "still", "by", "the", "ferry", "fog"])
 SENTENCE = some.lists(WORDS, min_size=1, max_size=6).map(" ".join)

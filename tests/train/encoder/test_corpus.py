@@ -7,9 +7,10 @@ import pytest
 
 from ensue.backends.discourse.words import words_of
 from ensue.errors import EnsueError
-from ensue.text.structure import read_structured, sentence_places
+from ensue.text.structure.readers import read_structured
 from ensue.train.encoder.batches import batches_in, epoch_batches, fixed_batches, make_batch
 from ensue.train.encoder.corpus import Asked, prepare_corpus
+from tests.support.places import sentence_places
 from tests.train.encoder.articles import write_articles
 
 ASKED = Asked(vocabulary=60, max_words=12, dev_share=0.2)

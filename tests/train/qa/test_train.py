@@ -8,8 +8,7 @@ import pytest
 from ensue.backends.names import load_model
 from ensue.benchmarks.qags.answer_quality import evaluate_answerer
 from ensue.errors import EnsueError
-from ensue.text.squad import examples_of, read_squad
-from ensue.text.squad_split import split_articles
+from ensue.text.io.squad import examples_of, read_squad, split_articles
 from ensue.train.qa.settings import make_settings
 from ensue.train.qa.train import train_answerer
 from tests.support import tiny
@@ -128,7 +127,7 @@ def test_the_command_trains_and_refuses_what_will_not_do(place, tmp_path):
     refused(here(*command, "--data", tmp_path / "none.json", *other), "none.json", "cannot be read")
     refused(here(*command, *small[:2], *other, "--targets", "nose"), "called nose", "query")
     refused(here(*command, *small[:2], *other, "--schedule", "odd"), "--schedule odd")
-    refused(here(*command, *small[:2], *other, "--dev-share", 0.95), "will not do")
+    refused(here(*command, *small[:2], *other, "--dev-share", 0.95), "are invalid")
     refused(here(*command, *small[:2], *other, "--max-length", 500), "takes 128 tokens")
     refused(here("train", "qa", "--model", "random", *small[:2], *other), "random is no encoder")
 

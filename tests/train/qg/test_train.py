@@ -16,8 +16,7 @@ from ensue.backends.names import load_model as load
 from ensue.backends.qg.prompts import plain_prompt
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan, Questioner
-from ensue.text.squad import read_squad
-from ensue.text.squad_split import split_articles
+from ensue.text.io.squad import read_squad, split_articles
 from ensue.train.qg.batches import make_batch, make_rows
 from ensue.train.qg.evaluate import evaluate_questioner
 from ensue.train.qg.examples import question_examples
@@ -229,7 +228,7 @@ def test_the_command_trains_and_says_how_it_ended(base, data, tmp_path):
     ("options", "words"),
     [
         (("--data", "nowhere.json"), "nowhere.json"),
-        (("--dev-share", "0.7", "--test-share", "0.5"), "will not do"),
+        (("--dev-share", "0.7", "--test-share", "0.5"), "are invalid"),
         (("--batch-tokens", "64", "--max-tokens", "128"), "must fit a batch"),
         (("--schedule", "sudden"), "sudden"),
         (("--max-tokens", "16"), "raise --max-tokens"),

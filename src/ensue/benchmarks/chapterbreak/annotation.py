@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.errors import EnsueError
-from ensue.text.readers import json_objects
+from ensue.text.io.rows import json_objects
 
 
 class Events(StrEnum):

@@ -16,7 +16,7 @@ from ensue.benchmarks.chapterbreak.words import Sizes, Tokens
 from ensue.benchmarks.output import BuildReport, check_output, new_build, write_build
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
-from ensue.text.works import Headings, Kind, find_works
+from ensue.text.works.readers import Headings, Kind, find_works
 
 Negatives = Literal["in-book", "same-split", "other-split"]
 

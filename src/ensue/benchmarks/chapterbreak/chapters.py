@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ensue.benchmarks.chapterbreak.negatives import draw, generator, in_words, shuffled, with_index
 from ensue.benchmarks.chapterbreak.words import Sizes, Words
-from ensue.text.works import Chapter, Work
+from ensue.text.works.readers import Chapter, Work
 
 
 class Draft(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ensue.text.ids import read_ids
+from ensue.text.io.rows import read_ids
 
 
 class WorkList:

@@ -9,7 +9,7 @@ from ensue.benchmarks.chapterbreak.boundaries import inner_breaks
 from ensue.benchmarks.chapterbreak.chapters import chapter_breaks, lay_out, with_text
 from ensue.benchmarks.chapterbreak.data import Boundary, Example, example_id
 from ensue.benchmarks.chapterbreak.words import Sizes
-from ensue.text.works import Headings, NotUsable, Unread, Work, read_work
+from ensue.text.works.readers import Headings, NotUsable, Unread, Work, read_work
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from ensue.benchmarks.chapterbreak.data import NEGATIVES, Boundary, Example
-from ensue.text.headings import looks_like_title, split_index
+from ensue.text.works.headings import looks_like_title, split_index
 
 OutOfBook = Literal["same-split", "other-split"]
 T = TypeVar("T")

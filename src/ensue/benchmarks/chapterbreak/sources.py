@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.errors import EnsueError
-from ensue.text.hub import is_hub_name
+from ensue.text.io.rows import is_hub_name
 
 HUB_NAME = "simsun131/chapterbreak"
 

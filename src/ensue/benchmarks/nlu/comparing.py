@@ -23,12 +23,12 @@ from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.measuring import of_counts
 from ensue.metrics.answers import equal_pairs, whole_groups_right
 from ensue.metrics.classification import confusion_cells
-from ensue.stats.counts import one_hot
 from ensue.stats.paired_statistic import (
     Numbers,
     mean_over,
     paired_statistic_test,
 )
+from ensue.stats.resampling import one_hot
 
 _BY_GROUP = ("em", "gender_parity")
 

@@ -8,7 +8,7 @@ from typing import Any
 from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.files import Row
 from ensue.errors import EnsueError
-from ensue.text.hub import hub_library
+from ensue.text.io.rows import hub_library
 
 
 def hub_splits(name: str, config: str) -> dict[str, Iterable[Mapping[str, object]]]:

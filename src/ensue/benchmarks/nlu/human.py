@@ -28,8 +28,8 @@ from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
 from ensue.report.results import MetricRow
-from ensue.stats.counts import MadeUp, sum_draws
 from ensue.stats.ranges import CORRELATION
+from ensue.stats.resampling import MadeUp, sum_draws
 
 _SCALE_TASK = "CB"
 _SCALE = {

@@ -21,7 +21,7 @@ from ensue.benchmarks.nlu.examples import Example
 from ensue.errors import EnsueError, RunFailed
 from ensue.metrics.classification import accuracy, confusion_cells
 from ensue.report.results import MetricRow
-from ensue.stats.counts import confusion_draws
+from ensue.stats.resampling import confusion_draws
 
 L2 = (1e-2, 1e-3, 1e-4, 1e-5)
 ENTAILMENT, NOT_ENTAILMENT = "entailment", "not_entailment"

@@ -14,8 +14,8 @@ from ensue.metrics.answers import best_over, equal_pairs, exact_match, token_f1,
 from ensue.metrics.classification import accuracy, confusion_cells, f1, macro_f1, matthews
 from ensue.metrics.correlation import pearson, spearman
 from ensue.stats.correlation import correlation_draws
-from ensue.stats.counts import MadeUp, one_hot, random_answer, sum_draws
 from ensue.stats.ranges import CORRELATION, range_of
+from ensue.stats.resampling import MadeUp, one_hot, random_answer, sum_draws
 
 # From counts [..., classes, classes], gold by row, to a number each.
 OfCounts = Callable[[Numbers], Numbers]

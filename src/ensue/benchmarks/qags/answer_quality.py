@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.metrics.answers import best_over, exact_match, normalised, token_f1
 from ensue.models.protocols import Answerer
-from ensue.text.squad import Answer, Example
+from ensue.text.io.squad import Answer, Example
 
 
 class Judged(NamedTuple):

@@ -21,12 +21,11 @@ from ensue.benchmarks.qags.metaeval import (
 )
 from ensue.benchmarks.qags.ranking import rank
 from ensue.benchmarks.qags.sets import JudgedSet
-from ensue.metrics.rowwise import rowwise
+from ensue.metrics.correlation import rowwise
 from ensue.report.results import MetricRow
 from ensue.stats.clustered import Interval
-from ensue.stats.multiple import holm
-from ensue.stats.paired import paired_test
-from ensue.stats.paired_correlation import williams_test
+from ensue.stats.paired import holm, paired_test
+from ensue.stats.paired_statistic import williams_test
 from ensue.stats.ranges import SHARE
 
 TOO_FEW = "sets of fewer than two summaries, which have no correlation"

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.qags.data import JudgedSentence, JudgedSummary
-from ensue.metrics.krippendorff import alpha_of_coincidences, coincidences
-from ensue.stats.counts import MadeUp, sum_draws
+from ensue.metrics.agreement import alpha_of_coincidences, coincidences
 from ensue.stats.ranges import CORRELATION
+from ensue.stats.resampling import MadeUp, sum_draws
 
 
 def majority(sentence: JudgedSentence) -> bool:

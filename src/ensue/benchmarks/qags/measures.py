@@ -23,7 +23,7 @@ def overlap_values(judged: JudgedSet) -> Values:
 
 def rouge_values(judged: JudgedSet) -> Values:
     """ROUGE's F1 with Porter's stems, the best over references."""
-    from ensue.metrics.rouge import rouge_of
+    from ensue.metrics.overlap import rouge_of
 
     rows = rouge_of(_texts(judged), judged.references)
     return {
@@ -35,9 +35,9 @@ def rouge_values(judged: JudgedSet) -> Values:
 
 def bleu_values(judged: JudgedSet) -> Values:
     """BLEU of each summary with all of its references together."""
-    from ensue.metrics.bleu import bleu, bleu_counts
+    from ensue.metrics.bleu import bleu
 
-    rows = [bleu(bleu_counts(text, own)) for text, own in zip(_texts(judged), judged.references, strict=True)]
+    rows = [bleu(text, own) for text, own in zip(_texts(judged), judged.references, strict=True)]
     return {f"bleu-{order}": [row[order - 1] for row in rows] for order in range(1, 5)}
 
 

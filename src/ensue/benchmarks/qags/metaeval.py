@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.errors import EnsueError
-from ensue.metrics.rowwise import KINDS, Kind, rowwise
-from ensue.stats.correlation import correlation_draws
-from ensue.stats.draws import cluster_codes, draw_counts
-from ensue.stats.kendall import kendall_draws
-from ensue.stats.paired_correlation import PairedDifference, WilliamsTest, paired_difference, williams_test
+from ensue.metrics.correlation import KINDS, Kind, rowwise
+from ensue.stats.correlation import correlation_draws, kendall_draws
+from ensue.stats.paired_statistic import PairedDifference, WilliamsTest, paired_difference, williams_test
 from ensue.stats.ranges import CORRELATION
+from ensue.stats.resampling import cluster_codes, draw_counts
 
 Numbers = NDArray[np.float64]
 CONSTANT = "constant values, which correlate with nothing"

@@ -19,8 +19,8 @@ from ensue.benchmarks.comparing import (
 )
 from ensue.benchmarks.senteval.answering import POSITIVE, WITH_F1
 from ensue.metrics.classification import confusion_cells, f1
-from ensue.stats.counts import one_hot
 from ensue.stats.paired_statistic import Numbers, paired_statistic_test
+from ensue.stats.resampling import one_hot
 
 
 class Answer(NamedTuple):

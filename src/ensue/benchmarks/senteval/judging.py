@@ -16,8 +16,8 @@ from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman
 from ensue.report.results import Item
 from ensue.stats.correlation import correlation_draws
-from ensue.stats.counts import confusion_draws
 from ensue.stats.ranges import CORRELATION
+from ensue.stats.resampling import confusion_draws
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ensue.benchmarks.squality.data import Example
 from ensue.errors import EnsueError
-from ensue.metrics.rouge import rouge_of
+from ensue.metrics.overlap import rouge_of
 
 Numbers = NDArray[np.float64]
 # From candidates and each one's references to metrics by name, each with one value a reference. METEOR and BERTScore

@@ -24,10 +24,8 @@ from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.human_eval import HUMAN, Rated
 from ensue.errors import EnsueError
-from ensue.metrics.correlation import pearson, spearman
-from ensue.metrics.rowwise import kendall
-from ensue.stats.correlation import correlation_draws
-from ensue.stats.kendall import kendall_draws
+from ensue.metrics.correlation import kendall, pearson, spearman
+from ensue.stats.correlation import correlation_draws, kendall_draws
 from ensue.stats.ranges import CORRELATION
 
 Kind = Literal["pearson", "spearman", "kendall"]

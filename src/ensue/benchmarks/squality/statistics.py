@@ -22,8 +22,7 @@ import numpy as np
 from ensue.benchmarks.squality.data import Story
 from ensue.benchmarks.squality.words import Tokenise
 from ensue.errors import EnsueError
-from ensue.metrics.novelty import NGrams, compression
-from ensue.metrics.texts import Gram, Text, Texts
+from ensue.metrics.overlap import Gram, NGrams, Text, Texts, compression
 
 ORDERS = (1, 2, 3, 4)
 PAIRS = ("different story", "same story", "same question")

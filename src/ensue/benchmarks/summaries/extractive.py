@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.metrics.texts import Gram, Text, Texts, stemmed_words
+from ensue.metrics.overlap import Gram, Text, Texts, stemmed_words
 
 ORDERS = (1, 2)
 # Less than this is rounding, not a better choice.

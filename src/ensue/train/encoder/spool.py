@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ensue.backends.discourse.words import WordCounter, words_of
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
-from ensue.text.sections import StructuredDocument, split_paragraphs
-from ensue.text.structure import read_structured
+from ensue.text.structure.readers import read_structured
+from ensue.text.structure.sections import StructuredDocument, split_paragraphs
 
 # What is known of a sentence: numbers of its document and titles (−1: it has none), level, places and totals.
 LABELS = (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ensue.backends.qa.answerer import PairForm, Reading, Tokens, Window
-from ensue.text.squad import Answer, Example
+from ensue.text.io.squad import Answer, Example
 
 # Rows of like length are looked for among so many batches' worth, so that batches stay mixed.
 _POOL = 50

@@ -20,8 +20,7 @@ from ensue.benchmarks.qags.answer_quality import AnswerFigures, best_threshold, 
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
-from ensue.text.squad import Article, Example, examples_of, read_squads
-from ensue.text.squad_split import Split, split_articles
+from ensue.text.io.squad import Article, Example, Split, examples_of, read_squads, split_articles
 from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator
 from ensue.train.qa.card import write_readme
 from ensue.train.qa.objective import Objective

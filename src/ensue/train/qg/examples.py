@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ensue.models.protocols import AnswerSpan
-from ensue.text.squad import Answer, Article, examples_of
+from ensue.text.io.squad import Answer, Article, examples_of
 
 
 class QuestionExample(NamedTuple):

@@ -19,8 +19,7 @@ from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.models.protocols import Questioner, require
 from ensue.models.request import Policy
-from ensue.text.squad import Article, read_squads
-from ensue.text.squad_split import Split, split_articles
+from ensue.text.io.squad import Article, Split, read_squads, split_articles
 from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator
 from ensue.train.qg.batches import Batch, Row, batches_in, epoch_batches, fixed_batches, make_rows
 from ensue.train.qg.card import sample_questions, write_model_card

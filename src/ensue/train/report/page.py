@@ -13,7 +13,7 @@ from ensue.errors import EnsueError
 from ensue.report.page import write_page
 from ensue.report.provenance import environment_rows
 from ensue.report.svg import drawn_twice
-from ensue.text.readers import json_objects
+from ensue.text.io.rows import json_objects
 
 RECORD, LOG = "training.json", "training.jsonl"
 # A picture has about so many columns of dots; more points only make the file larger.

@@ -18,8 +18,8 @@ from ensue.atomic import write_atomic
 from ensue.backends.suffixlm.segments import Tokens, frame_of, pack, sentence_tokens
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
-from ensue.text.headings import split_index
-from ensue.text.works import Headings, NotUsable, Unread, Work, find_works, read_work
+from ensue.text.works.headings import split_index
+from ensue.text.works.readers import Headings, NotUsable, Unread, Work, find_works, read_work
 from ensue.train.shared import held
 
 _INDEX = "corpus.json"

@@ -16,7 +16,7 @@ from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.parallel import cores
-from ensue.text.works import Headings
+from ensue.text.works.readers import Headings
 from ensue.train.loop import Fitted, Loop, make_accelerator
 from ensue.train.record import CORPUS, begin_record, check_folder, write_record
 from ensue.train.suffixlm.breaks import break_accuracy, find_breaks

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ensue.benchmarks.discoeval.builders.common import files_below, numbered_lines
 from ensue.errors import EnsueError
-from ensue.text.rows import Row
+from ensue.text.io.rows import SourceRow
 
 ANNOTATION = ".annotation.txt"
 # The log beside an annotation: as it was written, or else in ASCII.
@@ -19,7 +19,7 @@ _LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -")
 SOMEBODY = "<user>"
 
 
-def read_conversations(folder: Path, encoding: str) -> Iterator[Row]:
+def read_conversations(folder: Path, encoding: str) -> Iterator[SourceRow]:
     """Every conversation as a row of utterances: the messages that links join, in the order of the log.
 
     The name of whoever is spoken to becomes <user>, as in the published data. Messages that no link touches
@@ -37,7 +37,7 @@ def read_conversations(folder: Path, encoding: str) -> Iterator[Row]:
             utterances = tuple(spoken[number] for number in numbers if number in spoken)
             if utterances:
                 place = f"{logs[0]}, line {numbers[0] + 1}"
-                yield Row(place, f"{label}:{numbers[0]}", folder.name, sentences=utterances)
+                yield SourceRow(place, f"{label}:{numbers[0]}", folder.name, sentences=utterances)
 
 
 def _utterances(lines: list[str]) -> dict[int, str]:

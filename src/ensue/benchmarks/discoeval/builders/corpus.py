@@ -14,11 +14,19 @@ from typing import Any, Literal, NamedTuple
 from ensue.benchmarks.discoeval.builders.common import Progress, Seen, files_below, numbered_lines, one_line
 from ensue.benchmarks.discoeval.builders.conversations import ANNOTATION, read_conversations
 from ensue.errors import EnsueError
+from ensue.jsonl import JSON_LINES, in_words
 from ensue.parallel import ordered_map
-from ensue.text import readers
 from ensue.text.documents import BUNDLED, read_documents
-from ensue.text.hub import is_hub_name, read_hub
-from ensue.text.rows import Row, kind, row_from_columns
+from ensue.text.io.rows import (
+    TEXT_FILES,
+    SourceRow,
+    is_hub_name,
+    json_objects,
+    read_folder,
+    read_hub,
+    read_text_file,
+    row_from_columns,
+)
 from ensue.text.sentences import split_lines, split_sentences
 
 Extent = Literal["lead", "whole"]
@@ -92,7 +100,7 @@ def read_texts(
 
 
 class _Raw(NamedTuple):
-    row: Row
+    row: SourceRow
     categories: frozenset[str] = frozenset()
 
 
@@ -116,7 +124,7 @@ def _raw(source: str, extent: Extent, reading: Reading, skipped: Counter[str]) -
     """The documents of a source before they are split, by what the source is."""
     if source == BUNDLED:
         return (
-            _Raw(Row(document.id, document.id, document.domain, sentences=document.sentences))
+            _Raw(SourceRow(document.id, document.id, document.domain, sentences=document.sentences))
             for document in read_documents()
         )
     if not source:
@@ -133,16 +141,16 @@ def _raw(source: str, extent: Extent, reading: Reading, skipped: Counter[str]) -
             return (raw for table in tables for raw in _table(table, reading, _label(table, path)))
         if files_below(path, *_STRUCTURED):
             return _structured(path, extent, skipped)
-        return map(_Raw, readers.read_folder(path, encoding=reading.encoding))
+        return map(_Raw, read_folder(path, encoding=reading.encoding))
     ending = path.suffix.lower()
-    if ending in readers.JSON_LINES:
+    if ending in JSON_LINES:
         return _table(path, reading, path.stem)
     if ending == ".csv":
         return map(_Raw, _stories(path, reading.encoding))
     if ending in _STRUCTURED:
         return _structured(path, extent, skipped)
-    if ending in readers.TEXT_FILES:
-        return iter([_Raw(readers.read_text_file(path, encoding=reading.encoding))])
+    if ending in TEXT_FILES:
+        return iter([_Raw(read_text_file(path, encoding=reading.encoding))])
     raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .csv, a dump or a folder.")
 
 
@@ -151,7 +159,7 @@ def _label(table: Path, folder: Path) -> str:
 
 
 def _table(path: Path, reading: Reading, label: str) -> Iterator[_Raw]:
-    for place, columns in readers.json_objects(path, reading.encoding):
+    for place, columns in json_objects(path, reading.encoding):
         row = row_from_columns(
             columns,
             place=place,
@@ -165,15 +173,15 @@ def _table(path: Path, reading: Reading, label: str) -> Iterator[_Raw]:
 def _categories(columns: Mapping[str, Any], place: str) -> frozenset[str]:
     value = columns.get("categories") or []
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        given = kind(value) if not isinstance(value, list) else "a list of other things"
+        given = in_words(value) if not isinstance(value, list) else "a list of other things"
         raise EnsueError(f"{place} has {given} as 'categories', where a list of names is expected.")
     return frozenset(name for name in map(one_line, value) if name)
 
 
 def _structured(path: Path, extent: Extent, skipped: Counter[str]) -> Iterator[_Raw]:
     """Documents with sections; their sentences never run over the end of a paragraph."""
-    from ensue.text.sections import Section
-    from ensue.text.structure import read_structured
+    from ensue.text.structure.readers import read_structured
+    from ensue.text.structure.sections import Section
 
     def paragraphs(sections: tuple[Section, ...]) -> Iterator[str]:
         for section in sections:
@@ -183,10 +191,12 @@ def _structured(path: Path, extent: Extent, skipped: Counter[str]) -> Iterator[_
     for document in read_structured(path, skipped=skipped):
         kept = [*document.paragraphs, *(paragraphs(document.sections) if extent == "whole" else ())]
         text = "\n\n".join(kept)
-        yield _Raw(Row(f"{path}, {document.id}", document.id, path.stem, text=text if text.strip() else None))
+        yield _Raw(
+            SourceRow(f"{path}, {document.id}", document.id, path.stem, text=text if text.strip() else None)
+        )
 
 
-def _stories(path: Path, encoding: str) -> Iterator[Row]:
+def _stories(path: Path, encoding: str) -> Iterator[SourceRow]:
     """The stories of a file of the ROC Stories corpus: an id and five columns of sentences."""
     reader = csv.DictReader(line + "\n" for _, line in numbered_lines(path, encoding))
     try:
@@ -199,6 +209,6 @@ def _stories(path: Path, encoding: str) -> Iterator[Row]:
             if None in columns or not all(sentence and sentence.strip() for sentence in sentences):
                 raise EnsueError(f"{place} has no five sentences in their columns.")
             name = columns.get("storyid") or columns.get("InputStoryid") or f"{path.stem}:{reader.line_num}"
-            yield Row(place, name, path.stem, sentences=tuple(sentences))
+            yield SourceRow(place, name, path.stem, sentences=tuple(sentences))
     except csv.Error as error:
         raise EnsueError(f"{path}, line {reader.line_num} is no sound CSV: {error}.") from error

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.discoeval.builders.common import files_below
 from ensue.errors import EnsueError
-from ensue.text.readers import json_objects
-from ensue.text.rows import kind
+from ensue.jsonl import in_words
+from ensue.text.io.rows import json_objects
 
 _ABSTRACT = re.compile(r"[\W\d]*abstract\b", re.IGNORECASE)
 
@@ -69,7 +69,7 @@ def _objects(file: Path, label: str, encoding: str) -> Iterator[tuple[str, str, 
     except (LookupError, ValueError, RecursionError) as error:
         raise EnsueError(f"{file} is not JSON that can be read ({error}).") from error
     if not isinstance(value, dict):
-        raise EnsueError(f"{file} is not a JSON object but {kind(value)}; name lines of objects .jsonl.")
+        raise EnsueError(f"{file} is not a JSON object but {in_words(value)}; name lines of objects .jsonl.")
     yield str(file), label, value
 
 
@@ -78,7 +78,9 @@ def _paper(columns: Mapping[str, Any], place: str, label: str) -> Paper:
     content = metadata if isinstance(metadata, dict) else columns
     name = columns.get("id")
     if name is not None and not (isinstance(name, str | int) and str(name)):
-        raise EnsueError(f"{place} has {kind(name)} as its id, where a name or a whole number is expected.")
+        raise EnsueError(
+            f"{place} has {in_words(name)} as its id, where a name or a whole number is expected."
+        )
     abstract = _text(content, "abstract", place) or _text(content, "abstractText", place)
     sections = list(_sections(content, place))
     if not abstract:
@@ -94,10 +96,12 @@ def _sections(content: Mapping[str, Any], place: str) -> Iterator[Section]:
             yield Section("", body)
         return
     if not isinstance(value, list):
-        raise EnsueError(f"{place} has {kind(value)} as 'sections', where a list is expected.")
+        raise EnsueError(f"{place} has {in_words(value)} as 'sections', where a list is expected.")
     for number, each in enumerate(value, 1):
         if not isinstance(each, dict):
-            raise EnsueError(f"{place} has {kind(each)} as section {number}, where an object is expected.")
+            raise EnsueError(
+                f"{place} has {in_words(each)} as section {number}, where an object is expected."
+            )
         where = f"{place}, section {number}"
         yield Section(_text(each, "heading", where), _text(each, "text", where))
 
@@ -107,6 +111,6 @@ def _text(content: Mapping[str, Any], name: str, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise EnsueError(f"{place} has {kind(value)} as {name!r}, where a string is expected.")
+        raise EnsueError(f"{place} has {in_words(value)} as {name!r}, where a string is expected.")
     # Half of a surrogate pair has no UTF-8.
     return value.encode("utf-8", "replace").decode("utf-8").strip()

@@ -8,7 +8,7 @@ from pathlib import Path
 from ensue.benchmarks.discoeval.builders.common import Made, Progress, Split, files_below, generator
 from ensue.benchmarks.discoeval.builders.rst_trees import read_tree, relations
 from ensue.errors import EnsueError
-from ensue.text.ids import read_ids
+from ensue.text.io.rows import read_ids
 
 # Of the 347 documents for training the paper keeps 35 for validation.
 _TRAINING, _VALIDATION = 347, 35

@@ -19,7 +19,7 @@ from ensue.benchmarks.squality.published import (
 from ensue.errors import EnsueError
 from ensue.report.page import Page
 from ensue.report.results import read_items, read_results, read_run
-from ensue.text.readers import json_objects
+from ensue.text.io.rows import json_objects
 
 BENCHMARK = "squality"
 HUMAN_EVAL = "squality/human-eval"

@@ -1,0 +1,163 @@
+"""Read structured documents from files and folders: WikiText, MediaWiki, Markdown, HTML, works with chapters."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, get_args
+
+from ensue.errors import EnsueError
+from ensue.text.io.rows import files_below, printable, read_bytes
+from ensue.text.structure.pages import read_html, read_markdown
+from ensue.text.structure.sections import (
+    Event,
+    Heading,
+    Section,
+    StructuredDocument,
+    build_document,
+    split_paragraphs,
+)
+from ensue.text.structure.wiki import is_dump, read_mediawiki, read_wikitext, wikitext_heading
+from ensue.text.works.chapters import NotUsable, Work, decoded, unix_lines
+from ensue.text.works.readers import find_works, read_work
+
+__all__ = [
+    "Section",
+    "StructureKind",
+    "StructuredDocument",
+    "read_structured",
+    "split_paragraphs",
+]
+
+StructureKind = Literal["auto", "wikitext", "mediawiki", "markdown", "html", "works"]
+_FileKind = Literal["wikitext", "mediawiki", "markdown", "html", "works"]
+_BY_ENDING: dict[str, _FileKind] = {
+    ".tokens": "wikitext",
+    ".raw": "wikitext",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".json": "works",
+    ".jsonl": "works",
+    ".ndjson": "works",
+    ".tei": "works",
+    ".bz2": "mediawiki",
+}
+_NO_TEXTS = frozenset(
+    {"authors", "changelog", "copying", "licence", "license", "notice", "readme", "makefile"}
+)
+
+
+def read_structured(
+    source: str | Path, kind: StructureKind = "auto", skipped: Counter[str] | None = None
+) -> Iterator[StructuredDocument]:
+    """The documents of a file, or of a folder and those below it by name, one held at a time.
+
+    `auto` tells kinds apart by the file's ending and, for .txt and .xml, by how it begins. In a folder, hidden
+    files and those of no known ending are passed over. `skipped` counts what is left out, by reason.
+    """
+    if kind not in get_args(StructureKind):
+        raise EnsueError(
+            f"{kind!r} is no kind of document: give one of {', '.join(get_args(StructureKind))}."
+        )
+    path = Path(source).expanduser()
+    if not str(source) or not os.path.exists(path):
+        raise EnsueError(f"{source or 'The source of documents'} does not exist: give a file or a folder.")
+    counts = Counter[str]() if skipped is None else skipped
+    return _documents(path, kind, counts)
+
+
+def _documents(path: Path, kind: StructureKind, skipped: Counter[str]) -> Iterator[StructuredDocument]:
+    found = False
+    for file, label in _files(path):
+        chosen = _kind_of(file, alone=file == path) if kind == "auto" else kind
+        if chosen is None:
+            skipped[f"files ending in {file.suffix or 'nothing'}"] += 1
+            continue
+        for document in _in_file(file, label, chosen, skipped):
+            found = True
+            yield document
+    if not found:
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in skipped.items()) or "it is empty"
+        raise EnsueError(f"{path} holds no document that could be read ({reasons}).")
+
+
+def _files(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield a file, or those below a folder, with a name for its documents that does not depend on the folder's."""
+    if not path.is_dir():
+        yield path, printable(path.name)
+        return
+    for file in files_below(path):
+        yield file, printable(file.relative_to(path).as_posix())
+
+
+def _kind_of(path: Path, alone: bool) -> _FileKind | None:
+    """What a file is; None where it is passed over, which a file named on its own never is."""
+    suffix = path.suffix.lower()
+    if suffix == ".xml":
+        return "mediawiki" if is_dump(path) else "works"
+    if suffix in (".txt", ""):
+        if not alone and path.stem.lower() in _NO_TEXTS:
+            return None
+        return "wikitext" if _begins_with_heading(path) else "works"
+    if suffix not in _BY_ENDING and alone:
+        known = ", ".join(sorted([*_BY_ENDING, ".txt", ".xml"]))
+        raise EnsueError(
+            f"{path} is no kind of file that documents are read from: give {known}, or name its kind."
+        )
+    return _BY_ENDING.get(suffix)
+
+
+def _begins_with_heading(path: Path) -> bool:
+    head = read_bytes(path, 4096)
+    heading = wikitext_heading(head.strip().partition(b"\n")[0].decode("utf-8", "replace").strip())
+    return heading is not None and heading.rank == 1
+
+
+def _in_file(path: Path, label: str, kind: str, skipped: Counter[str]) -> Iterator[StructuredDocument]:
+    if kind == "works":
+        yield from _works(path, label, skipped)
+        return
+    if kind in ("wikitext", "mediawiki"):
+        articles = read_wikitext(path) if kind == "wikitext" else read_mediawiki(path, skipped)
+        for number, (place, title, events) in enumerate(articles, 1):
+            name = f"{label}:{place if kind == 'mediawiki' else number}"
+            yield from _built(name, title, events, skipped)
+        return
+    title, events = _read_whole(path, kind)
+    yield from _built(label, title or path.stem, events, skipped)
+
+
+def _read_whole(path: Path, kind: str) -> tuple[str, list[Event]]:
+    text = unix_lines(decoded(read_bytes(path), str(path)))
+    if not text.strip():
+        raise EnsueError(f"{path} is empty: leave it out, or fetch it again.")
+    return read_markdown(text) if kind == "markdown" else read_html(text)
+
+
+def _built(id: str, title: str, events: list[Event], skipped: Counter[str]) -> Iterator[StructuredDocument]:
+    try:
+        yield build_document(id, title, events)
+    except NotUsable as left_out:
+        skipped[left_out.reason] += 1
+
+
+def _works(path: Path, label: str, skipped: Counter[str]) -> Iterator[StructuredDocument]:
+    """Works as documents whose sections are their chapters."""
+    for unread in find_works(path):
+        try:
+            work = read_work(unread)
+        except NotUsable as left_out:
+            skipped[left_out.reason] += 1
+            continue
+        yield from _built(f"{label}:{work.id}", work.title, list(_chapters(work)), skipped)
+
+
+def _chapters(work: Work) -> Iterator[Event]:
+    for chapter in work.chapters:
+        yield Heading(1, chapter.heading)
+        yield from chapter.text.split("\n\n")
