@@ -1,4 +1,4 @@
-"""How right answers are that come as text or in groups: SQuAD's exact match and F1, MultiRC's, gender parity."""
+"""How right answers are that come as text or in groups: SQuAD's exact match and F1, MultiRC's, pairs of answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Answer = TypeVar("_Answer", bound=Hashable)
 
 
 def normalised(text: str) -> str:
-    """SQuAD's form of an answer: lower case, no ASCII punctuation, no articles, single spaces.
+    """Normalise an answer as SQuAD does: lower case, no ASCII punctuation, no articles, single spaces.
 
     >>> normalised("  The Quick-Silver Co., a firm ")
     'quicksilver co firm'
@@ -24,7 +24,7 @@ def normalised(text: str) -> str:
 
 
 def exact_match(given: str, reference: str) -> float:
-    """1 where both are the same once normalised, 0 elsewhere.
+    """Return 1 where both are the same once normalised, 0 elsewhere.
 
     >>> exact_match("the Hague", "Hague")
     1.0
@@ -33,7 +33,7 @@ def exact_match(given: str, reference: str) -> float:
 
 
 def token_f1(given: str, reference: str) -> float:
-    """The harmonic mean of precision and recall of the words both share, counted with repetition.
+    """Return the harmonic mean of precision and recall of the words both share, counted with repetition.
 
     Two answers that share no word have 0, also where normalising leaves nothing of either (SQuAD 1.1).
 
@@ -46,7 +46,7 @@ def token_f1(given: str, reference: str) -> float:
 
 
 def best_over(metric: Callable[[str, str], float], given: str, references: Iterable[str]) -> float:
-    """The largest value of a metric over all references, of which there must be one.
+    """Return the largest value of a metric over all references, of which there must be one.
 
     >>> best_over(exact_match, "NYC", ["New York", "NYC"])
     1.0
@@ -55,7 +55,7 @@ def best_over(metric: Callable[[str, str], float], given: str, references: Itera
 
 
 def whole_groups_right(groups: Sequence[Hashable], right: Sequence[bool]) -> dict[Hashable, bool]:
-    """Of each group (MultiRC: a question), whether all of its answers are right; groups in order of appearance.
+    """Return of each group (MultiRC: a question) whether all of its answers are right, in order of appearance.
 
     >>> whole_groups_right(["q1", "q1", "q2"], [True, False, True])
     {'q1': False, 'q2': True}
@@ -67,17 +67,17 @@ def whole_groups_right(groups: Sequence[Hashable], right: Sequence[bool]) -> dic
 
 
 def exact_groups(groups: Sequence[Hashable], right: Sequence[bool]) -> float:
-    """MultiRC's EM: the share of groups whose answers are all right.
+    """Return MultiRC's EM: the share of groups whose answers are all right.
 
     >>> exact_groups(["q1", "q1", "q2"], [True, False, True])
     0.5
     """
-    whole = whole_groups_right(groups, right)
-    return sum(whole.values()) / len(whole)
+    found = whole_groups_right(groups, right)
+    return sum(found.values()) / len(found)
 
 
 def equal_pairs(pairs: Sequence[Hashable], given: Sequence[_Answer]) -> dict[Hashable, bool]:
-    """Of each pair that has both members, whether both were given the same; in order of appearance.
+    """Return of each pair that has both members whether both were given the same, in order of appearance.
 
     >>> equal_pairs(["p", "p", "q", "q", "r"], ["yes", "yes", "yes", "no", "no"])
     {'p': True, 'q': False}

@@ -22,7 +22,7 @@ class ClassCounts(NamedTuple):
 
 
 def confusion(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[np.int64]:
-    """How often each class was given where each was gold; classes are numbers from 0.
+    """Count how often each class was given where each was gold; classes are numbers from 0.
 
     >>> confusion([0, 1, 1, 1], [0, 1, 1, 0], 2).tolist()
     [[1, 0], [1, 2]]
@@ -32,7 +32,7 @@ def confusion(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[np.int
 
 
 def confusion_cells(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[np.int64]:
-    """The cell of the flattened confusion table that each pair of gold and given falls into."""
+    """Return the cell of the flattened confusion table that each pair of gold and given falls into."""
     rows, columns = np.asarray(gold, dtype=np.int64), np.asarray(given, dtype=np.int64)
     if rows.ndim != 1 or rows.shape != columns.shape or len(rows) == 0:
         raise ValueError(
@@ -44,13 +44,13 @@ def confusion_cells(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[
 
 
 def class_counts(counts: Counts) -> ClassCounts:
-    """What there is to count of each class, over all others."""
+    """Count each class against all others."""
     table = _table(counts)
     return ClassCounts(table.sum(axis=-1), table.sum(axis=-2), np.diagonal(table, axis1=-2, axis2=-1))
 
 
 def accuracy(counts: Counts) -> Numbers:
-    """The share of right answers; 0 of none.
+    """Return the share of right answers; 0 of none.
 
     >>> float(accuracy(confusion([0, 1, 1, 1], [0, 1, 1, 0], 2)))
     0.75
@@ -60,13 +60,13 @@ def accuracy(counts: Counts) -> Numbers:
 
 
 def class_f1(counts: Counts) -> Numbers:
-    """F1 of every class [..., classes]; 0 for a class that is neither gold nor given, as scikit-learn has it."""
+    """Return F1 of every class [..., classes]; 0 for a class neither gold nor given, as scikit-learn has it."""
     gold, given, both = class_counts(counts)
     return _ratio(2.0 * both, gold + given)
 
 
 def f1(counts: Counts, positive: int = 1) -> Numbers:
-    """F1 of one class, the second where there are two.
+    """Return F1 of one class, the second where there are two.
 
     >>> float(f1(confusion([0, 1, 1, 1], [0, 1, 1, 0], 2)))
     0.8
@@ -75,7 +75,7 @@ def f1(counts: Counts, positive: int = 1) -> Numbers:
 
 
 def macro_f1(counts: Counts) -> Numbers:
-    """The unweighted mean of the F1 of each class that is gold or given somewhere.
+    """Return the unweighted mean of the F1 of each class that is gold or given somewhere.
 
     >>> round(float(macro_f1(confusion([0, 1, 1, 1], [0, 1, 1, 0], 3))), 6)
     0.733333
@@ -85,7 +85,7 @@ def macro_f1(counts: Counts) -> Numbers:
 
 
 def matthews(counts: Counts) -> Numbers:
-    """Gorodkin's correlation of K classes: Matthews correlation for two, R3 for three.
+    """Return Gorodkin's correlation of K classes: Matthews correlation for two, R3 for three.
 
     Where all gold or all given answers are of one class there is no correlation; that counts as 0.
 
@@ -108,6 +108,6 @@ def _table(counts: Counts) -> Numbers:
 
 
 def _ratio(above: ArrayLike, below: ArrayLike) -> Numbers:
-    """The ratio, and 0 where nothing is below."""
+    """Divide, with 0 where the denominator is 0."""
     numerator, denominator = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
     return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))

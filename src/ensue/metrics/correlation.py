@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ensue.stats.correlation import ranks
+
 Numbers = NDArray[np.float64]
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[Kind, ...] = ("pearson", "spearman", "kendall")
@@ -40,18 +42,6 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """
     a, b = _checked(x, y, 1)
     return _cosine(_centred(ranks(a)), _centred(ranks(b)))
-
-
-def ranks(values: ArrayLike) -> Numbers:
-    """Rank each value from 1; equal values share the mean of the ranks they take up.
-
-    >>> ranks([30, 10, 30, 20]).tolist()
-    [3.5, 1.0, 3.5, 2.0]
-    """
-    _, kind, sizes = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    ends = np.cumsum(sizes)
-    middles = ends - (sizes - 1) / 2.0
-    return np.asarray(middles[kind.reshape(-1)], dtype=np.float64)
 
 
 def _centred(values: Numbers) -> Numbers:

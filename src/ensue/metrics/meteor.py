@@ -24,7 +24,7 @@ Synonyms = Callable[[str], Iterable[str]]
 def meteor_of(
     candidates: Sequence[str], references: Sequence[Sequence[str]], synonyms: Synonyms
 ) -> list[list[float]]:
-    """METEOR of each candidate with each of its references; `synonyms` is WordNet's (`ensue.text.wordnet`).
+    """Compute METEOR of each candidate with each of its references; `synonyms` is that of a WordNet.
 
     >>> meteor_of(["The mill burned."], [["The mill burned.", "A boat sank."]], lambda word: ())
     [[0.9921875, 0.125]]
@@ -41,7 +41,7 @@ def meteor_of(
 
 
 def tokens(text: str) -> list[str]:
-    """The words and marks of a text as NLTK divides it, sentence by sentence.
+    """Split a text into words and marks as NLTK does, sentence by sentence.
 
     >>> tokens("It's 3.5 miles, he said. Don't.")
     ['It', "'s", '3.5', 'miles', ',', 'he', 'said', '.', 'Do', "n't", '.']

@@ -29,7 +29,7 @@ _ROUNDING = 1e-12
 
 
 class Interval(NamedTuple):
-    """A mean with its interval; `low` and `high` are None where nothing tells how far the value may be off."""
+    """A mean with its interval; `low` and `high` are None where nothing shows how far the value may be off."""
 
     value: float
     low: float | None
@@ -52,7 +52,7 @@ class Effective(NamedTuple):
 def clustered_interval(
     values: ArrayLike, clusters: Sequence[Hashable], *, bounds: Bounds, level: float = 0.95
 ) -> Interval:
-    """The mean of `values`, which lie within `bounds`, and its interval, clusters being what is independent.
+    """Return the mean of `values`, which lie within `bounds`, and its interval; clusters are independent.
 
     One cluster says nothing about the spread between clusters: its interval is None. So is that of equal values
     without ends. Equal values between two ends have the interval of as many right-or-wrong answers as clusters.
@@ -87,7 +87,7 @@ def clustered_ratio(
     bounds: Bounds,
     level: float = 0.95,
 ) -> Interval:
-    """The ratio of two sums, such as nats per word, and the t interval of its jackknife over clusters.
+    """Return the ratio of two sums, such as nats per word, and the t interval of its jackknife over clusters.
 
     Every denominator must be positive. The ratio lies within `bounds`, and so does its interval.
 
@@ -107,7 +107,7 @@ def clustered_ratio(
 
 
 def mean_interval(found: Sequence[Interval], weights: Sequence[float]) -> Interval:
-    """The weighted mean of several means of independent samples, whose weights add up to 1.
+    """Return the weighted mean of several means of independent samples, whose weights add up to 1.
 
     Each end is as far from the mean as the ends of all are from theirs, squared and added up (Zou and Donner 2008).
 
@@ -127,7 +127,7 @@ def mean_interval(found: Sequence[Interval], weights: Sequence[float]) -> Interv
 
 
 def effective_share(shares: Numbers, clusters: Sequence[Hashable], level: float) -> Effective:
-    """What the mean of values from 0 to 1 is worth, of two clusters at least."""
+    """Return what the mean of values from 0 to 1 is worth, of two clusters at least."""
     _, sums, sizes = cluster_sums(shares, clusters)
     total, share = float(sizes.sum()), float(shares.mean())
     # The size of the cluster that a random item is in; as many clusters of that size weigh as these do.
@@ -146,7 +146,7 @@ def effective_share(shares: Numbers, clusters: Sequence[Hashable], level: float)
 
 
 def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
-    """Wilson's interval for a share of n right-or-wrong answers.
+    """Return Wilson's interval for a share of n right-or-wrong answers.
 
     >>> [round(end, 4) for end in wilson(0.8, 10, 1.96)]
     [0.4902, 0.9433]
@@ -160,7 +160,7 @@ def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
 def cluster_sums(
     values: ArrayLike, clusters: Sequence[Hashable]
 ) -> tuple[Numbers, Numbers, NDArray[np.int64]]:
-    """The values as an array, and each cluster's sum and number of values in order of appearance."""
+    """Return the values as an array, and each cluster's sum and number of values in order of appearance."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) == 0:
         raise ValueError("An interval needs a flat, non-empty list of values.")
@@ -172,12 +172,12 @@ def cluster_sums(
 
 
 def jackknife_residuals(value: float, sums: Numbers, weights: NDArray[np.number]) -> Numbers:
-    """How far the ratio of sums moves, times their weight, as each cluster is left out."""
+    """Return how far the ratio of sums moves, times their weight, as each cluster is left out."""
     return np.asarray((sums - value * weights) / (1.0 - weights / weights.sum()))
 
 
 def _half_width(value: float, sums: Numbers, weights: NDArray[np.number], level: float) -> float | None:
-    """Student's t times the jackknife's standard error; None where no cluster differs from the others."""
+    """Return Student's t times the jackknife's standard error; None where no cluster differs from the others."""
     total = float(weights.sum())
     residuals = jackknife_residuals(value, sums, weights)
     if float(np.abs(residuals).max()) <= _ROUNDING * float(np.abs(sums).max()):

@@ -1,5 +1,4 @@
-"""A paired permutation test for two models on the same items, where items come in clusters.
-Corrections for asking several questions of the same data."""
+"""Paired permutation tests for two models on the same items, which come in clusters; Holm's correction."""
 
 from __future__ import annotations
 
@@ -12,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ensue.stats.clustered import cluster_sums, clustered_interval, effective_share, jackknife_residuals
 from ensue.stats.ranges import UNBOUNDED, Bounds
+
+Ends = tuple[float | None, float | None]
 
 EXACT_CLUSTERS = 14
 LEVEL = 0.95
@@ -43,7 +44,7 @@ def paired_test(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> PairedTest:
-    """Is the mean of `a` different from the mean of `b` on the same items?
+    """Test whether the mean of `a` differs from the mean of `b` on the same items.
 
     If the two models were alike, the sign of each cluster's difference would be a coin toss. The p-value is
     the share of sign patterns whose total is at least as far from zero as the one seen: over all patterns
@@ -66,15 +67,25 @@ def paired_test(
     if rounds < 1:
         raise ValueError(f"A permutation test needs at least one round, not {rounds}.")
     p_value = _sign_flip_p_value(totals, rounds, np.random.default_rng(seed))
-    low, high = _ends(differences, clusters, bounds) if len(totals) > 1 else (None, None)
-    if p_value > 1.0 - LEVEL and low is not None and high is not None:
-        low, high = min(low, 0.0), max(high, 0.0)
+    ends = _ends(differences, clusters, bounds) if len(totals) > 1 else (None, None)
+    low, high = reaching_zero(ends, p_value)
     return PairedTest(float(differences.mean()), low, high, p_value, len(differences), len(totals))
 
 
-def _ends(
-    differences: NDArray[np.float64], clusters: Sequence[Hashable], bounds: Bounds
-) -> tuple[float | None, float | None]:
+def reaching_zero(ends: Ends, p_value: float) -> Ends:
+    """Widen an interval to zero where the p-value is above 5 %, so that it never says more than the test does."""
+    low, high = ends
+    if p_value > 1.0 - LEVEL and low is not None and high is not None:
+        return min(low, 0.0), max(high, 0.0)
+    return ends
+
+
+def all_bits(count: int) -> NDArray[np.int64]:
+    """Return every pattern of zeros and ones over `count` places, one a row."""
+    return np.asarray((np.arange(2**count)[:, None] >> np.arange(count)) & 1, dtype=np.int64)
+
+
+def _ends(differences: NDArray[np.float64], clusters: Sequence[Hashable], bounds: Bounds) -> Ends:
     width = bounds[1] - bounds[0]
     if math.isinf(width):
         return clustered_interval(differences, clusters, bounds=UNBOUNDED, level=LEVEL)[1:3]
@@ -94,14 +105,14 @@ def _ends(
 
 
 def _apart(one: float, other: float, together: float) -> float:
-    """How far a gain less a loss may be off if the two may be so far (Zou 2007, who recovers variances from ends)."""
+    """Return how far a gain less a loss may be off if each may be off so far (Zou 2007)."""
     return math.sqrt(max(0.0, one**2 + other**2 - 2.0 * together * one * other))
 
 
 def _correlation(
     gains: NDArray[np.float64], losses: NDArray[np.float64], clusters: Sequence[Hashable]
 ) -> float:
-    """How far clusters that gain more than others also lose more; 0 where all gain or all lose alike."""
+    """Return how far clusters that gain more than others also lose more; 0 where all gain or all lose alike."""
     left = [
         jackknife_residuals(float(part.mean()), *cluster_sums(part, clusters)[1:]) for part in (gains, losses)
     ]
@@ -117,21 +128,15 @@ def _sign_flip_p_value(totals: NDArray[np.float64], rounds: int, generator: np.r
         return 1.0
     bar = observed - _ROUNDING * float(magnitudes.sum())
     if len(magnitudes) <= EXACT_CLUSTERS:
-        return float(np.mean(np.abs(_all_sign_patterns(len(magnitudes)) @ magnitudes) >= bar))
+        return float(np.mean(np.abs((2.0 * all_bits(len(magnitudes)) - 1.0) @ magnitudes) >= bar))
     extreme = _count_extreme(magnitudes, bar, rounds, generator)
     return (extreme + 1) / (rounds + 1)
-
-
-def _all_sign_patterns(count: int) -> NDArray[np.float64]:
-    """Every pattern of plus and minus one over `count` places, one a row."""
-    bits = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-    return (2 * bits - 1).astype(np.float64)
 
 
 def _count_extreme(
     magnitudes: NDArray[np.float64], bar: float, rounds: int, generator: np.random.Generator
 ) -> int:
-    """How many of `rounds` random sign patterns reach the bar."""
+    """Count the random sign patterns, of `rounds`, that reach the bar."""
     # Among m clusters of equal magnitude only the number of plus signs matters, and that is binomial.
     sizes, multiplicity = np.unique(magnitudes, return_counts=True)
     chunk = max(1, _CHUNK_NUMBERS // len(sizes))
@@ -144,7 +149,7 @@ def _count_extreme(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjusted p-values, in the order given.
+    """Adjust p-values by Holm's step-down method, in the order given.
 
     Rejecting where the adjusted value is at most 0.05 keeps the chance of any false rejection at 5 %,
     whatever the dependence between the tests.

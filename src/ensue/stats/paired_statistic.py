@@ -1,10 +1,10 @@
-"""A paired test for metrics that are no means of items, such as F1 or a correlation, where items come in clusters.
+"""Paired tests for metrics that are no means of items, such as F1 or a correlation, where items come in clusters.
 
 Such a metric is a function of sums: of how often which label was given where which was right, of products of scores.
-Whoever knows the sums of every cluster can exchange the two systems' answers to it, or draw it twice, and has the
-metric of the whole again without looking at the items.
-
-Does one metric correlate better with people than another on the same items: paired bootstrap, Williams' test."""
+With the sums of every cluster one can exchange the two systems' answers to it, or draw it twice, and compute the
+metric again without looking at the items. Two metrics' correlations with people have a paired bootstrap and Williams'
+test.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ensue.stats.correlation import correlation_draws, percentile_interval
-from ensue.stats.paired import EXACT_CLUSTERS, PairedTest
+from ensue.stats.correlation import correlation_draws, percentile_interval, ranks
+from ensue.stats.paired import EXACT_CLUSTERS, LEVEL, PairedTest, all_bits, reaching_zero
 from ensue.stats.resampling import cluster_codes, sum_draws
 from ensue.stats.student import two_sided_t
 
@@ -24,7 +24,6 @@ Numbers = NDArray[np.float64]
 # From sums [..., columns] to a number each.
 Statistic = Callable[[Numbers], Numbers]
 
-LEVEL = 0.95
 _CHUNK_NUMBERS = 4_000_000
 # The same metric of the same counts, added up in another order, may differ by so much.
 _ROUNDING = 1e-10
@@ -41,7 +40,7 @@ def paired_statistic_test(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> PairedTest:
-    """Is a statistic of the summed rows of `a` different from that of `b`? Tables are [items, columns].
+    """Test whether a statistic of the summed rows of `a` differs from that of `b`; tables are [items, columns].
 
     If the two systems were alike, it would not matter whose answers to a cluster are whose. The p-value is the
     share of exchanges whose difference is at least as far from zero as the one seen: over all exchanges where at
@@ -77,7 +76,7 @@ def paired_correlation_test(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> PairedTest:
-    """Is the `mean_correlation` of one system's scores with the gold scores different from another's?
+    """Test whether the `mean_correlation` of one system's scores with the gold scores differs from another's.
 
     Two systems may score on scales of their own, so what is exchanged between them are standard scores (ranks, for
     Spearman's correlation). The bootstrap takes ranks anew in every round.
@@ -102,7 +101,7 @@ def paired_correlation_test(
 def mean_correlation(
     kind: str, given: ArrayLike, gold: ArrayLike, sets: Sequence[Hashable] | None = None
 ) -> float:
-    """The mean, over sets of items and columns of scores, of the correlation with the gold scores.
+    """Return the mean, over sets of items and columns of scores, of the correlation with the gold scores.
 
     A correlation with scores that are all the same counts as 0.
 
@@ -123,7 +122,7 @@ def exchange_p_value(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> float:
-    """The two-sided p-value of exchanging the rows of whole clusters between two tables."""
+    """Return the two-sided p-value of exchanging the rows of whole clusters between two tables."""
     sums = np.zeros((int(codes.max()) + 1, 2 * a.shape[1]))
     np.add.at(sums, codes, np.hstack([a, b]))
     total_a, total_b = sums[:, : a.shape[1]].sum(axis=0), sums[:, a.shape[1] :].sum(axis=0)
@@ -143,7 +142,7 @@ def exchange_p_value(
 
     units = int(multiplicity.sum())
     if units <= EXACT_CLUSTERS:
-        patterns = ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
+        patterns = all_bits(units).astype(np.float64)
         ends = np.cumsum(multiplicity)
         return float(np.mean(extreme(np.add.reduceat(patterns, ends - multiplicity, axis=1))))
     generator = np.random.default_rng(seed)
@@ -156,7 +155,7 @@ def exchange_p_value(
 
 
 def mean_over(statistic: Statistic, columns: int) -> Statistic:
-    """The mean of a statistic over blocks of so many columns each: several sets, or several answers to one."""
+    """Return the mean of a statistic over blocks of so many columns: several sets, or several answers to one."""
 
     def of_sums(sums: Numbers) -> Numbers:
         return np.asarray(statistic(sums.reshape(*sums.shape[:-1], -1, columns)).mean(axis=-1))
@@ -165,13 +164,13 @@ def mean_over(statistic: Statistic, columns: int) -> Statistic:
 
 
 def products(x: ArrayLike, y: ArrayLike) -> Numbers:
-    """What a correlation is made of [items, 6], to be added up."""
+    """Return what a correlation is made of [items, 6], to be added up."""
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)
 
 
 def correlation_of_sums(sums: Numbers) -> Numbers:
-    """Pearson's correlation of the items whose `products` were added up; 0 where there is none.
+    """Return Pearson's correlation of the items whose `products` were added up; 0 where there is none.
 
     >>> round(float(correlation_of_sums(products([1, 2, 3], [2, 4, 7]).sum(axis=0))), 6)
     0.993399
@@ -184,11 +183,10 @@ def correlation_of_sums(sums: Numbers) -> Numbers:
 
 
 def _own_scale(kind: str, values: ArrayLike) -> Numbers:
-    """Standard scores, or ranks as such; all 0 where there is no spread."""
+    """Return standard scores (of ranks, for Spearman's correlation); all 0 where there is no spread."""
     numbers = np.asarray(values, dtype=np.float64)
     if kind == "spearman":
-        _, place, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
-        numbers = (np.cumsum(sizes) - (sizes - 1) / 2.0)[place.reshape(-1)]
+        numbers = ranks(numbers)
     deviations = numbers - numbers.mean()
     spread = float(np.sqrt(np.mean(deviations**2)))
     if spread <= 1e-13 * float(np.abs(numbers).max()):
@@ -197,13 +195,13 @@ def _own_scale(kind: str, values: ArrayLike) -> Numbers:
 
 
 def _answers(given: ArrayLike) -> Numbers:
-    """Scores [items, ways]."""
+    """Return scores as a table [items, ways]."""
     table = np.asarray(given, dtype=np.float64)
     return table[:, None] if table.ndim == 1 else table
 
 
 def _parts(sets: Sequence[Hashable] | None, n: int) -> list[NDArray[np.int64]]:
-    """The places of the items of each set."""
+    """Return the places of the items of each set."""
     codes = np.zeros(n, dtype=np.int64) if sets is None else cluster_codes(sets, n)
     return [np.flatnonzero(codes == number) for number in range(int(codes.max()) + 1)]
 
@@ -211,7 +209,7 @@ def _parts(sets: Sequence[Hashable] | None, n: int) -> list[NDArray[np.int64]]:
 def _products_by_part(
     kind: str, given: Numbers, gold: Numbers, parts: Sequence[NDArray[np.int64]]
 ) -> Numbers:
-    """A block of `products` for every part and column of scores, 0 in the rows of other parts."""
+    """Return a block of `products` for every part and column of scores, 0 in the rows of other parts."""
     blocks = []
     for places in parts:
         right = _own_scale(kind, gold[places])
@@ -231,7 +229,7 @@ def _mean_draws(
     rounds: int,
     seed: int,
 ) -> Numbers:
-    """The mean correlation in every round; every part has samples of its own, the same for all scores of it."""
+    """Draw the mean correlation; every part has samples of its own, the same for all scores of it."""
     drawn = []
     for number, places in enumerate(parts):
         clusters = codes[places].tolist()
@@ -244,10 +242,7 @@ def _mean_draws(
 def _test(difference: float, draws: Numbers, p_value: float, n: int, clusters: int) -> PairedTest:
     if clusters == 1:
         return PairedTest(difference, None, None, p_value, n, clusters)
-    low, high = percentile_interval(draws, clusters, level=LEVEL)
-    if low is not None and high is not None and p_value > 1.0 - LEVEL:
-        # So that an interval never tells apart what the test, which is exact for few clusters, does not.
-        low, high = min(low, 0.0), max(high, 0.0)
+    low, high = reaching_zero(percentile_interval(draws, clusters, level=LEVEL), p_value)
     return PairedTest(difference, low, high, p_value, n, clusters)
 
 
@@ -274,7 +269,7 @@ class WilliamsTest(NamedTuple):
 def paired_difference(
     a: float, b: float, draws_a: ArrayLike, draws_b: ArrayLike, units: int
 ) -> PairedDifference:
-    """The difference of two correlations whose draws were made of the same samples of so many units, round by round.
+    """Compare two correlations whose draws were made of the same samples of so many units, round by round.
 
     The p-value is twice the share of rounds on the rarer side of zero, those at zero on both sides and the
     observed sample counted in: it is never 0, and never below 2 / (rounds + 1).
@@ -295,7 +290,7 @@ def paired_difference(
 
 
 def williams_test(r_a: float, r_b: float, r_ab: float, n: int) -> WilliamsTest:
-    """Williams' test (1959) of two correlations with one variable, which correlate with each other at `r_ab`.
+    """Apply Williams' test (1959) to two correlations with one variable, which correlate with each other at `r_ab`.
 
     It is made for Pearson's correlation of independent pairs, normally distributed; for ranks and for several
     systems on one article it only stands beside the bootstrap as a cross-check.

@@ -37,7 +37,7 @@ _BY_FIRST_WORD: dict[str, Bounds] = {
 
 
 def range_of(metric: str) -> Bounds:
-    """The smallest and largest value of a metric; without ends for one that is not known.
+    """Return the smallest and largest value of a metric; without ends for one that is not known.
 
     >>> range_of("accuracy_per_token"), range_of("margin")
     ((0.0, 1.0), (-inf, inf))
@@ -46,7 +46,7 @@ def range_of(metric: str) -> Bounds:
 
 
 def range_holding(metric: str, *values: Iterable[float]) -> Bounds:
-    """The metric's range, without ends where a value lies outside it: another package's metric of the same name.
+    """Return a metric's range, without ends where a value lies outside it: another package's metric of its name.
 
     >>> range_holding("accuracy", [0.5], [1.0]), range_holding("accuracy", [50.0])
     ((0.0, 1.0), (-inf, inf))

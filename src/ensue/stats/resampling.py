@@ -1,10 +1,9 @@
-"""Resampled sums of per-item statistics, from which any metric of sums has its value in every bootstrap round.
+"""Draws of a bootstrap over clusters: of sums, from which any metric of sums has its value in every round.
 
-The bootstrap is Rubin's (1981): each round weighs the clusters by random numbers instead of counting how often each
+That of sums is Rubin's (1981): each round weighs the clusters by random numbers instead of counting how often each
 is drawn. What the sample does not hold would have no weight in any round, so that a perfect score would vary in none;
 `MadeUp` clusters, about one in all, stand for it.
-
-How often each item comes up in each round of a bootstrap that draws items or whole clusters of them."""
+"""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def sum_draws(
     rounds: int = 2_000,
     seed: int = 0,
 ) -> Numbers:
-    """The column sums [rounds, columns] of a table [items, columns], resampling items or whole clusters.
+    """Draw the column sums [rounds, columns] of a table [items, columns], resampling items or whole clusters.
 
     Each round's weights, those of made-up clusters counted in, add up to the number of clusters.
 
@@ -73,7 +72,7 @@ def confusion_draws(
     rounds: int = 2_000,
     seed: int = 0,
 ) -> Numbers:
-    """Resampled confusion tables [rounds, classes, classes] of items that fall into `cells` of the flat table."""
+    """Draw confusion tables [rounds, classes, classes] of items that fall into `cells` of the flat table."""
     table = one_hot(cells, classes * classes)
     units = len(table) if clusters is None else len(set(clusters))
     guess = MadeUp(np.eye(classes * classes) * (len(table) / units), random_answer(table, classes))
@@ -82,7 +81,7 @@ def confusion_draws(
 
 
 def random_answer(table: Numbers, classes: int) -> Numbers:
-    """How one item answered at random falls into the cells: gold as often as seen, any class given alike.
+    """Return how one item answered at random falls into the cells: gold as often as seen, any class given alike.
 
     >>> random_answer(one_hot([0, 0, 3, 0], 4), 2).tolist()
     [0.375, 0.375, 0.125, 0.125]
@@ -92,7 +91,7 @@ def random_answer(table: Numbers, classes: int) -> Numbers:
 
 
 def one_hot(places: ArrayLike, size: int) -> Numbers:
-    """A row for each place, with a one in that column.
+    """Return a row for each place, with a one in that column.
 
     >>> one_hot([1, 0], 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -101,7 +100,7 @@ def one_hot(places: ArrayLike, size: int) -> Numbers:
 
 
 def table_of_clusters(table: Numbers, clusters: Sequence[Hashable]) -> Numbers:
-    """The column sums of each cluster [clusters, columns], in order of appearance."""
+    """Sum the columns of each cluster [clusters, columns], in order of appearance."""
     index = cluster_codes(clusters, len(table))
     sums = np.zeros((int(index.max()) + 1, table.shape[1]))
     np.add.at(sums, index, table)
@@ -109,7 +108,7 @@ def table_of_clusters(table: Numbers, clusters: Sequence[Hashable]) -> Numbers:
 
 
 def cluster_codes(clusters: Sequence[Hashable] | None, n: int) -> NDArray[np.int64]:
-    """The number of each item's cluster, from 0 in order of appearance; every item its own without clusters."""
+    """Number each item's cluster, from 0 in order of appearance; every item is its own without clusters."""
     if clusters is None:
         return np.arange(n, dtype=np.int64)
     if len(clusters) != n:
@@ -119,7 +118,7 @@ def cluster_codes(clusters: Sequence[Hashable] | None, n: int) -> NDArray[np.int
 
 
 def draw_counts(units: int, rounds: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """How often each unit comes up in each round [rounds, units], as many drawn as there are."""
+    """Count how often each unit comes up in each round [rounds, units], as many drawn as there are."""
     places = generator.integers(0, units, size=(rounds, units))
     places += np.arange(rounds)[:, None] * units
     return np.bincount(places.ravel(), minlength=rounds * units).reshape(rounds, units).astype(np.float64)

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 
 def two_sided_t(t: float, df: float) -> float:
-    """The chance that Student's t is at least as far from zero.
+    """Return the chance that Student's t is at least as far from zero.
 
     >>> round(two_sided_t(2.0, 10), 10)
     0.0733880348
@@ -20,7 +20,7 @@ def two_sided_t(t: float, df: float) -> float:
 
 
 def student_quantile(level: float, df: float) -> float:
-    """How far from zero Student's t lies with that chance at most.
+    """Return how far from zero Student's t lies with that chance at most.
 
     >>> round(student_quantile(0.95, 4), 3)
     2.776
@@ -31,7 +31,7 @@ def student_quantile(level: float, df: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """How far from zero a standard normal number lies with that chance at most.
+    """Return how far from zero a standard normal number lies with that chance at most.
 
     >>> round(normal_quantile(0.95), 3)
     1.96
@@ -40,7 +40,7 @@ def normal_quantile(level: float) -> float:
 
 
 def widened_tail(level: float, units: int) -> float:
-    """The share of bootstrap draws to leave out at either end, so that few units give an interval wide enough.
+    """Return the share of bootstrap draws to leave out at either end, so that few units give a wide enough interval.
 
     Draws spread by a factor sqrt((n - 1) / n) too little, and their quantiles are those of a normal where Student's
     t belongs (Hesterberg 2015, "What teachers should know about the bootstrap").

@@ -21,7 +21,7 @@ _CONTENT = re.compile(r"[^\W_]")
 
 
 def split_sentences(text: str, language: str = "en") -> list[str]:
-    """The sentences of a text, white space normalised, in order.
+    """Split a text into its sentences, in order, with white space normalised.
 
     A blank line always ends a sentence, so a headline without a full stop stays on its own; a single line
     break is a space. No character other than white space is added, dropped or moved.
@@ -37,7 +37,7 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text that has one sentence a line, white space normalised, blank ones dropped.
+    """Split a text that has one sentence a line; normalise white space and drop blank lines.
 
     >>> split_lines("One.\\n\\n  Two,  still two.")
     ['One.', 'Two, still two.']
@@ -50,13 +50,13 @@ def _normalised(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Runs of lines that are not blank, each run made one line."""
+    """Join each run of lines that are not blank into one line."""
     lines = (_normalised(line) for line in text.splitlines())
     return [" ".join(run) for filled, run in groupby(lines, key=bool) if filled]
 
 
 def _repaired(pieces: list[str]) -> list[str]:
-    """The pieces of one paragraph with borders put right where sentencex is known to slip.
+    """Correct the borders between the pieces of one paragraph where sentencex is known to slip.
 
     It pairs quotation marks blindly, so after a quotation that is reopened without having been closed (usual
     in newspapers) the marks land on the wrong side of the border: 6 in 100 borders of the BBC articles.
@@ -77,7 +77,7 @@ def _repaired(pieces: list[str]) -> list[str]:
 
 
 def _marks_put_right(before: str, after: str) -> tuple[str, str]:
-    """The two pieces with a quotation mark that stands at their border given to the piece it touches."""
+    """Move a quotation mark at the border of two pieces to the piece it touches."""
     closing = _CLOSING_MARK.match(after)
     if closing and not before[-1:].isspace():
         return before + closing.group(), after[closing.end() :]

@@ -1,4 +1,4 @@
-"""Reads the WordNet 3.0 database for one thing: which words can mean the same as a given one."""
+"""Read the WordNet 3.0 database for one thing: which words can mean the same as a given one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class WordNet:
         self.synonyms = lru_cache(maxsize=1 << 17)(self._synonyms)
 
     def base_forms(self, word: str, part: str) -> list[str]:
-        """The word itself and what it may be an inflection of, as far as WordNet has them as that part of speech."""
+        """Return the word and what it may be an inflection of, as far as WordNet has them as that part of speech."""
         irregular = self._irregular[part].get(word)
         if irregular is None:
             irregular = [word[: -len(old)] + new for old, new in _ENDINGS[part] if word.endswith(old)]
@@ -61,7 +61,7 @@ class WordNet:
         return [form for form in dict.fromkeys([word, *irregular]) if form in index]
 
     def _synonyms(self, word: str) -> frozenset[str]:
-        """All single words that share a synset with a base form of the word; names keep WordNet's capitals."""
+        """Return all single words that share a synset with a base form of the word; names keep their capitals."""
         word = word.lower()
         found: set[str] = set()
         for part in _PARTS:
@@ -71,7 +71,7 @@ class WordNet:
         return frozenset(found)
 
     def _words(self, part: str, offset: int) -> list[str]:
-        """The words of the synset at an offset: `offset file type count word id word id …`."""
+        """Return the words of the synset at an offset: `offset file type count word id word id …`."""
         data = self._data[part]
         end = data.find(b"|", offset)
         fields = data[offset : end if end >= 0 else None].split(b" ")
@@ -87,12 +87,12 @@ class WordNet:
 
 @lru_cache(maxsize=2)
 def load_wordnet(folder: Path) -> WordNet:
-    """The WordNet of a folder, read once."""
+    """Read the WordNet of a folder, once."""
     return WordNet(folder)
 
 
 def find_wordnet() -> Path | None:
-    """Where ENSUE_WORDNET, NLTK or Debian have WordNet's database files; None where nobody has them."""
+    """Find WordNet's database files where ENSUE_WORDNET, NLTK or Debian have them; None where nobody does."""
     named = os.environ.get(VARIABLE)
     nltk = [
         f"{place}/corpora/wordnet" for place in os.environ.get("NLTK_DATA", "").split(os.pathsep) if place
@@ -110,7 +110,7 @@ def find_wordnet() -> Path | None:
 
 
 def _read_index(path: Path) -> Iterator[tuple[str, list[int]]]:
-    """Lemma and offsets: `lemma pos synsets pointers [pointer …] senses tagged offset …`; the licence is indented."""
+    """Read lemmas and offsets: `lemma pos synsets pointers [pointer …] senses tagged offset …`; skip the licence."""
     for number, line in enumerate(_bytes(path).decode("ascii", "replace").splitlines(), 1):
         if line.startswith(" ") or not line.strip():
             continue
@@ -141,5 +141,5 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise EnsueError(
-            f"{path} cannot be read ({error.strerror or error}); install WordNet 3.0 again, whole."
+            f"{path} cannot be read ({error.strerror or error}); install all of WordNet 3.0 again."
         ) from None

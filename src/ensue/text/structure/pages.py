@@ -1,5 +1,4 @@
-"""Markdown files as headings and paragraphs: code, tables, images and markup taken off.
-HTML pages as headings (h1 to h6) and paragraphs, without scripts, menus, tables and code."""
+"""Markdown files and HTML pages as headings and paragraphs, without code, tables, images, menus and markup."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _BLOCKS = _PARAGRAPHS | _CONTAINERS | _HEADINGS.keys()
 
 
 def read_markdown(text: str) -> tuple[str, list[Event]]:
-    """The title (of the front matter, or a first heading that is the only one of its rank) and the events."""
+    """Read the title (of the front matter, or a first heading that is the only one of its rank) and the events."""
     title = ""
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]
@@ -51,7 +50,7 @@ def read_markdown(text: str) -> tuple[str, list[Event]]:
 
 
 def titled(title: str, events: list[Event]) -> tuple[str, list[Event]]:
-    """The title and the events without the heading that is it: the first event, of a rank no other heading has."""
+    """Take the title off the events: a first event that is a heading of a rank no other heading has."""
     first = events[0] if events else ""
     if not isinstance(first, Heading):
         return title, events
@@ -106,7 +105,7 @@ def _joined(paragraph: list[str]) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """A line without its inline markup.
+    """Remove the inline markup from a line.
 
     >>> plain("A [link](http://x) and **bold** `code`.")
     'A link and bold code.'
@@ -122,7 +121,7 @@ def plain(text: str) -> str:
 
 
 def read_html(text: str) -> tuple[str, list[Event]]:
-    """The title (a first heading that stands above all others, or else the page's own) and the events."""
+    """Read the title (a first heading that stands above all others, or else the page's own) and the events."""
     parser = _Page()
     parser.feed(text)
     parser.close()

@@ -55,9 +55,9 @@ _NO_TEXTS = frozenset(
 def read_structured(
     source: str | Path, kind: StructureKind = "auto", skipped: Counter[str] | None = None
 ) -> Iterator[StructuredDocument]:
-    """The documents of a file, or of a folder and those below it by name, one held at a time.
+    """Read the documents of a file, or of a folder and those below it by name, one held at a time.
 
-    `auto` tells kinds apart by the file's ending and, for .txt and .xml, by how it begins. In a folder, hidden
+    `auto` decides by the file's ending and, for .txt and .xml, by how it begins. In a folder, hidden
     files and those of no known ending are passed over. `skipped` counts what is left out, by reason.
     """
     if kind not in get_args(StructureKind):
@@ -96,7 +96,7 @@ def _files(path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _kind_of(path: Path, alone: bool) -> _FileKind | None:
-    """What a file is; None where it is passed over, which a file named on its own never is."""
+    """Return what a file is; None where it is skipped, which a file named on its own never is."""
     suffix = path.suffix.lower()
     if suffix == ".xml":
         return "mediawiki" if is_dump(path) else "works"
@@ -147,7 +147,7 @@ def _built(id: str, title: str, events: list[Event], skipped: Counter[str]) -> I
 
 
 def _works(path: Path, label: str, skipped: Counter[str]) -> Iterator[StructuredDocument]:
-    """Works as documents whose sections are their chapters."""
+    """Read works as documents whose sections are their chapters."""
     for unread in find_works(path):
         try:
             work = read_work(unread)

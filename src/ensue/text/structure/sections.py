@@ -52,7 +52,7 @@ class SplitParagraph(NamedTuple):
 
 
 def build_document(id: str, title: str, events: Iterable[Event]) -> StructuredDocument:
-    """The tree that headings and paragraphs in reading order make; `NotUsable` where there is no paragraph.
+    """Build the tree of headings and paragraphs in reading order; raise `NotUsable` where there is no paragraph.
 
     A heading goes below the nearest earlier one of higher rank, so a rank left out makes no empty level. Sections
     without any text are left out.
@@ -90,7 +90,7 @@ def _closed(opened: list[_Open]) -> tuple[Section, ...]:
 
 
 def walk(document: StructuredDocument) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The path and the paragraphs of the lead and of every section, in reading order."""
+    """Yield the path and the paragraphs of the lead and of every section, in reading order."""
     yield (), document.paragraphs
     for section in document.sections:
         yield from _walk(section, ())
@@ -104,7 +104,7 @@ def _walk(section: Section, above: tuple[str, ...]) -> Iterator[tuple[tuple[str,
 
 
 def split_paragraphs(document: StructuredDocument, language: str = "en") -> list[SplitParagraph]:
-    """The paragraphs of a document as sentences, those without any left out."""
+    """Split the paragraphs of a document into sentences; leave out those without any."""
     found = []
     for path, paragraphs in walk(document):
         split = [sentences for text in paragraphs if (sentences := split_sentences(text, language))]

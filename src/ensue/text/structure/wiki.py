@@ -1,6 +1,8 @@
-"""The markup of MediaWiki pages reduced to headings and paragraphs of running text.
-MediaWiki XML dumps, plain or bz2: the articles one by one, redirects and other namespaces counted out.
-WikiText files (WikiText-2, WikiText-103): articles divided by ` = Heading = ` lines, one paragraph a line."""
+"""Wiki articles as headings and paragraphs: MediaWiki dumps (XML, plain or bz2) and WikiText files.
+
+The markup of MediaWiki is reduced to running text. WikiText-2 and WikiText-103 divide articles by ` = Heading = `
+lines, with one paragraph a line.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ _QUOTED = re.compile(r'" ([^"]*?) "')
 
 
 def read_markup(text: str) -> list[Event]:
-    """Headings and paragraphs of a page; templates, tables, references, files and lists are left out."""
+    """Read headings and paragraphs of a page; leave out templates, tables, references, files and lists."""
     return list(_events(_reduced(text)))
 
 
@@ -65,7 +67,7 @@ def _reduced(text: str) -> str:
 
 
 def _without_braces(text: str) -> str:
-    """The text outside all templates and tables; what is never closed is left in, but for its braces."""
+    """Remove all templates and tables; of what is never closed, remove only the braces."""
     stack: list[tuple[str, list[str]]] = [("", [])]
     end = 0
     for found in _BRACES.finditer(text):
@@ -85,7 +87,7 @@ def _without_braces(text: str) -> str:
 
 
 def _without_links(text: str) -> str:
-    """Inner links as the words they show; files, categories and other languages' pages left out."""
+    """Replace inner links by the words they show; remove files, categories and other languages' pages."""
     stack: list[list[str]] = [[]]
     end = 0
     for found in _BRACKETS.finditer(text):
@@ -101,7 +103,7 @@ def _without_links(text: str) -> str:
 
 
 def _shown(link: str) -> str:
-    """The words a link shows.
+    """Return the words a link shows.
 
     >>> _shown("Tea (drink)|tea"), _shown("File:Tea.jpg|thumb|A cup"), _shown("de:Tee")
     ('tea', '', '')
@@ -132,7 +134,7 @@ def _events(text: str) -> Iterator[Event]:
 
 
 def read_mediawiki(path: Path, skipped: Counter[str]) -> Iterator[tuple[str, str, list[Event]]]:
-    """Number, title and events of every article, one page held at a time."""
+    """Read number, title and events of every article, one page held at a time."""
     pages = 0
     try:
         with _opened(path) as file:
@@ -175,7 +177,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _article(page: Element, skipped: Counter[str]) -> tuple[str, str, str] | None:
-    """Number, title and markup of a page that is an article."""
+    """Return number, title and markup of a page that is an article; None where it is none."""
     found: dict[str, Element] = {}
     for child in page.iter():
         # The first id is the page's own; those of revisions and contributors come after it.
@@ -196,7 +198,7 @@ def _name(element: Element) -> str:
 
 
 def read_wikitext(path: Path) -> Iterator[tuple[str, str, list[Event]]]:
-    """Place, title and events of every article, one article held at a time."""
+    """Read place, title and events of every article, one article held at a time."""
     title, place, events = "", f"{path}, line 1", list[Event]()
     empty = True
     for number, line, lone in _lines(path):
@@ -218,7 +220,7 @@ def read_wikitext(path: Path) -> Iterator[tuple[str, str, list[Event]]]:
 
 
 def wikitext_heading(line: str) -> Heading | None:
-    """The heading a stripped line is, if as many marks stand before its title as after it.
+    """Parse a stripped line as a heading, which has as many marks before its title as after it.
 
     >>> wikitext_heading("= = Early life = =")
     Heading(rank=2, title='Early life')
@@ -230,7 +232,7 @@ def wikitext_heading(line: str) -> Heading | None:
 
 
 def detokenised(text: str) -> str:
-    """The text with its tokens put together again as print has them, as far as that is certain.
+    """Join the tokens of a text as print has them, as far as that is certain.
 
     >>> detokenised('It was " two @-@ part " ( 1 @.@ 5 m ) , the town \\'s first .')
     'It was "two-part" (1.5 m), the town\\'s first.'

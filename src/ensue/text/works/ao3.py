@@ -1,5 +1,4 @@
-"""Stories of the Archive of Our Own, from JSON, text or HTML dumps, filtered as ChapterBreak filters them.
-A story's page as the Archive of Our Own lets one download it: its tags, and its chapters without notes."""
+"""Read stories of the Archive of Our Own, from JSON, text or HTML dumps, filtered as ChapterBreak filters them."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ class _Story(NamedTuple):
 
 
 def read_ao3_json(data: bytes, place: str, id: str) -> Work:
-    """A story from one JSON object; the names of its columns may be in any case."""
+    """Read a story from one JSON object; the names of its columns may be in any case."""
     columns = {name.lower(): value for name, value in parse_line(data, place).items()}
     chapters = _json_chapters(columns, place)
     language, rating = _first(columns.get("language"), place), _first(columns.get("rating"), place)
@@ -66,7 +65,7 @@ def read_ao3_json(data: bytes, place: str, id: str) -> Work:
 
 
 def read_ao3_text(data: bytes, place: str, id: str) -> Work:
-    """A story from a text file: "Key: value" lines, then chapters headed "Chapter 3: The Letter" or the like."""
+    """Read a story from a text file: "Key: value" lines, then chapters headed "Chapter 3: The Letter" or the like."""
     text = unix_lines(decoded(data, place))
     stated = _header(text)
     story = _Story(
@@ -76,7 +75,7 @@ def read_ao3_text(data: bytes, place: str, id: str) -> Work:
 
 
 def read_ao3_html(data: bytes, place: str, id: str) -> Work:
-    """A story from a page as the archive itself lets one download it."""
+    """Read a story from a page as the archive itself lets one download it."""
     page = read_story_page(decoded(data, place))
     chapters = [Chapter(one_line(heading), without_notes(text)) for heading, text in page.chapters]
     return _filtered(
@@ -85,7 +84,7 @@ def read_ao3_html(data: bytes, place: str, id: str) -> Work:
 
 
 def cut(text: str) -> list[Chapter]:
-    """The chapters of a text in which each begins with a line such as "## Chapter 3"; all of it where none does."""
+    """Split a text where a line such as "## Chapter 3" begins a chapter; all of it is one where none does."""
     chapters: list[tuple[str, list[str]]] = [("", [])]
     lines = text.split("\n")
     for place, line in enumerate(lines):
@@ -101,7 +100,7 @@ def cut(text: str) -> list[Chapter]:
 
 
 def without_notes(text: str) -> str:
-    """A chapter's paragraphs less the ranges of notes and summaries that the paper removes.
+    """Remove the ranges of notes and summaries that the paper removes from a chapter's paragraphs.
 
     A range is opened by a line that begins with "Notes for the Chapter:", "Summary for the Chapter:" or "Author's
     Note:" (bold or not) and ends with its paragraph; where nothing but the mark stands in that paragraph, with the
@@ -136,7 +135,7 @@ def is_mark(line: str) -> bool:
 
 
 def _filtered(story: _Story) -> Work:
-    """The work, if it is in English, for a general audience and long enough."""
+    """Return the work, if it is in English, for a general audience and long enough."""
     if not _ENGLISH.fullmatch(story.language.strip()):
         raise NotUsable("not English" if story.language else "no language stated")
     if not _GENERAL.fullmatch(story.rating.strip()):
@@ -168,7 +167,7 @@ def _json_chapters(columns: dict[str, Any], place: str) -> list[Chapter]:
 
 
 def _body(columns: dict[str, Any], place: str) -> str:
-    """The text under one of the usual names, a list of paragraphs joined."""
+    """Return the text under one of the usual names; join a list of paragraphs."""
     paragraphs = columns.get("paragraphs")
     if isinstance(paragraphs, list) and all(isinstance(each, str) for each in paragraphs):
         return "\n\n".join(paragraphs)
@@ -178,7 +177,7 @@ def _body(columns: dict[str, Any], place: str) -> str:
 
 
 def _first(value: Any, place: str) -> str:
-    """A tag that may be a string or a list of one."""
+    """Return a tag that may be a string or a list of one."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if value is None or isinstance(value, str):
@@ -187,7 +186,7 @@ def _first(value: Any, place: str) -> str:
 
 
 def _header(text: str) -> dict[str, str]:
-    """The "Key: value" lines before the first chapter, the first of each key."""
+    """Return the "Key: value" lines before the first chapter, the first of each key."""
     stated: dict[str, str] = {}
     for line in text.split("\n")[:200]:
         mark = parse_heading(line)
@@ -207,7 +206,7 @@ class StoryPage(NamedTuple):
 
 
 def read_story_page(html: str) -> StoryPage:
-    """The story of a page.
+    """Parse the story of a page.
 
     Within the element with the id "chapters", an `<h2 class="heading">` begins a chapter; blocks of the class "meta"
     hold headings, notes and summaries, and so does a quotation below a line such as "Chapter Notes".
@@ -266,7 +265,7 @@ class _StoryParser(HTMLParser):
             self._pieces.append(data.replace("\n", " "))
 
     def end_block(self) -> None:
-        """What was read since the last block began, put where it belongs."""
+        """Put what was read since the last block began where it belongs."""
         raw = "".join(self._pieces)
         self._pieces = []
         text = one_line(raw)
@@ -301,7 +300,7 @@ class _StoryParser(HTMLParser):
         self.chapters[-1][1].extend(filter(None, map(one_line, raw.split("\n\n"))))
 
     def _close(self, tag: str) -> None:
-        """Closes the innermost element of a tag, and what was left open in it; strays are passed over."""
+        """Close the innermost element of a tag, and what was left open in it; skip strays."""
         for place in range(len(self._open) - 1, -1, -1):
             if self._open[place].tag == tag:
                 del self._open[place:]

@@ -1,5 +1,7 @@
-"""Plain texts as Project Gutenberg offers them: the licence taken off, and the rest cut into chapters.
-The chapters of a plain text: the most plausible numbered sequence of headings, and what lies between them."""
+"""Read plain texts as Project Gutenberg offers them: take the licence off, find the chapters.
+
+Chapters are what lies between the headings of the most plausible numbered sequence.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ _LONGEST_TITLE = 300
 
 
 def read_gutenberg(data: bytes, place: str, id: str, headings: Headings) -> Work:
-    """A work from the bytes of a text file, UTF-8 or, where they are not UTF-8, Latin-1."""
+    """Read a work from the bytes of a text file, UTF-8 or, where they are not UTF-8, Latin-1."""
     text = unix_lines(decoded(data, place))
     if not text.strip():
         raise NotUsable("no text")
@@ -73,7 +75,7 @@ def read_gutenberg(data: bytes, place: str, id: str, headings: Headings) -> Work
 
 
 def without_licence(text: str) -> tuple[str, str]:
-    """The text between Gutenberg's header and footer, and the title that the header states, if it does.
+    """Return the text between Gutenberg's header and footer, and the title that the header states, if it does.
 
     Who produced the file is taken off too where it stands right below the header. A text with neither header nor
     footer is left as it is.
@@ -95,14 +97,14 @@ def without_licence(text: str) -> tuple[str, str]:
 
 
 def _without_credits(text: str) -> str:
-    """The text without the paragraphs at its head that say who produced the file."""
+    """Remove the paragraphs at the head of a text that say who produced the file."""
     while _CREDITS.match(text):
         _, _, text = text.lstrip().partition("\n\n")
     return text
 
 
 def paper_chapters(text: str) -> list[Chapter]:
-    """The chapters by the rule of the paper: every line that begins with "chapter", in any case, starts one.
+    """Split by the rule of the paper: every line that begins with "chapter", in any case, starts a chapter.
 
     The rule also takes a line of running text that happens to begin so. What stands before the first such line is
     dropped.
@@ -132,7 +134,7 @@ class _Start(NamedTuple):
 
 
 def find_chapters(text: str) -> list[Chapter]:
-    """The chapters of a text without licence, none where no sequence of headings is plausible.
+    """Find the chapters of a text without licence; none where no sequence of headings is plausible.
 
     Chosen is the style of heading ("CHAPTER IV", "IV.", "[ 4 ]", …) whose numbers make the longest increasing
     sequence over most of the text; it may begin again in each book or part. A book's heading that is directly
@@ -153,7 +155,7 @@ def find_chapters(text: str) -> list[Chapter]:
 
 
 def _parents(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The headings of books, parts and the like that are numbered in order."""
+    """Return the headings of books, parts and the like that are numbered in order."""
     found: list[Candidate] = []
     for label in PARENTS:
         chain, score = best_chain([each for each in candidates if each.mark.label == label], [])
@@ -163,7 +165,7 @@ def _parents(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _chosen(candidates: Sequence[Candidate], parents: Sequence[Candidate], total: int) -> list[Candidate]:
-    """The most plausible sequence of chapter headings, filled up from the others where numbers are missing."""
+    """Choose the most plausible sequence of chapter headings; fill in others where numbers are missing."""
     styles: dict[tuple[str, ...], list[Candidate]] = defaultdict(list)
     for candidate in candidates:
         styles[candidate.style].append(candidate)
@@ -185,7 +187,7 @@ def _chosen(candidates: Sequence[Candidate], parents: Sequence[Candidate], total
 
 
 def _without_synopsis(chain: list[Candidate], total: int) -> list[Candidate]:
-    """The chain less a first run of numbers that is a table of contents with long entries."""
+    """Remove a first run of numbers that is a table of contents with long entries."""
     again = next((place for place, each in enumerate(chain) if place and each.mark.number == 1), 0)
     lengths = _lengths(chain, total)
     if again > 2 and median(lengths[:again]) < 0.1 * median(lengths[again:]):
@@ -194,7 +196,7 @@ def _without_synopsis(chain: list[Candidate], total: int) -> list[Candidate]:
 
 
 def _weight(label: str) -> float:
-    """How much a label says that its headings are the chapters."""
+    """Return how much a label says that its headings are the chapters."""
     if label == "chapter":
         return 10
     return 1.2 if label and label not in PARENTS else 1
@@ -206,7 +208,7 @@ def _lengths(chain: Sequence[Candidate], total: int) -> list[int]:
 
 
 def _filled(chain: list[Candidate], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The chain with headings of other styles where a number is missing in it, or continues it at its end."""
+    """Add headings of other styles where a number is missing in the chain, or continues it at its end."""
     if not chain:
         return []
     filled: list[Candidate] = []
@@ -231,7 +233,7 @@ def _with_others(
     candidates: Sequence[Candidate],
     blocks: Sequence[Block],
 ) -> list[_Start]:
-    """The headings of all chapters: those chosen, their books', opening letters, a prologue and an epilogue."""
+    """Return the headings of all chapters: those chosen, their books', opening letters, prologue and epilogue."""
     style, first, last = chosen[0].style, chosen[0], chosen[-1]
     starts = {each.block: _Start(each.block, each.block + 1) for each in chosen}
     leading = [each for each in candidates if each.block < first.block and each.mark.label == "letter"]
@@ -258,7 +260,7 @@ def _with_others(
 
 
 def _leading(first: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The headings right above the first chapter's, one of a style: those farther up are a table of contents."""
+    """Return the headings right above the first chapter's, one of a style: farther up is a table of contents."""
     leading = [first]
     for other in reversed([each for each in candidates if each.block < first.block]):
         taken = {each.style for each in leading}
@@ -281,7 +283,7 @@ def _leads_to_story(place: int, first: int, blocks: Sequence[Block]) -> bool:
 
 
 def _merged(starts: Sequence[_Start], blocks: Sequence[Block]) -> list[_Start]:
-    """The headings with those of books joined to the chapter's that follows with nothing but a title between."""
+    """Join the headings of books to the chapter's that follows with nothing but a title between."""
     merged: list[_Start] = []
     for start in starts:
         if merged and merged[-1].parent and _is_only_title(blocks[merged[-1].stop : start.first]):
@@ -299,7 +301,7 @@ def _is_only_title(between: Sequence[Block]) -> bool:
 
 
 def _with_titles(starts: Sequence[_Start], blocks: Sequence[Block]) -> list[_Start]:
-    """The headings with the title below each, in a file where at least half of the headings have one."""
+    """Add the title below each heading, in a file where at least half of the headings have one."""
     stops = [*(start.first for start in starts[1:]), len(blocks)]
     wide = sum(block.blanks > 1 for block in blocks) > 0.5 * len(blocks)
     starts = [_with_section(start, blocks) for start in starts]
@@ -313,7 +315,7 @@ def _with_titles(starts: Sequence[_Start], blocks: Sequence[Block]) -> list[_Sta
 
 
 def _with_section(start: _Start, blocks: Sequence[Block]) -> _Start:
-    """The heading with the number of its chapter's first section, where that stands right below it."""
+    """Add the number of a chapter's first section to its heading, where that stands right below it."""
     below = blocks[start.stop] if start.stop < len(blocks) else None
     mark = parse_heading(below.lines[0]) if below and len(below.lines) == 1 else None
     numbered = mark is not None and not mark.label and mark.form == "alone" and mark.number == 1
@@ -335,7 +337,7 @@ def _is_title(block: Block, following: Block, wide: bool) -> bool:
 
 
 def _cut(blocks: Sequence[Block], starts: Sequence[_Start]) -> list[Chapter]:
-    """The chapters between the headings, those without text left out."""
+    """Return the chapters between the headings; leave out those without text."""
     chapters = []
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         body = blocks[start.stop : following.first if following else len(blocks)]

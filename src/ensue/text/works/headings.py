@@ -1,5 +1,4 @@
-"""Chapter headings: whether a line is one, what it numbers, and where its index ends and its title begins.
-Numbers as chapters are numbered with them: Roman, Arabic and spelled out, as patterns and as values."""
+"""Parse chapter headings: whether a line is one, what it numbers, and where its index ends and its title begins."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _ORDINAL_TEENS = ["tenth", "eleventh", "twelfth", *(f"{teen}th" for teen in _TEE
 
 
 def _valued(ones: list[str], teens: list[str], tens: list[str]) -> dict[str, int]:
-    """The words below a hundred with their values, the tens before a hyphen always the cardinal ones."""
+    """Map the words below a hundred to their values; the tens before a hyphen are always the cardinal ones."""
     values = {word: number for number, word in enumerate(ones + teens, 1)}
     for ten, (word, cardinal) in enumerate(zip(tens, _TENS, strict=True), 2):
         values[word] = 10 * ten
@@ -51,7 +50,7 @@ _HUNDRED = re.compile(r"one[ -]hundred(?:[ -]and)?[ -]?")
 
 
 def roman_value(numeral: str) -> int:
-    """The value of a Roman numeral.
+    """Return the value of a Roman numeral.
 
     >>> roman_value("XIV")
     14
@@ -62,7 +61,7 @@ def roman_value(numeral: str) -> int:
 
 
 def word_value(words: str) -> int | None:
-    """The value of a number that is spelled out, None for "last".
+    """Return the value of a number that is spelled out, None for "last".
 
     >>> word_value("Forty-second"), word_value("one hundred and two")
     (42, 102)
@@ -151,7 +150,7 @@ class Mark(NamedTuple):
 
 
 def parse_heading(line: str) -> Mark | None:
-    """The index that a heading line begins with, None where the line is no numbered heading.
+    """Parse the index that a heading line begins with; None where the line is no numbered heading.
 
     >>> parse_heading("CHAPTER XIV. The Letter").number
     14
@@ -169,7 +168,7 @@ def parse_heading(line: str) -> Mark | None:
 
 
 def split_index(heading_and_text: str) -> tuple[str, str]:
-    """A text that begins with a chapter heading as the heading's index and all the rest.
+    """Split a text that begins with a chapter heading into the heading's index and all the rest.
 
     The two parts joined are the text. The index is empty where the text begins with none. Where a book, part or
     volume is named first, the index reaches to the chapter's own number, over the book's title if it has one.
@@ -216,7 +215,7 @@ def ends_sentence(text: str) -> bool:
 
 
 def _first_lines(text: str) -> list[tuple[int, str]]:
-    """The first few lines that are not blank, each with its place."""
+    """Return the first few lines that are not blank, each with its place."""
     lines: list[tuple[int, str]] = []
     start = 0
     while start < len(text) and len(lines) < _MOST_LINES:
@@ -238,7 +237,7 @@ def _may_follow(last: Mark, mark: Mark) -> bool:
 
 
 def _inner_mark(rest: str) -> Mark | None:
-    """A second labelled index on one line, as in "VOLUME II. CHAPTER 3."."""
+    """Parse a second labelled index on one line, as in "VOLUME II. CHAPTER 3."."""
     space = re.match(r"[\s.,:;—–-]*", rest)
     skipped = space.end() if space else 0
     mark = parse_heading(rest[skipped:])

@@ -1,5 +1,4 @@
-"""A plain text as blocks between blank lines, and the blocks among them that may be numbered headings.
-Which of a text's possible headings make a sequence: the chain of numbers that increase, with few exceptions."""
+"""Split a plain text into blocks, find those that may be numbered headings, and the sequences that they make."""
 
 from __future__ import annotations
 
@@ -51,13 +50,13 @@ class Candidate(NamedTuple):
 
     @property
     def style(self) -> tuple[str, ...]:
-        """What candidates of one sequence have in common."""
+        """Return what candidates of one sequence have in common."""
         mark = self.mark
         return (mark.label,) if mark.label else ("", mark.numerals, mark.form, mark.opening)
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a text; a heading that stands right above its text is made a block of its own."""
+    """Split a text into blocks; a heading that stands right above its text becomes a block of its own."""
     blocks: list[Block] = []
     lines: list[str] = []
     blanks = words = 0
@@ -84,7 +83,7 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def candidates_in(blocks: list[Block]) -> list[Candidate]:
-    """The blocks that look like numbered headings, those of a table of contents left out."""
+    """Return the blocks that look like numbered headings, without those of a table of contents."""
     found = []
     for place, block in enumerate(blocks):
         if mark := _heading_mark(block):
@@ -104,7 +103,7 @@ def _stands_on_text(lines: list[str]) -> bool:
 
 
 def _heading_mark(block: Block) -> Mark | None:
-    """The mark of a block that is a heading as a whole."""
+    """Parse the mark of a block that is a heading in all its lines."""
     first, *others = block.lines
     mark = parse_heading(first)
     if mark is None or len(block.lines) > _MOST_HEADING_LINES or len(block.text) > _LONGEST_HEADING:
@@ -120,7 +119,7 @@ def _heading_mark(block: Block) -> Mark | None:
 
 
 def _without_contents(candidates: list[Candidate]) -> list[Candidate]:
-    """The candidates less those of tables of contents: runs with hardly any text between two.
+    """Remove the candidates of tables of contents: runs with hardly any text between two.
 
     The last of a run may be the true first chapter, right below the table; it is if its number came already or is
     the first, and the headings of books and parts that lead to it stay with it.
@@ -138,7 +137,7 @@ def _without_contents(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _true_start(run: list[Candidate]) -> int:
-    """Where in a run with little text between its headings the first true heading stands, its length for nowhere."""
+    """Find the first true heading in a run with little text between its headings; the run's length for none."""
     styles = [candidate.style for candidate in run]
     if len(set(styles)) == len(styles):
         return 0
@@ -154,7 +153,7 @@ def _true_start(run: list[Candidate]) -> int:
 
 
 def special_word(block: Block) -> str | None:
-    """ "prologue", "epilogue" or the like where that is what the block is headed."""
+    """Return "prologue", "epilogue" or the like where that is what the block is headed."""
     found = _SPECIAL.fullmatch(block.lines[0])
     if not found or len(block.lines) > 3 or len(block.text) > 100:
         return None
@@ -170,7 +169,7 @@ def is_end_matter(block: Block) -> bool:
 
 
 def best_chain(candidates: Sequence[Candidate], parents: Sequence[int]) -> tuple[list[Candidate], float]:
-    """The members of the most plausible sequence, and its score: one for each member, less what is irregular.
+    """Find the most plausible sequence, and its score: one for each member, less what is irregular.
 
     The next number is best. A number left out or repeated costs something, as misprints make them; beginning again
     at one costs nothing if a heading of `parents` (their blocks) stands between, and else more than one heading is
@@ -202,7 +201,7 @@ def best_chain(candidates: Sequence[Candidate], parents: Sequence[int]) -> tuple
 
 
 def _step(candidate: Candidate, before: int, parent_between: bool) -> tuple[float | None, int]:
-    """What a candidate adds after the number `before`, None for nothing, and the number it then has."""
+    """Score a candidate after the number `before`, None for impossible, and return the number it then has."""
     number = candidate.mark.number
     if number is None:
         return 0.9, before + 1

@@ -50,10 +50,10 @@ class Unread(NamedTuple):
 
 
 def find_works(source: str | Path, kind: Kind = "auto") -> Iterator[Unread]:
-    """The works of a file, or of a folder and those below it in the order of their names, one held at a time.
+    """Find the works of a file, or of a folder and those below it in the order of their names, one held at a time.
 
     A folder's hidden files, its README and the like, and files whose ending is none of the kind's are passed over.
-    `auto` tells kinds apart by the ending and, where that is not enough, by whether a rating is stated.
+    `auto` decides by the ending and, where that is not enough, by whether a rating is stated.
     """
     if kind not in get_args(Kind):
         raise EnsueError(f"{kind!r} is no kind of work: give one of {', '.join(get_args(Kind))}.")
@@ -73,7 +73,7 @@ def find_works(source: str | Path, kind: Kind = "auto") -> Iterator[Unread]:
 
 
 def read_work(unread: Unread, *, headings: Headings = "robust") -> Work:
-    """The work, read; `NotUsable` says why a sound one is left out.
+    """Read a work; raise `NotUsable` with the reason why a sound one is left out.
 
     `headings` is how chapters are found in plain text: `paper` takes every line that begins with "chapter",
     `robust` the most plausible numbered sequence of headings.
@@ -111,7 +111,7 @@ def _in_folder(folder: Path, kind: Kind) -> Iterator[Unread]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """The files below a folder, sorted by name in each, hidden ones left out."""
+    """Yield the files below a folder, sorted by name together with its sub-folders; skip hidden ones."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if not entry.name.startswith("."))

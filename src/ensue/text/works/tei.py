@@ -20,7 +20,7 @@ _CORRECTED = frozenset({"reg", "corr", "expan"})
 
 
 def read_tei(data: bytes, place: str, id: str) -> Work:
-    """A work from the bytes of a TEI document, its chapters in order, each headed by its parts' headings too.
+    """Read a work from the bytes of a TEI document, each chapter headed by its parts' headings too.
 
     Where no division has the type "chapter", the innermost divisions are the chapters.
     """
@@ -46,7 +46,7 @@ def _parsed(data: bytes, place: str) -> Element:
 
 
 def _chapters(element: Element, chosen: set[Element], above: list[str]) -> Iterator[Chapter]:
-    """The chosen divisions below an element; `above` holds headings of parts that no chapter has taken yet."""
+    """Yield the chosen divisions below an element; `above` holds headings of parts that no chapter has taken yet."""
     for child in element:
         if _name(child) in _DROPPED:
             continue
@@ -63,7 +63,7 @@ def _chapters(element: Element, chosen: set[Element], above: list[str]) -> Itera
 
 
 def _heads_and_text(division: Element) -> tuple[list[str], str]:
-    """The lines of a chapter's own headings, and its paragraphs."""
+    """Return the lines of a chapter's own headings, and its paragraphs."""
     heads: list[str] = []
     paragraphs: list[str] = []
     for child in division:
@@ -75,12 +75,12 @@ def _heads_and_text(division: Element) -> tuple[list[str], str]:
 
 
 def _head_lines(head: Element) -> list[str]:
-    """The lines of a heading, divided at its line breaks."""
+    """Split a heading at its line breaks."""
     return [line for line in map(one_line, _inline(head, line_break="\n").split("\n")) if line]
 
 
 def _paragraphs(element: Element) -> Iterator[str]:
-    """The paragraphs of an element, a stanza as one."""
+    """Yield the paragraphs of an element, a stanza as one."""
     name = _name(element)
     if name in _DROPPED:
         return
@@ -97,7 +97,7 @@ def _paragraphs(element: Element) -> Iterator[str]:
 
 
 def _inline(element: Element, line_break: str = " ") -> str:
-    """The text of an element and all within, less what is dropped; white space in the source is a space."""
+    """Return the text of an element and all within, less what is dropped; white space in the source is a space."""
     pieces = [one_space(element.text)]
     corrected = _name(element) == "choice" and any(_name(child) in _CORRECTED for child in element)
     for child in element:
@@ -112,7 +112,7 @@ def _inline(element: Element, line_break: str = " ") -> str:
 
 
 def one_space(text: str | None) -> str:
-    """The text with line breaks made spaces, so that only `<lb/>` divides lines."""
+    """Replace line breaks by spaces, so that only `<lb/>` divides lines."""
     return (text or "").replace("\n", " ").replace("\r", " ")
 
 
@@ -135,5 +135,5 @@ def _is_innermost(element: Element) -> bool:
 
 
 def _name(element: Element) -> str:
-    """The tag without its namespace, in lower case; comments and the like have none."""
+    """Return the tag without its namespace, in lower case; "note" for comments and the like, which are dropped."""
     return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else "note"
