@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ensue.scoring.request import Policy, Request, TokenCut
 
 from ensue.benchmarks.chapterbreak.data import Example, read_examples
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
+from ensue.models.request import Policy, Request, TokenCut
 from ensue.text.documents import bundled_documents
 
 Requests = list[dict[str, Any]]

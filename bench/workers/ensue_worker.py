@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from common import Job, contend
-from ensue.scoring.request import Policy, Request, TokenCut
 
 from ensue.backends.names import load_model
+from ensue.models.request import Policy, Request, TokenCut
 from ensue.scoring.engine import score
 
 
