@@ -131,6 +131,22 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """A system of a benchmark's own, which `--model NAME` finds: a function of its name, and a line about it."""
+
+    load: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Builder:
+    """What makes data: the function that becomes `ensue build NAME`, and the one that `ensue.build` calls."""
+
+    command: str
+    build: str | None = None
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """A benchmark as the registry knows it: its name, and where its parts are, as `module:object`.
 
@@ -141,8 +157,8 @@ class Benchmark:
     - `comparing`: how two runs are compared (`benchmarks.comparing.Comparing`); the means of scores without one.
     - `tables`: a function of (results, run folder or None) that returns the `Table`s of a run, for the terminal.
     - `page`: the `report.page.Page` of its runs.
-    - `systems`: by name, functions that return what `--model NAME` stands for in this benchmark alone.
-    - `builders`: by name, functions that become `ensue build NAME`.
+    - `systems`: by name, what `--model NAME` stands for in this benchmark alone.
+    - `builders`: by name, what makes its data from raw works.
     - `commands`: by name, functions that become `ensue NAME`.
     """
 
@@ -153,8 +169,8 @@ class Benchmark:
     comparing: str | None = None
     tables: str | None = None
     page: str | None = None
-    systems: Mapping[str, str] = field(default_factory=dict)
-    builders: Mapping[str, str] = field(default_factory=dict)
+    systems: Mapping[str, Baseline] = field(default_factory=dict)
+    builders: Mapping[str, Builder] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
 
     def load_task(self) -> Task:

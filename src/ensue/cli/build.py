@@ -13,7 +13,7 @@ class Builders(LazyGroup):
     def references(self) -> dict[str, str]:
         from ensue.benchmarks import registry
 
-        return {name: where for one in registry.every() for name, where in one.builders.items()}
+        return {name: builder.command for one in registry.every() for name, builder in one.builders.items()}
 
 
 app = typer.Typer(

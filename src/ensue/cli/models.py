@@ -12,21 +12,7 @@ app = typer.Typer(help="List, fetch and inspect models.", no_args_is_help=True, 
 
 Name = Annotated[str, typer.Argument(help="A model's name.")]
 
-_NO_WEIGHTS = {
-    "random": "baseline: chance",
-    "unigram": "baseline: words without order",
-    "most-frequent": "glue, superglue: the commonest label",
-    "hypothesis-only": "glue, superglue: the second text alone",
-    "cbow": "glue, superglue: bags of word vectors, trained",
-    "bilstm": "glue, superglue: the paper's BiLSTM, trained",
-    "bilstm-attention": "glue, superglue: the same with attention between the texts",
-    "source-overlap": "qags: the metrics that need no model",
-    "human": "squality: each reference against the others",
-    "lead": "squality: a story's first sentences",
-    "oracle": "squality: the sentences that ROUGE likes best",
-    "retrieval": "squality: the sentences nearest the question",
-    "written": "squality: summaries from a file, --set summaries=FILE",
-}
+_NO_WEIGHTS = {"random": "baseline: chance", "unigram": "baseline: words without order"}
 
 
 @app.command("list")
@@ -60,7 +46,7 @@ def list_models(json: console.Json = False) -> None:
     ]
     rows += [
         {"name": name, "here": True, "megabytes": 0, "licence": "", "about": about}
-        for name, about in _NO_WEIGHTS.items()
+        for name, about in {**_NO_WEIGHTS, **_systems()}.items()
     ]
     if json:
         console.print_json(rows)
@@ -70,6 +56,17 @@ def list_models(json: console.Json = False) -> None:
         licence = f" ({row['licence']})" if row["licence"] else ""
         print(f"{row['name']:<16} {here:>8}  {row['about']}{licence}")
     print("Any hub id, model folder, .gguf file or http(s):// endpoint works too.")
+
+
+def _systems() -> dict[str, str]:
+    """The benchmarks' own systems, each with the benchmarks that have it."""
+    from ensue.benchmarks import registry
+
+    users: dict[tuple[str, str], list[str]] = {}
+    for benchmark in registry.every():
+        for name, system in benchmark.systems.items():
+            users.setdefault((name, system.about), []).append(benchmark.name)
+    return {name: f"{', '.join(names)}: {about}" for (name, about), names in users.items()}
 
 
 @app.command()

@@ -115,7 +115,7 @@ def load_for(benchmark: Benchmark, model: str, /, **options: Any) -> Model:
         return load_model(model, **options)
     if options.get("name") is not None:
         raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
-    found: Model = lazy.load(benchmark.systems[model])(model)
+    found: Model = lazy.load(benchmark.systems[model].load)(model)
     return found
 
 

@@ -1,6 +1,6 @@
 """ChapterBreak: which chapter follows? (Sun et al. 2022)"""
 
-from ensue.benchmarks.base import Benchmark
+from ensue.benchmarks.base import Benchmark, Builder
 
 benchmark = Benchmark(
     name="chapterbreak",
@@ -10,6 +10,8 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.chapterbreak.report.table:tables",
     page="ensue.benchmarks.chapterbreak.report.page:PAGE",
     builders={
-        "chapterbreak": "ensue.benchmarks.chapterbreak.commands:chapterbreak",
+        "chapterbreak": Builder(
+            "ensue.benchmarks.chapterbreak.commands:chapterbreak", "ensue.benchmarks.chapterbreak.build:build"
+        ),
     },
 )

@@ -1,6 +1,6 @@
 """DiscoEval: discourse probes of sentence vectors (Chen et al. 2019)."""
 
-from ensue.benchmarks.base import Benchmark
+from ensue.benchmarks.base import Benchmark, Builder
 
 benchmark = Benchmark(
     name="discoeval",
@@ -10,7 +10,11 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.probing.report.table:tables",
     page="ensue.benchmarks.probing.report.page:PAGE",
     builders={
-        "discoeval": "ensue.benchmarks.discoeval.commands:discoeval",
-        "rst-json": "ensue.benchmarks.discoeval.commands:rst_json",
+        "discoeval": Builder(
+            "ensue.benchmarks.discoeval.commands:discoeval", "ensue.benchmarks.discoeval.builders.build:build"
+        ),
+        "rst-json": Builder(
+            "ensue.benchmarks.discoeval.commands:rst_json", "ensue.benchmarks.discoeval.rst:convert_rst"
+        ),
     },
 )

@@ -1,6 +1,6 @@
 """GLUE: nine tasks of sentence understanding and a diagnostic set (Wang et al. 2019)."""
 
-from ensue.benchmarks.base import Benchmark
+from ensue.benchmarks.base import Baseline, Benchmark, Builder
 
 benchmark = Benchmark(
     name="glue",
@@ -10,16 +10,25 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.nlu.report.table:tables",
     page="ensue.benchmarks.nlu.report.page:PAGE",
     systems={
-        "most-frequent": "ensue.benchmarks.nlu.systems:named",
-        "hypothesis-only": "ensue.benchmarks.nlu.systems:named",
-        "cbow": "ensue.benchmarks.nlu.systems:named",
-        "bilstm": "ensue.benchmarks.nlu.systems:named",
-        "bilstm-attention": "ensue.benchmarks.nlu.systems:named",
+        "most-frequent": Baseline("ensue.benchmarks.nlu.systems:named", "the commonest label"),
+        "hypothesis-only": Baseline("ensue.benchmarks.nlu.systems:named", "the second text alone"),
+        "cbow": Baseline("ensue.benchmarks.nlu.systems:named", "bags of word vectors, trained"),
+        "bilstm": Baseline("ensue.benchmarks.nlu.systems:named", "the paper's BiLSTM, trained"),
+        "bilstm-attention": Baseline(
+            "ensue.benchmarks.nlu.systems:named", "the same with attention between the texts"
+        ),
     },
     builders={
-        "qnli": "ensue.benchmarks.nlu.builders.commands:qnli",
-        "wnli": "ensue.benchmarks.nlu.builders.commands:wnli",
-        "rte": "ensue.benchmarks.nlu.builders.commands:rte",
+        "qnli": Builder(
+            "ensue.benchmarks.nlu.builders.commands:qnli", "ensue.benchmarks.nlu.builders.qnli:build_qnli"
+        ),
+        "wnli": Builder(
+            "ensue.benchmarks.nlu.builders.commands:wnli",
+            "ensue.benchmarks.nlu.builders.winograd:build_winograd",
+        ),
+        "rte": Builder(
+            "ensue.benchmarks.nlu.builders.commands:rte", "ensue.benchmarks.nlu.builders.entailment:build_rte"
+        ),
     },
     commands={
         "grade": "ensue.benchmarks.nlu.submissions.commands:grade",

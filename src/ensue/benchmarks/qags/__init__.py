@@ -1,6 +1,6 @@
 """QAGS: is a summary consistent with its source, by questions whose answers both should share."""
 
-from ensue.benchmarks.base import Benchmark
+from ensue.benchmarks.base import Baseline, Benchmark, Builder
 
 benchmark = Benchmark(
     name="qags",
@@ -10,8 +10,12 @@ benchmark = Benchmark(
     comparing="ensue.benchmarks.qags.comparing:COMPARING",
     tables="ensue.benchmarks.qags.report.table:tables",
     page="ensue.benchmarks.qags.report.page:PAGE",
-    systems={"source-overlap": "ensue.benchmarks.qags.task:named"},
-    builders={"squad": "ensue.benchmarks.qags.build_squad:squad"},
+    systems={
+        "source-overlap": Baseline("ensue.benchmarks.qags.task:named", "the metrics that need no model"),
+    },
+    builders={
+        "squad": Builder("ensue.benchmarks.qags.build_squad:squad"),
+    },
     commands={
         "qags": "ensue.benchmarks.qags.commands:qags",
     },

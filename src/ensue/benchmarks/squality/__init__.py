@@ -1,6 +1,6 @@
 """SQuALITY: stories, questions about them, and four summaries that people wrote in answer to each."""
 
-from ensue.benchmarks.base import Benchmark
+from ensue.benchmarks.base import Baseline, Benchmark
 
 benchmark = Benchmark(
     name="squality",
@@ -9,10 +9,14 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.squality.report.table:tables",
     page="ensue.benchmarks.squality.report.page:PAGE",
     systems={
-        "human": "ensue.benchmarks.squality.systems:named",
-        "lead": "ensue.benchmarks.squality.systems:named",
-        "oracle": "ensue.benchmarks.squality.systems:named",
-        "retrieval": "ensue.benchmarks.squality.systems:named",
-        "written": "ensue.benchmarks.squality.systems:named",
+        "human": Baseline("ensue.benchmarks.squality.systems:named", "each reference against the others"),
+        "lead": Baseline("ensue.benchmarks.squality.systems:named", "a story's first sentences"),
+        "oracle": Baseline("ensue.benchmarks.squality.systems:named", "the sentences that ROUGE likes best"),
+        "retrieval": Baseline(
+            "ensue.benchmarks.squality.systems:named", "the sentences nearest the question"
+        ),
+        "written": Baseline(
+            "ensue.benchmarks.squality.systems:named", "summaries from a file, --set summaries=FILE"
+        ),
     },
 )
