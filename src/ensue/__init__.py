@@ -1,40 +1,65 @@
-"""Ensue: does the text follow? Measures whether language models follow text."""
+"""Ensue: does the text follow? Measures whether language models follow text.
+
+`ensue.report`, `ensue.train` and `ensue.benchmarks` are functions, and the packages of these names too.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ensue.errors import EnsueError
 from ensue.version import __version__
 
 if TYPE_CHECKING:
     from ensue.backends.hf.tokenizer import load_tokenizer
     from ensue.backends.names import load_model
+    from ensue.benchmarks.nlu.submissions.grading import grade
+    from ensue.benchmarks.registry import every as benchmarks
+    from ensue.runs.build import build
     from ensue.runs.compare import compare_runs as compare
+    from ensue.runs.report import write_report as report
     from ensue.runs.run import Run, run
     from ensue.runs.score import score
 
-__all__ = ["Run", "__version__", "compare", "load_model", "load_tokenizer", "run", "score"]
+__all__ = [
+    "EnsueError",
+    "Run",
+    "__version__",
+    "benchmarks",
+    "build",
+    "compare",
+    "grade",
+    "load_model",
+    "load_tokenizer",
+    "report",
+    "run",
+    "score",
+]
 
-_HOMES = {
+# The public functions, imported when first used, so that `import ensue` stays instant.
+HOMES = {
+    "Run": "ensue.runs.run:Run",
+    "benchmarks": "ensue.benchmarks.registry:every",
+    "build": "ensue.runs.build:build",
+    "compare": "ensue.runs.compare:compare_runs",
+    "grade": "ensue.benchmarks.nlu.submissions.grading:grade",
     "load_model": "ensue.backends.names:load_model",
     "load_tokenizer": "ensue.backends.hf.tokenizer:load_tokenizer",
-    "compare": "ensue.runs.compare:compare_runs",
+    "report": "ensue.runs.report:write_report",
     "run": "ensue.runs.run:run",
-    "Run": "ensue.runs.run:Run",
     "score": "ensue.runs.score:score",
 }
 
 
 def __dir__() -> list[str]:
-    """What a notebook completes, though most of it is not imported yet."""
-    return sorted({*globals(), *__all__})
+    """Return what a notebook completes."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
-    """The public functions, imported when first used, so that `import ensue` stays instant."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ensue' has no attribute {name!r}")
-    import importlib
+    """Return a public function, or the package of its name, which is called like it."""
+    from ensue.lazy import load, package_called
 
-    module, _, attribute = _HOMES[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    if name not in HOMES:
+        raise AttributeError(f"module 'ensue' has no attribute {name!r}")
+    return package_called(name) or load(HOMES[name])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import sys
+from types import ModuleType
 from typing import Any
 
 
@@ -14,3 +16,28 @@ def load(reference: str) -> Any:
     """
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+class _CalledPackage(ModuleType):
+    """A package whose name is a public function's too, so that `ensue.report(run)` and `ensue.report.table` work."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.__wrapped__(*args, **options)
+
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, which `help` and `inspect` look for here."""
+        from ensue import HOMES
+
+        return load(HOMES[self.__name__.rpartition(".")[2]])
+
+
+def make_callable(package: str) -> None:
+    """Let a package be called as the public function of its name."""
+    sys.modules[package].__class__ = _CalledPackage
+
+
+def package_called(name: str) -> Any:
+    """Return the package that is called by a public name, None where there is none."""
+    found = importlib.util.find_spec(f"ensue.{name}")
+    return None if found is None else importlib.import_module(f"ensue.{name}")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ensue import lazy
 from ensue.progress import Progress
-from ensue.records import Records
 
 if TYPE_CHECKING:
     from ensue.models.card import ModelCard
     from ensue.models.protocols import Model
+    from ensue.records import Records
     from ensue.report.results import Item, MetricRow
     from ensue.scoring.journal import Journal
 
@@ -58,6 +58,12 @@ class Setting:
     read: Callable[[str], Any]
 
 
+def _in_memory() -> Records:
+    from ensue.records import Records
+
+    return Records()
+
+
 @dataclass
 class RunContext:
     """What a run lends a benchmark: a journal, a folder for extra files, progress, how to load a further model as
@@ -70,7 +76,7 @@ class RunContext:
     folder: Path | None = None
     progress: Progress | None = None
     load: LoadModel | None = None
-    records: Records = field(default_factory=Records)
+    records: Records = field(default_factory=_in_memory)
 
     def kept_file(self, name: str) -> Path | None:
         """Where a file stands that is too large for a record; None where a run has no folder."""

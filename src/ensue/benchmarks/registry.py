@@ -7,8 +7,8 @@ import importlib
 import pkgutil
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
-from ensue import benchmarks
 from ensue.benchmarks.base import Benchmark
 from ensue.errors import EnsueError
 
@@ -19,8 +19,8 @@ _GROUP = "ensue.benchmarks"
 def _own() -> dict[str, Benchmark]:
     """The folders that export a `benchmark`; each says where its parts are and imports none of them."""
     modules = [
-        importlib.import_module(f"{benchmarks.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(benchmarks.__path__)
+        importlib.import_module(f"{__package__}.{found.name}")
+        for found in pkgutil.iter_modules([str(Path(__file__).parent)])
         if found.ispkg
     ]
     entries = [module.benchmark for module in modules if hasattr(module, "benchmark")]

@@ -72,14 +72,16 @@ def score(
             journal=journal,
             detail=profile,
             progress=progress,
-            name=name,
-            dtype=dtype,
-            device=device,
-            revision=revision,
-            batch_tokens=batch_tokens,
-            concurrency=concurrency,
-            allow_pickle=allow_pickle,
-            trust_remote_code=trust_remote_code,
+            model_options={
+                "name": name,
+                "dtype": dtype,
+                "device": device,
+                "revision": revision,
+                "batch_tokens": batch_tokens,
+                "concurrency": concurrency,
+                "allow_pickle": allow_pickle,
+                "trust_remote_code": trust_remote_code,
+            },
         )
     profiles = text_profiles(texts, values["joiner"], scored.scores) if profile else None
     if html is not None and profiles is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ensue import lazy
 from ensue.benchmarks import registry
@@ -17,10 +17,8 @@ from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling,
 from ensue.errors import EnsueError
 from ensue.report.results import is_finished, read_run
 from ensue.runs.pairing import Side, match, read_side
+from ensue.runs.run import Run, folder_of
 from ensue.stats.paired import PairedTest, holm
-
-if TYPE_CHECKING:
-    from ensue.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def compare_runs(
     Runs over different data, which call other items by the same names, are refused. With `shared`, items are matched
     by what they are made of, whatever they are called, and the rest is left out.
     """
-    folders = [Path(run) if isinstance(run, str | Path) else run.folder for run in (run_a, run_b)]
+    folders = [folder_of(run) for run in (run_a, run_b)]
     about = [read_run(folder) for folder in folders]
     comparing = _comparing(folders, about)
     sides = [read_side(folder, run, comparing, shared) for folder, run in zip(folders, about, strict=True)]

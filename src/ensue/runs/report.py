@@ -12,23 +12,24 @@ from ensue.errors import EnsueError
 from ensue.report.page import Page, environment, profile_facts, write_text
 from ensue.report.provenance import command_of, environment_rows
 from ensue.report.results import read_profiles, read_results, read_run
+from ensue.runs.run import Run, folder_of
 from ensue.train.report.page import is_training, write_training_report
 
 MOST_METRIC_ROWS = 500
 
 
 def write_report(
-    run_folder: str | Path,
+    run: str | Path | Run,
     output: str | Path | None = None,
     *,
-    beside: Sequence[str | Path] = (),
+    beside: Sequence[str | Path | Run] = (),
     annotations: str | Path | None = None,
 ) -> Path:
     """Write the report of a finished run or training, by default as `report.html` in its folder.
 
-    Runs given as `beside` are drawn beside it. What comes back is where the report is.
+    A run is given as itself or by its folder. Runs given as `beside` are drawn beside it. Returns where the report is.
     """
-    folder = Path(run_folder)
+    folder = folder_of(run)
     path = folder / "report.html" if output is None else Path(output)
     path = path / "report.html" if path.is_dir() else path
     if is_training(folder):
@@ -37,7 +38,7 @@ def write_report(
                 f"{folder} holds a training, which is reported alone: give it no runs or annotations."
             )
         return write_training_report(folder, path)
-    others = [Path(each) for each in beside]
+    others = [folder_of(each) for each in beside]
     return write_text(path, render_report(folder, others, None if annotations is None else Path(annotations)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -56,6 +57,11 @@ class Run:
         return pandas.DataFrame([{k: v for k, v in row.items() if k != "settings"} for row in rows])
 
 
+def folder_of(run: str | Path | Run) -> Path:
+    """Return the folder of a run that is given as itself or by its folder."""
+    return run.folder if isinstance(run, Run) else Path(run)
+
+
 def run(
     benchmark: str,
     *,
@@ -65,7 +71,7 @@ def run(
     seed: int = 0,
     output: str | Path | None = None,
     resume: bool = False,
-    model_options: dict[str, Any] | None = None,
+    model_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Run:
@@ -80,7 +86,7 @@ def run(
     asked_task = found.load_task()
     values = resolve(name, asked_task.settings, settings)
     prepared = asked_task.prepare(task, None if data is None else str(data), limit, seed, values)
-    options = model_options or {}
+    options = dict(model_options or {})
     named = model if model is not None else found.default_model
     loaded = load_for(found, named, **options) if isinstance(named, str) else named
     asked = {

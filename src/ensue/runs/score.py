@@ -55,19 +55,25 @@ def score(
     policy: Policy | None = None,
     journal: str | Path | None = None,
     detail: bool = False,
+    model_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    **model_options: Any,
 ) -> Scored:
-    """Log-likelihoods of texts, or of continuations given as (context, continuation).
+    """Return the log-likelihoods of texts, or of continuations given as (context, continuation).
 
-    Without a policy every token of a text longer than the model is scored once (`window="strided"`).
+    Without a policy every token of a text longer than the model is scored once (`window="strided"`). `model_options`
+    go to `load_model` (dtype, device, …), as they do in `run`.
+
+    >>> import ensue
+    >>> scored = ensue.score(["One day.", ("One", " day.")], model="random")
+    >>> [score.tokens for score in scored.scores]
+    [3, 2]
     """
     policy = policy or Policy(window=_WINDOW)
     requests = [
         Request(text, detail=detail) if isinstance(text, str) else Request(text[1], text[0], detail)
         for text in texts
     ]
-    loaded = load_model(model, **model_options) if isinstance(model, str) else model
+    loaded = load_model(model, **(model_options or {})) if isinstance(model, str) else model
     scorer = require(loaded, Scorer, "Scoring")
     if journal is None:
         return score_requests(scorer, requests, policy=policy, progress=progress)
