@@ -27,7 +27,7 @@ def write_report(
 ) -> Path:
     """Write the report of a finished run or training, by default as `report.html` in its folder.
 
-    A run is given as itself or by its folder. Runs given as `beside` are drawn beside it. Returns where the report is.
+    A run is given as itself or by its folder. Runs given as `beside` are drawn beside it. Return its path.
     """
     folder = folder_of(run)
     path = folder / "report.html" if output is None else Path(output)
