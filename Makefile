@@ -29,7 +29,8 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	# A process a core, a file's tests together, since they share what its fixtures make.
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/.base
 	test -d $(PEERS) || $(PYTHON) -m venv $(PEERS)

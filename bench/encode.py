@@ -112,10 +112,10 @@ def main() -> None:
     if given.job:
         work(json.loads(given.job))
         return
+    from ensue.backends.pulling import pull_model
     from ensue.fetch.catalog import catalog
-    from ensue.fetch.store import pull
 
-    model = str(pull(catalog()["minilm"]))
+    model = str(pull_model(catalog()["minilm"]))
     sentences = read_sentences(given.data, given.sentences, given.seed)
     distinct = len(set(sentences))
     print(f"{len(sentences)} sentences, {distinct} distinct ({len(sentences) / distinct:.3f} times each)")

@@ -18,6 +18,7 @@ import cases
 from run import HERE, Contender, agree, as_markdown, measure
 
 from ensue.backends.names import load_model
+from ensue.backends.pulling import pull_model
 from ensue.benchmarks.nlu.examples import DEV, TaskData
 from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
 from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system
@@ -25,7 +26,6 @@ from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.suite import SPECS
 from ensue.environment import environment
 from ensue.fetch.catalog import catalog
-from ensue.fetch.store import pull
 
 TARGETS = {"COPA": 1.5, "CB": 1.5, "BoolQ": 1.15}
 
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2", help="a short name of the catalogue")
     parser.add_argument("--no-save", action="store_true", help="print only, for a quick look")
     args = parser.parse_args()
-    folder = str(pull(catalog()[args.model]))
+    folder = str(pull_model(catalog()[args.model]))
     model = load_model(args.model)
     found = {name: compare(args, model, folder, name) for name in args.tasks.split(",")}
     about = environment()

@@ -19,9 +19,10 @@ from typing import Any
 import cases
 
 from ensue.backends.names import load_model
+from ensue.backends.pulling import pull_model
 from ensue.environment import environment
 from ensue.fetch.catalog import catalog
-from ensue.fetch.store import home, pull
+from ensue.fetch.store import home
 
 HERE = Path(__file__).parent
 
@@ -182,7 +183,7 @@ def changed_choices(requests: list[dict[str, Any]], exact: list[float], half: li
 
 
 def masked(args: argparse.Namespace, model: Any, folder: str) -> dict[str, Any]:
-    bert = cases.masked_model(pull(catalog()["minilm"]), home() / "bench" / "masked-minilm")
+    bert = cases.masked_model(pull_model(catalog()["minilm"]), home() / "bench" / "masked-minilm")
     tokenizer = load_model(str(bert)).tokenizer  # type: ignore[attr-defined]
     requests = cases.masked_texts(tokenizer)
     job = {"kind": "masked", "model": str(bert), "dtype": "float32", "requests": requests, "bos": "auto"}
@@ -223,7 +224,7 @@ def main() -> None:
     parser.add_argument("--data", help="chapterbreak: a data file instead of made examples")
     parser.add_argument("--only", default="shared,masked,shuffle")
     args = parser.parse_args()
-    folder = str(pull(catalog()["smollm2"]))
+    folder = str(pull_model(catalog()["smollm2"]))
     model = load_model("smollm2")
     results = HERE / "results"
     results.mkdir(exist_ok=True)

