@@ -10,7 +10,7 @@ import numpy as np
 from ensue.benchmarks.chapterbreak.data import Example, read_examples
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.models.request import Policy, Request, TokenCut
-from ensue.text.documents import bundled_documents
+from ensue.text.documents import read_documents
 
 Requests = list[dict[str, Any]]
 
@@ -19,7 +19,7 @@ def shared_context(
     model: Any, examples: int = 2, context: int = 1024, choices: int = 6, length: int = 128
 ) -> Requests:
     """Examples of one long context with several continuations, as ChapterBreak has them."""
-    text = " ".join(s for d in bundled_documents().items for s in d.sentences)
+    text = " ".join(s for d in read_documents().items for s in d.sentences)
     ids = np.asarray(model.tokenizer(text, add_special_tokens=False)["input_ids"])
     out: Requests = []
     for example in range(examples):
@@ -48,7 +48,7 @@ def chapter_breaks(
 
 def _made_breaks(examples: int, context: int) -> list[Example]:
     """Texts of shuffled sentences, long enough for the wanted tokens: only time and equality are measured."""
-    sentences = [s for d in bundled_documents().items for s in d.sentences]
+    sentences = [s for d in read_documents().items for s in d.sentences]
     made = []
     for number in range(examples):
         mixed = np.random.default_rng(number).permutation(sentences).tolist()
@@ -65,7 +65,7 @@ def shuffle_test(
     model: Any, documents: int, tokens: int = 400, sizes: tuple[int, ...] = (1, 2, 3, 4, 5)
 ) -> Requests:
     """All distinct texts of a Shuffle Test on documents of 20 sentences and about 400 tokens."""
-    bundled = [d.sentences for d in bundled_documents().items]
+    bundled = [d.sentences for d in read_documents().items]
     out: dict[str, dict[str, Any]] = {}
     for number in range(documents):
         # Two bundled documents side by side give sentences of the length news has.
@@ -85,7 +85,7 @@ def shuffle_test(
 
 def masked_texts(tokenizer: Any, count: int = 3, tokens: int = 256) -> Requests:
     """A few texts of 256 tokens, special ones included."""
-    text = " ".join(s for d in bundled_documents().items for s in d.sentences)
+    text = " ".join(s for d in read_documents().items for s in d.sentences)
     words = text.split()
     out: Requests = []
     begin = 0

@@ -12,7 +12,7 @@ from ensue.backends.names import load_model
 from ensue.fetch import store
 from ensue.models.request import Policy, Request
 from ensue.scoring.engine import score
-from ensue.text.documents import bundled_documents
+from ensue.text.documents import read_documents
 from tests.scoring import naive
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ def model(smollm2_folder: Path):  # type: ignore[no-untyped-def]
 
 
 def test_shuffled_documents_equal_one_text_at_a_time(model) -> None:  # type: ignore[no-untyped-def]
-    sentences = bundled_documents().items[0].sentences[:12]
+    sentences = read_documents().items[0].sentences[:12]
     blocks = [sentences[i : i + 4] for i in (0, 4, 8)]
     orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     texts = [" ".join(s for i in order for s in blocks[i]) for order in orders]
@@ -38,7 +38,7 @@ def test_shuffled_documents_equal_one_text_at_a_time(model) -> None:  # type: ig
 
 
 def test_windows_and_contexts_equal_one_text_at_a_time(model) -> None:  # type: ignore[no-untyped-def]
-    text = " ".join(s for d in bundled_documents().items[:2] for s in d.sentences)
+    text = " ".join(s for d in read_documents().items[:2] for s in d.sentences)
     (strided,) = score(
         model, [Request(text, detail=True)], policy=Policy(window="strided", max_length=128)
     ).scores
@@ -50,8 +50,8 @@ def test_windows_and_contexts_equal_one_text_at_a_time(model) -> None:  # type: 
         expected += naive.token_logprobs(model.network, ids[end - 128 : end], 128 - (end - reached))
         reached = end
     np.testing.assert_allclose(strided.token_logprobs, expected, atol=1e-4)
-    context = " ".join(bundled_documents().items[2].sentences)
-    endings = [" " + d.sentences[0] for d in bundled_documents().items[3:7]]
+    context = " ".join(read_documents().items[2].sentences)
+    endings = [" " + d.sentences[0] for d in read_documents().items[3:7]]
     for ending, result in zip(
         endings, score(model, [Request(e, context) for e in endings]).scores, strict=True
     ):

@@ -29,9 +29,9 @@ class SentencePlace(NamedTuple):
     after: str | None
 
 
-def sentence_places(document: StructuredDocument, language: str = "en") -> list[SentencePlace]:
+def sentence_places(document: StructuredDocument) -> list[SentencePlace]:
     """Return every sentence of a document with its place and its neighbours."""
-    paragraphs = split_paragraphs(document, language)
+    paragraphs = split_paragraphs(document)
     texts = [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
     found: list[SentencePlace] = []
     for number, paragraph in enumerate(paragraphs):

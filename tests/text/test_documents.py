@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.errors import EnsueError
-from ensue.text.documents import Document, bundled_documents, read_documents
+from ensue.text.documents import Document, read_documents
 from ensue.text.io.rows import is_hub_name, read_hub, row_from_columns
 from ensue.text.sentences import split_sentences
 
@@ -345,7 +345,7 @@ def test_real_corpora_are_read_whole(name, domain, number, encoding):
     assert not any(document.sentences[0].startswith(".START") for document in documents)
 
 
-DOCUMENTS = bundled_documents()
+DOCUMENTS = read_documents()
 
 
 def test_there_are_three_documents_in_each_of_four_domains():

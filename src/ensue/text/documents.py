@@ -139,12 +139,3 @@ def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterato
 def _bundled_rows() -> Iterator[SourceRow]:
     with as_file(files("ensue.text") / "data" / "documents.jsonl") as path:
         yield from read_json_lines(path)
-
-
-def bundled_documents() -> Documents:
-    """Return the twelve bundled documents (news, law, blog, story) of twenty sentences each.
-
-    >>> sorted({document.domain for document in bundled_documents()})
-    ['blog', 'law', 'news', 'story']
-    """
-    return read_documents(BUNDLED)

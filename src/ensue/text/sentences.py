@@ -31,7 +31,7 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
     """
     sentences: list[str] = []
     for paragraph in _paragraphs(text):
-        pieces = (_normalised(piece) for piece in _repaired(sentencex.segment(language, paragraph)))
+        pieces = (one_line(piece) for piece in _repaired(sentencex.segment(language, paragraph)))
         sentences.extend(piece for piece in pieces if piece)
     return sentences
 
@@ -42,16 +42,21 @@ def split_lines(text: str) -> list[str]:
     >>> split_lines("One.\\n\\n  Two,  still two.")
     ['One.', 'Two, still two.']
     """
-    return [line for line in map(_normalised, text.splitlines()) if line]
+    return [line for line in map(one_line, text.splitlines()) if line]
 
 
-def _normalised(text: str) -> str:
+def one_line(text: str) -> str:
+    """Replace every run of white space by one space.
+
+    >>> one_line(" The  Letter\\n")
+    'The Letter'
+    """
     return " ".join(text.split())
 
 
 def _paragraphs(text: str) -> list[str]:
     """Join each run of lines that are not blank into one line."""
-    lines = (_normalised(line) for line in text.splitlines())
+    lines = (one_line(line) for line in text.splitlines())
     return [" ".join(run) for filled, run in groupby(lines, key=bool) if filled]
 
 

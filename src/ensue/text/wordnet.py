@@ -14,30 +14,14 @@ VARIABLE = "ENSUE_WORDNET"
 _PLACES = ("/usr/share/wordnet", "~/nltk_data/corpora/wordnet", "/usr/share/nltk_data/corpora/wordnet")
 _PARTS = ("noun", "verb", "adj", "adv")
 # How an inflected form may end and what its base ends in, as WordNet's own `morphy` has it.
-_ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
-    "noun": (
-        ("s", ""),
-        ("ses", "s"),
-        ("ves", "f"),
-        ("xes", "x"),
-        ("zes", "z"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("men", "man"),
-        ("ies", "y"),
-    ),
-    "verb": (
-        ("s", ""),
-        ("ies", "y"),
-        ("es", "e"),
-        ("es", ""),
-        ("ed", "e"),
-        ("ed", ""),
-        ("ing", "e"),
-        ("ing", ""),
-    ),
-    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "adv": (),
+_ENDINGS = {
+    part: [tuple(pair.split(":")) for pair in pairs.split()]
+    for part, pairs in {
+        "noun": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+        "verb": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+        "adj": "er: est: er:e est:e",
+        "adv": "",
+    }.items()
 }
 
 

@@ -279,10 +279,8 @@ def test_bad_input_is_one_sentence_that_names_the_place(tmp_path, name, content,
     assert "\n" not in str(caught.value)
 
 
-def test_missing_sources_and_unknown_kinds_are_refused(tmp_path):
+def test_missing_and_empty_sources_are_refused(tmp_path):
     with pytest.raises(EnsueError, match="does not exist"):
         read_structured(tmp_path / "nowhere")
-    with pytest.raises(EnsueError, match="no kind"):
-        read_structured(tmp_path, kind="pdf")
     with pytest.raises(EnsueError, match="it is empty"):
         list(read_structured(tmp_path))

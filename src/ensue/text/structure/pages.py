@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
+from ensue.text.sentences import one_line
 from ensue.text.structure.sections import Event, Heading
-from ensue.text.works.chapters import one_line
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)

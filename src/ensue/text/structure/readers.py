@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, get_args
 
 from ensue.errors import EnsueError
 from ensue.text.io.rows import files_below, printable, read_bytes
@@ -14,71 +13,49 @@ from ensue.text.structure.pages import read_html, read_markdown
 from ensue.text.structure.sections import (
     Event,
     Heading,
-    Section,
     StructuredDocument,
     build_document,
-    split_paragraphs,
 )
 from ensue.text.structure.wiki import is_dump, read_mediawiki, read_wikitext, wikitext_heading
 from ensue.text.works.chapters import NotUsable, Work, decoded, unix_lines
 from ensue.text.works.readers import find_works, read_work
 
-__all__ = [
-    "Section",
-    "StructureKind",
-    "StructuredDocument",
-    "read_structured",
-    "split_paragraphs",
-]
-
-StructureKind = Literal["auto", "wikitext", "mediawiki", "markdown", "html", "works"]
-_FileKind = Literal["wikitext", "mediawiki", "markdown", "html", "works"]
-_BY_ENDING: dict[str, _FileKind] = {
-    ".tokens": "wikitext",
-    ".raw": "wikitext",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".json": "works",
-    ".jsonl": "works",
-    ".ndjson": "works",
-    ".tei": "works",
-    ".bz2": "mediawiki",
+_BY_ENDING = {
+    ending: kind
+    for kind, endings in {
+        "wikitext": ".tokens .raw",
+        "markdown": ".md .markdown",
+        "html": ".html .htm .xhtml",
+        "works": ".json .jsonl .ndjson .tei",
+        "mediawiki": ".bz2",
+    }.items()
+    for ending in endings.split()
 }
 _NO_TEXTS = frozenset(
     {"authors", "changelog", "copying", "licence", "license", "notice", "readme", "makefile"}
 )
 
 
-def read_structured(
-    source: str | Path, kind: StructureKind = "auto", skipped: Counter[str] | None = None
-) -> Iterator[StructuredDocument]:
+def read_structured(source: str | Path, skipped: Counter[str] | None = None) -> Iterator[StructuredDocument]:
     """Read the documents of a file, or of a folder and those below it by name, one held at a time.
 
-    `auto` decides by the file's ending and, for .txt and .xml, by how it begins. In a folder, hidden
-    files and those of no known ending are passed over. `skipped` counts what is left out, by reason.
+    What a file is says its ending and, for .txt and .xml, how it begins. In a folder, hidden files and those of no
+    known ending are skipped. `skipped` counts what is left out, by reason.
     """
-    if kind not in get_args(StructureKind):
-        raise EnsueError(
-            f"{kind!r} is no kind of document: give one of {', '.join(get_args(StructureKind))}."
-        )
     path = Path(source).expanduser()
     if not str(source) or not os.path.exists(path):
         raise EnsueError(f"{source or 'The source of documents'} does not exist: give a file or a folder.")
-    counts = Counter[str]() if skipped is None else skipped
-    return _documents(path, kind, counts)
+    return _documents(path, Counter[str]() if skipped is None else skipped)
 
 
-def _documents(path: Path, kind: StructureKind, skipped: Counter[str]) -> Iterator[StructuredDocument]:
+def _documents(path: Path, skipped: Counter[str]) -> Iterator[StructuredDocument]:
     found = False
     for file, label in _files(path):
-        chosen = _kind_of(file, alone=file == path) if kind == "auto" else kind
-        if chosen is None:
+        kind = _kind_of(file, alone=file == path)
+        if kind is None:
             skipped[f"files ending in {file.suffix or 'nothing'}"] += 1
             continue
-        for document in _in_file(file, label, chosen, skipped):
+        for document in _in_file(file, label, kind, skipped):
             found = True
             yield document
     if not found:
@@ -95,7 +72,7 @@ def _files(path: Path) -> Iterator[tuple[Path, str]]:
         yield file, printable(file.relative_to(path).as_posix())
 
 
-def _kind_of(path: Path, alone: bool) -> _FileKind | None:
+def _kind_of(path: Path, alone: bool) -> str | None:
     """Return what a file is; None where it is skipped, which a file named on its own never is."""
     suffix = path.suffix.lower()
     if suffix == ".xml":
@@ -106,9 +83,7 @@ def _kind_of(path: Path, alone: bool) -> _FileKind | None:
         return "wikitext" if _begins_with_heading(path) else "works"
     if suffix not in _BY_ENDING and alone:
         known = ", ".join(sorted([*_BY_ENDING, ".txt", ".xml"]))
-        raise EnsueError(
-            f"{path} is no kind of file that documents are read from: give {known}, or name its kind."
-        )
+        raise EnsueError(f"{path} is no kind of file that documents are read from: give {known}.")
     return _BY_ENDING.get(suffix)
 
 

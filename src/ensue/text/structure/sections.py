@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ensue.text.sentences import split_sentences
-from ensue.text.works.chapters import NotUsable, one_line
+from ensue.text.sentences import one_line, split_sentences
+from ensue.text.works.chapters import NotUsable
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ def _walk(section: Section, above: tuple[str, ...]) -> Iterator[tuple[tuple[str,
         yield from _walk(inner, path)
 
 
-def split_paragraphs(document: StructuredDocument, language: str = "en") -> list[SplitParagraph]:
+def split_paragraphs(document: StructuredDocument) -> list[SplitParagraph]:
     """Split the paragraphs of a document into sentences; leave out those without any."""
     found = []
     for path, paragraphs in walk(document):
-        split = [sentences for text in paragraphs if (sentences := split_sentences(text, language))]
+        split = [sentences for text in paragraphs if (sentences := split_sentences(text))]
         found += [SplitParagraph(path, place, len(split), each) for place, each in enumerate(split)]
     return found

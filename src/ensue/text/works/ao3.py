@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
 from ensue.jsonl import in_words, parse_line
+from ensue.text.sentences import one_line
 from ensue.text.works.chapters import (
     Chapter,
     NotUsable,
@@ -15,7 +17,6 @@ from ensue.text.works.chapters import (
     decoded,
     heading_lines,
     make_work,
-    one_line,
     paragraphs_of,
     stated_id,
     string,
@@ -45,42 +46,35 @@ _UNSEEN = frozenset({"script", "style", "head"})
 _NOTES = frozenset({"chapter notes", "chapter summary", "chapter end notes", "notes", "summary", "end notes"})
 
 
-class _Story(NamedTuple):
-    """A story before it is filtered; empty strings where it does not state something."""
-
-    id: str
-    title: str
-    language: str
-    rating: str
-    chapters: list[Chapter]
-
-
 def read_ao3_json(data: bytes, place: str, id: str) -> Work:
     """Read a story from one JSON object; the names of its columns may be in any case."""
     columns = {name.lower(): value for name, value in parse_line(data, place).items()}
     chapters = _json_chapters(columns, place)
-    language, rating = _first(columns.get("language"), place), _first(columns.get("rating"), place)
-    story_id = stated_id(columns, place) or id
-    return _filtered(_Story(story_id, string(columns, ("title",), place), language, rating, chapters))
+    tags = {name: _first(columns.get(name), place) for name in ("language", "rating")}
+    return _filtered(stated_id(columns, place) or id, string(columns, ("title",), place), tags, chapters)
 
 
 def read_ao3_text(data: bytes, place: str, id: str) -> Work:
     """Read a story from a text file: "Key: value" lines, then chapters headed "Chapter 3: The Letter" or the like."""
     text = unix_lines(decoded(data, place))
-    stated = _header(text)
-    story = _Story(
-        id, stated.get("title", ""), stated.get("language", ""), stated.get("rating", ""), cut(text)
-    )
-    return _filtered(story)
+    tags = _header(text)
+    return _filtered(id, tags.get("title", ""), tags, cut(text))
 
 
 def read_ao3_html(data: bytes, place: str, id: str) -> Work:
-    """Read a story from a page as the archive itself lets one download it."""
-    page = read_story_page(decoded(data, place))
-    chapters = [Chapter(one_line(heading), without_notes(text)) for heading, text in page.chapters]
-    return _filtered(
-        _Story(id, page.title, page.tags.get("language", ""), page.tags.get("rating", ""), chapters)
-    )
+    """Read a story from a page as the archive itself lets one download it.
+
+    Within the element with the id "chapters", an `<h2 class="heading">` begins a chapter; blocks of the class "meta"
+    hold headings, notes and summaries, and so does a quotation below a line such as "Chapter Notes".
+    """
+    page = _StoryParser()
+    page.feed(decoded(data, place))
+    page.close()
+    page.end_block()
+    chapters = [
+        Chapter(heading, without_notes("\n\n".join(text))) for heading, text in page.chapters if any(text)
+    ]
+    return _filtered(id, page.title, page.tags, chapters)
 
 
 def cut(text: str) -> list[Chapter]:
@@ -134,13 +128,14 @@ def is_mark(line: str) -> bool:
     return found is not None and any(each in line[: found.start("rest")] for each in (":", "**", "__"))
 
 
-def _filtered(story: _Story) -> Work:
+def _filtered(id: str, title: str, tags: Mapping[str, str], chapters: list[Chapter]) -> Work:
     """Return the work, if it is in English, for a general audience and long enough."""
-    if not _ENGLISH.fullmatch(story.language.strip()):
-        raise NotUsable("not English" if story.language else "no language stated")
-    if not _GENERAL.fullmatch(story.rating.strip()):
-        raise NotUsable("not General Audiences" if story.rating else "no rating stated")
-    work = make_work(story.id, story.title, story.chapters)
+    language, rating = tags.get("language", ""), tags.get("rating", "")
+    if not _ENGLISH.fullmatch(language.strip()):
+        raise NotUsable("not English" if language else "no language stated")
+    if not _GENERAL.fullmatch(rating.strip()):
+        raise NotUsable("not General Audiences" if rating else "no rating stated")
+    work = make_work(id, title, chapters)
     if len(work.chapters) <= MORE_CHAPTERS_THAN:
         raise NotUsable(f"{MORE_CHAPTERS_THAN} chapters or fewer")
     if sum(len(chapter.text.split()) for chapter in work.chapters) < FEWEST_WORDS:
@@ -154,11 +149,8 @@ def _json_chapters(columns: dict[str, Any], place: str) -> list[Chapter]:
         chapters = []
         for number, each in enumerate(listed, 1):
             where = f"{place}, chapter {number}"
-            parts = (
-                {name.lower(): value for name, value in each.items()}
-                if isinstance(each, dict)
-                else {"text": each}
-            )
+            named = each if isinstance(each, dict) else {"text": each}
+            parts = {name.lower(): value for name, value in named.items()}
             heading = "\n".join(heading_lines(string(parts, ("head", "heading", "title"), where)))
             chapters.append(Chapter(heading, without_notes(_body(parts, where))))
         return chapters
@@ -195,28 +187,6 @@ def _header(text: str) -> dict[str, str]:
         if found := _KEY.fullmatch(line):
             stated.setdefault(found["key"].strip().lower(), one_line(found["value"]))
     return stated
-
-
-class StoryPage(NamedTuple):
-    """The title, the tags by name in lower case, and the chapters as heading and text."""
-
-    title: str
-    tags: dict[str, str]
-    chapters: list[tuple[str, str]]
-
-
-def read_story_page(html: str) -> StoryPage:
-    """Parse the story of a page.
-
-    Within the element with the id "chapters", an `<h2 class="heading">` begins a chapter; blocks of the class "meta"
-    hold headings, notes and summaries, and so does a quotation below a line such as "Chapter Notes".
-    """
-    parser = _StoryParser()
-    parser.feed(html)
-    parser.close()
-    parser.end_block()
-    chapters = [(heading, "\n\n".join(paragraphs)) for heading, paragraphs in parser.chapters]
-    return StoryPage(parser.title, parser.tags, [each for each in chapters if each[1]])
 
 
 class _Open(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 from ensue.errors import EnsueError
 from ensue.jsonl import in_words, parse_line
 from ensue.text.io.rows import checked
+from ensue.text.sentences import one_line
 
 _LONGEST_WRAPPED = 120
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -45,15 +46,6 @@ class NotUsable(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-def one_line(text: str) -> str:
-    """Replace every run of white space by one space.
-
-    >>> one_line(" The  Letter\\n")
-    'The Letter'
-    """
-    return " ".join(text.split())
 
 
 def joined_paragraphs(text: str) -> str:

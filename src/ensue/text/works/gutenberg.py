@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
+from ensue.text.sentences import one_line
 from ensue.text.works.chapters import (
     Chapter,
     NotUsable,
@@ -18,7 +19,6 @@ from ensue.text.works.chapters import (
     decoded,
     joined_paragraphs,
     make_work,
-    one_line,
     unix_lines,
 )
 from ensue.text.works.headings import PARENTS, ends_sentence, looks_like_title, parse_heading

@@ -7,12 +7,8 @@ from typing import Literal, NamedTuple
 
 _ONES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_TEENS = [
-    "ten",
-    "eleven",
-    "twelve",
-    *(f"{stem}teen" for stem in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
-]
+_STEMS = ["thir", "four", "fif", "six", "seven", "eigh", "nine"]
+_TEENS = ["ten", "eleven", "twelve", *(f"{stem}teen" for stem in _STEMS)]
 _ORDINAL_ONES = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
 _ORDINAL_TENS = [f"{ten[:-1]}ieth" for ten in _TENS]
 _ORDINAL_TEENS = ["tenth", "eleventh", "twelfth", *(f"{teen}th" for teen in _TEENS[3:])]
@@ -107,25 +103,8 @@ _BRACKET = re.compile(r"[ \t]*[(\[]")
 _SENTENCE_END = re.compile(r"[.?!,;:…][\"'”’)\]_*]*$")
 _UPPER_START = re.compile(r"[\"'“‘(\[_*]*[^\W\da-z_]|[\"'“‘(\[_*]*\d")
 _AFTER_ROMAN_I = frozenset(
-    [
-        "A",
-        "An",
-        "At",
-        "From",
-        "His",
-        "Her",
-        "How",
-        "In",
-        "My",
-        "Of",
-        "On",
-        "The",
-        "To",
-        "What",
-        "Where",
-        "Which",
-        "Who",
-    ]
+    {"A", "An", "At", "From", "His", "Her", "How", "In", "My", "Of", "On", "The", "To"}
+    | {"What", "Where", "Which", "Who"}
 )
 _INITIALS = frozenset("CL")
 _LONGEST_TITLE = 160

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ensue.text.works.chapters import one_line
+from ensue.text.sentences import one_line
 from ensue.text.works.headings import PARENTS, Mark, looks_like_title, parse_heading
 
 _MOST_HEADING_LINES = 5

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ensue.errors import EnsueError
-from ensue.text.works.chapters import Chapter, Work, make_work, one_line
+from ensue.text.sentences import one_line
+from ensue.text.works.chapters import Chapter, Work, make_work
 
 # No part of the text: notes, page breaks and headers, figures, and what stands before or after the work.
 _DROPPED = frozenset({"note", "pb", "fw", "figure", "front", "back", "teiheader", "cb", "milestone", "gb"})
