@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +10,7 @@ import typer
 from ensue import console
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-# Where there is no terminal, a line is said after so many documents.
-_EVERY = 10_000
-# On a terminal the count is renewed after so many.
-_SHOWN = 100
+    from ensue.report.table import Table
 
 
 def discoeval(
@@ -79,7 +71,7 @@ def discoeval(
 ) -> None:
     """Build the data of a DiscoEval task from a raw corpus, in the published layout."""
     from ensue.benchmarks.discoeval.builders.build import build
-    from ensue.benchmarks.discoeval.builders.options import Options
+    from ensue.benchmarks.discoeval.builders.common import Options
     from ensue.parallel import cores
 
     options = Options(
@@ -97,7 +89,7 @@ def discoeval(
         encoding=encoding,
         limit=limit,
     )
-    with console.stoppable("nothing was written"), _progress(task) as progress:
+    with console.stoppable("nothing was written"), console.progress_bar(task) as progress:
         done = build(
             task,
             source,
@@ -110,9 +102,7 @@ def discoeval(
     if json:
         console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
-    from rich.console import Console
-
-    Console(soft_wrap=False).print(examples_table(done.settings["task"], done.statistics["examples"]))
+    console.print_tables([examples_table(done.settings["task"], done.statistics["examples"])])
     for reason, count in {**done.skipped, **done.notes}.items():
         print(f"{reason}: {count:,}")
     print(f"data: {done.folder}")
@@ -134,37 +124,14 @@ def rst_json(
 
 
 def examples_table(task: str, examples: dict[str, Any]) -> Table:
-    """Documents and lines of every split, with its commonest labels."""
-    from rich.table import Table
+    """Return documents and lines of every split, with its commonest labels."""
+    from ensue.report.table import Column, Table
 
-    table = Table(title=task, title_justify="left")
-    table.add_column("split")
-    for heading in ("documents", "lines"):
-        table.add_column(heading, justify="right")
-    table.add_column("labels")
+    labels = Column("labels", words=True, fold=True)
+    table = Table([Column("split", words=True), Column("documents"), Column("lines"), labels], title=task)
     for split, row in examples.items():
         counts = sorted(row["labels"].items(), key=lambda pair: -pair[1])
         shown = ", ".join(f"{label}: {count:,}" for label, count in counts[:5])
         more = f", and {len(counts) - 5} more" if len(counts) > 5 else ""
-        table.add_row(split, f"{row['documents']:,}", f"{row['lines']:,}", shown + more)
+        table.add(split, row["documents"], row["lines"], shown + more)
     return table
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int], None]]:
-    """Documents read so far, on standard error."""
-    if not sys.stderr.isatty():
-
-        def line(done: int) -> None:
-            if done % _EVERY == 0:
-                console.say(f"{title}: {done:,} documents")
-
-        yield line
-        return
-    with console.progress_bar(title) as bar:
-
-        def count(done: int) -> None:
-            if done % _SHOWN == 0:
-                bar(done, None, "documents")
-
-        yield count

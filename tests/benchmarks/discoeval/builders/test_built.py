@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.options import Options
+from ensue.benchmarks.discoeval.builders.common import Options
 from ensue.benchmarks.discoeval.data import missing_files, read_task
 from ensue.benchmarks.discoeval.suite import SPECS, select
 from ensue.errors import EnsueError

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.common import generator
+from ensue.benchmarks.discoeval.builders.coherence import NOTHING_SHARED, Donors, overlap
+from ensue.benchmarks.discoeval.builders.common import Options, generator
 from ensue.benchmarks.discoeval.builders.corpus import Text
-from ensue.benchmarks.discoeval.builders.donors import NOTHING_SHARED, Donors, overlap
-from ensue.benchmarks.discoeval.builders.options import Options
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import disjoint, documents, origin, read_rows, write_lines
 

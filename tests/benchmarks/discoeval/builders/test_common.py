@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.common import (
     SPLITS,
-    Reservoir,
     Sizes,
     balanced,
     generator,
     numbered_lines,
+    sample,
 )
 from ensue.errors import EnsueError
 
@@ -66,22 +66,16 @@ def test_an_item_goes_to_one_split_and_gives_no_more_than_it_has(asked, supplies
 
 
 @given(st.integers(1, 9), st.integers(0, 40))
-def test_a_reservoir_holds_different_items_of_the_stream(size, count):
-    sample: Reservoir[int] = Reservoir(size, generator(0, "r"))
-    for number in range(count):
-        sample.offer(number)
-    kept = sample.shuffled()
+def test_a_sample_holds_different_items_of_the_stream(size, count):
+    kept = sample(range(count), size, generator(0, "r"))
     assert len(set(kept)) == len(kept) == min(size, count)
     assert set(kept) <= set(range(count))
 
 
-def test_a_reservoir_takes_every_item_equally_often():
+def test_a_sample_takes_every_item_equally_often():
     counts: Counter[int] = Counter()
     for seed in range(3000):
-        sample: Reservoir[int] = Reservoir(3, generator(seed, "r"))
-        for number in range(10):
-            sample.offer(number)
-        counts.update(sample.shuffled())
+        counts.update(sample(range(10), 3, generator(seed, "r")))
     # 900 expected of each, with a standard deviation of 25.
     assert all(800 < counts[number] < 1000 for number in range(10))
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.options import Options
-from ensue.benchmarks.discoeval.builders.sentence_position import moved
+from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.order import moved
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import disjoint, documents, origin, read_rows, write_lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.options import Options
+from ensue.benchmarks.discoeval.builders.common import Options
 from ensue.benchmarks.discoeval.builders.pdtb import second_level, split_of
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import read_rows

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.options import Options
-from ensue.benchmarks.discoeval.builders.rst_relations import CLASSES, class_of
-from ensue.benchmarks.discoeval.builders.rst_trees import Relation, read_tree, relations
+from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.rst import CLASSES, class_of, read_tree, relations
+from ensue.benchmarks.discoeval.rst import Node
 from ensue.errors import EnsueError
 
 N, S = "Nucleus", "Satellite"
@@ -43,7 +43,7 @@ def written(path: Path, below: object) -> tuple[Path, list[str]]:
     return path, writer.units
 
 
-def found(path: Path, below: object) -> list[Relation]:
+def found(path: Path, below: object) -> list[Node]:
     return list(relations(read_tree(written(path, below)[0])))
 
 
@@ -52,12 +52,12 @@ def test_the_tree_of_the_papers_first_figure(tmp_path):
     inner = [(N, "List", "Prices rose in May"), (N, "List", "and were up from a year ago,")]
     tree = [(N, "span", inner), (S, "attribution", "the agency (of the town) said.<P>")]
     assert found(tmp_path / "a.dis", tree) == [
-        Relation(
+        Node(
             "NS-Attribution",
             ("Prices rose in May", "and were up from a year ago,"),
             ("the agency (of the town) said.",),
         ),
-        Relation("NN-Joint", ("Prices rose in May",), ("and were up from a year ago,",)),
+        Node("NN-Joint", ("Prices rose in May",), ("and were up from a year ago,",)),
     ]
 
 

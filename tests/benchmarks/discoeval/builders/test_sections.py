@@ -1,4 +1,4 @@
-"""Sentence Section Prediction: which sentences of a paper are asked about."""
+"""Sentence PaperSection Prediction: which sentences of a paper are asked about."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.options import Options
-from ensue.benchmarks.discoeval.builders.papers import Paper, Section
-from ensue.benchmarks.discoeval.builders.sections import choose, is_plain, middle
+from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.sections import Paper, PaperSection, choose, is_plain, middle
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import disjoint, read_rows, write_lines
 
@@ -99,7 +98,7 @@ def test_peerread_files_and_undivided_bodies_are_read(tmp_path):
 
 def test_an_abstract_may_be_a_section():
     assert (
-        choose(Paper("p", "here", "", (Section("Method", said(1, "method")),)), "en", None, 0).reason
+        choose(Paper("p", "here", "", (PaperSection("Method", said(1, "method")),)), "en", None, 0).reason
         == "papers without an abstract"
     )
 
@@ -150,7 +149,7 @@ def test_what_gives_nothing_is_counted_by_reason(tmp_path):
     ],
 )
 def test_sections_at_the_edges_are_left_out(heading, kept):
-    sections = (Section(heading, said(1, "text")), Section("", said(2, "front")))
+    sections = (PaperSection(heading, said(1, "text")), PaperSection("", said(2, "front")))
     assert bool(middle(Paper("p", "here", "", sections), "en")) == kept
 
 

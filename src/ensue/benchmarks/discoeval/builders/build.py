@@ -6,18 +6,17 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.discoeval.builders.binary_order import build_pairs
 from ensue.benchmarks.discoeval.builders.coherence import build_coherence
-from ensue.benchmarks.discoeval.builders.common import SPLITS, Made, Progress, Split
-from ensue.benchmarks.discoeval.builders.corpus import Reading, read_texts
-from ensue.benchmarks.discoeval.builders.options import Options
-from ensue.benchmarks.discoeval.builders.pdtb import Kind, build_relations
-from ensue.benchmarks.discoeval.builders.rst_splits import build_trees
+from ensue.benchmarks.discoeval.builders.common import SPLITS, Building, Options, Split
+from ensue.benchmarks.discoeval.builders.corpus import read_texts
+from ensue.benchmarks.discoeval.builders.order import build_pairs, build_positions
+from ensue.benchmarks.discoeval.builders.pdtb import build_relations
+from ensue.benchmarks.discoeval.builders.rst import build_trees
 from ensue.benchmarks.discoeval.builders.sections import build_sections
-from ensue.benchmarks.discoeval.builders.sentence_position import build_positions
 from ensue.benchmarks.discoeval.suite import SPECS, Spec, select
 from ensue.benchmarks.output import BuildReport, check_output, new_build, write_build
 from ensue.errors import EnsueError
+from ensue.progress import Progress, ignore
 
 
 def build(
@@ -28,7 +27,7 @@ def build(
     *,
     workers: int = 1,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> BuildReport:
     """Build a task such as SP/wiki into its own folder below `output`, which thus becomes a suite's data folder.
 
@@ -36,14 +35,14 @@ def build(
     """
     spec, options = _spec(task), options or Options()
     options.check(spec)
-    reading = options.reading(workers)
-    reading.check()
+    if workers < 1:
+        raise EnsueError(f"The number of workers is {workers}, but must be at least 1.")
     home = output.expanduser().absolute() / spec.folder
     check_output(home, source, overwrite=overwrite)
-    made = Made()
-    _make(spec, source, options, reading, made, progress)
+    made = Building(spec, source, options, workers, progress)
+    _make(made)
     with new_build(home) as folder:
-        fingerprint = _write(folder, spec, made)
+        fingerprint = _write(folder, made)
         report = BuildReport(
             home,
             {"task": spec.name, "source": source, **options.given()},
@@ -56,36 +55,27 @@ def build(
     return report
 
 
-def _make(
-    spec: Spec, source: str, options: Options, reading: Reading, made: Made, progress: Progress | None
-) -> None:
-    """The lines of a task, by its group."""
-    seed, sizes, per_document = options.seed, options.sizes(spec), options.runs(spec)
-    if spec.group == "PDTB":
-        kind: Kind = "Explicit" if spec.name == "PDTB/explicit" else "Implicit"
-        build_relations(source, kind, reading.encoding, made)
-    elif spec.group == "RST":
-        build_trees(source, reading.encoding, seed, options.valid, options.valid_list, made, progress)
-    elif spec.group == "SSP":
-        build_sections(source, reading, sizes, seed, per_document, made, progress)
-    elif spec.group == "DC":
-        texts = read_texts(source, "whole", reading, made.skipped, progress)
-        build_coherence(texts, source, sizes, seed, per_document, not options.unpaired, made)
+def _make(made: Building) -> None:
+    """Make the lines of a task, by its group."""
+    group = made.spec.group
+    if group == "PDTB":
+        build_relations(made)
+    elif group == "RST":
+        build_trees(made)
+    elif group == "SSP":
+        build_sections(made)
+    elif group == "DC":
+        build_coherence(read_texts(made, "whole"), made)
     else:
-        texts = read_texts(source, "lead", reading, made.skipped, progress)
-        if spec.group == "SP":
-            stories = spec.name == "SP/rocstory"
-            build_positions(texts, source, sizes, seed, stories, options.others or "in-order", made)
-        else:
-            build_pairs(texts, source, sizes, seed, made)
+        {"SP": build_positions, "BSO": build_pairs}[group](read_texts(made, "lead"), made)
 
 
-def _write(folder: Path, spec: Spec, made: Made) -> dict[str, str]:
-    """The files of a task and their digests."""
+def _write(folder: Path, made: Building) -> dict[str, str]:
+    """Write the files of a task; return their digests."""
     content: dict[str, list[str]] = {}
     for split in SPLITS:
         named = {"train": "TRAIN", "valid": "DEV", "test": "TEST"}[split]
-        content[f"RST_{named}.jsonl" if spec.group == "RST" else f"{split}.txt"] = made.lines[split]
+        content[f"RST_{named}.jsonl" if made.spec.group == "RST" else f"{split}.txt"] = made.lines[split]
     if made.labels:
         content["labelset.txt"] = list(made.labels)
     digests = {}
@@ -96,7 +86,7 @@ def _write(folder: Path, spec: Spec, made: Made) -> dict[str, str]:
     return digests
 
 
-def _statistics(made: Made, split: Split) -> dict[str, Any]:
+def _statistics(made: Building, split: Split) -> dict[str, Any]:
     lines = made.lines[split]
     labels = {
         made.labels[int(label)] if made.labels else label: count

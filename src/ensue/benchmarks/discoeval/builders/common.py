@@ -1,61 +1,122 @@
-"""What the builders share: splits and their sizes, seeded draws, samples of a stream, and what a build made."""
+"""What the builders share: what a user may choose, splits and their sizes, seeded draws, and what a build made."""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from ensue.benchmarks.discoeval.suite import Spec
 from ensue.errors import EnsueError
+from ensue.progress import Progress, ignore
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
-Progress = Callable[[int], None]
 T = TypeVar("T")
+_CHAT: dict[Split, int] = {"train": 5816, "valid": 1834, "test": 2418}
+_OTHERS: dict[Split, int] = {"train": 10_000, "valid": 4_000, "test": 4_000}
+_FROM_TEXTS = ("SP", "BSO", "DC")
+_DRAWN = (*_FROM_TEXTS, "SSP")
+# The groups of tasks that know an option; one that is not here all of them know.
+_KNOWN_TO = {
+    "train": _DRAWN,
+    "valid": (*_DRAWN, "RST"),
+    "test": _DRAWN,
+    "valid_list": ("RST",),
+    "others": ("SP",),
+    "per_document": ("DC", "SSP"),
+    "unpaired": ("DC",),
+    "text_column": _FROM_TEXTS,
+    "split": _FROM_TEXTS,
+    "language": _DRAWN,
+    "limit": _DRAWN,
+}
+_LEAST = {"train": 1, "valid": 1, "test": 1, "per_document": 0, "limit": 1}
+_SPLITTERS = ("sentences", "lines")
+# Progress is reported after so many documents.
+_REPORTED = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices; None stands for what is usual.
+
+    `train`, `valid` and `test` are numbers of lines (for RST, `valid` is one of documents); what is not given
+    is as published, or its share of what a smaller source allows. `per_document` is how many runs (DC) or
+    sentences of each kind (SSP) a document gives, 0 for all; chat gives all, the others one. `others` is
+    in-order or shuffled (SP), `unpaired` gives each run of DC in one form, `valid_list` names a file of ids.
+    """
+
+    seed: int = 0
+    train: int | None = None
+    valid: int | None = None
+    test: int | None = None
+    per_document: int | None = None
+    others: str | None = None
+    unpaired: bool | None = None
+    valid_list: Path | None = None
+    text_column: str | None = None
+    split: str | None = None
+    language: str | None = None
+    encoding: str = "utf-8"
+    limit: int | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return all that is not left to what is usual, as JSON has it."""
+        plain = {name: str(value) if isinstance(value, Path) else value for name, value in vars(self).items()}
+        return {name: value for name, value in plain.items() if value is not None}
+
+    def check(self, spec: Spec) -> None:
+        """Refuse what the task does not know and numbers that make no sense, before anything is read."""
+        for name, value in self.given().items():
+            option = f"--{name.replace('_', '-')}"
+            groups = _KNOWN_TO.get(name)
+            if groups and spec.group not in groups:
+                raise EnsueError(
+                    f"{option} is for {' and '.join(groups)}, not for {spec.name}; leave it out."
+                )
+            if name in _LEAST and value < _LEAST[name]:
+                raise EnsueError(f"{option} is {value}, but must be at least {_LEAST[name]}.")
+        if self.split not in (None, *_SPLITTERS):
+            raise EnsueError(f"Text is split into sentences or lines, not into {self.split!r}.")
+        if self.valid is not None and self.valid_list:
+            raise EnsueError(
+                "--valid and --valid-list both choose documents for validation; give one of them."
+            )
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """Random numbers that depend on the seed and the names alone."""
+    """Return random numbers that depend on the seed and the names alone."""
     key = "\0".join([str(seed), *names]).encode("utf-8", "surrogatepass")
     return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(key).digest()[:16], "big")))
 
 
 def balanced(count: int, classes: int, random: np.random.Generator) -> list[int]:
-    """Classes in random order, each as often as any other, or once more where the count does not divide."""
+    """Return classes in random order, each as often as any other, or once more where the count does not divide."""
     extra = random.permutation(classes)[: count % classes]
     even = np.tile(np.arange(classes), count // classes)
     return [int(one) for one in random.permutation(np.concatenate([even, extra]))]
 
 
-class Reservoir(Generic[T]):
-    """At most `size` items of a stream, every one as likely as any other, in bounded memory."""
-
-    def __init__(self, size: int, random: np.random.Generator) -> None:
-        self._size = size
-        self._random = random
-        self._kept: list[T] = []
-        self.seen = 0
-
-    def offer(self, item: T) -> None:
-        self.seen += 1
-        if len(self._kept) < self._size:
-            self._kept.append(item)
-        elif (place := int(self._random.integers(self.seen))) < self._size:
-            self._kept[place] = item
-
-    def shuffled(self) -> list[T]:
-        """What was kept, in random order."""
-        return [self._kept[int(place)] for place in self._random.permutation(len(self._kept))]
+def sample(stream: Iterable[T], size: int, random: np.random.Generator) -> list[T]:
+    """Draw at most `size` items of a stream in bounded memory, every one as likely as any other, in random order."""
+    kept: list[T] = []
+    for seen, item in enumerate(stream, start=1):
+        if len(kept) < size:
+            kept.append(item)
+        elif (place := int(random.integers(seen))) < size:
+            kept[place] = item
+    return [kept[int(place)] for place in random.permutation(len(kept))]
 
 
 class Seen:
-    """Tells whether something was met before, at a few bytes for each thing."""
+    """Tell whether something was met before, at a few bytes for each thing."""
 
     def __init__(self) -> None:
         self._digests: set[bytes] = set()
@@ -85,7 +146,7 @@ class Sizes:
         return sum(self.most.values())
 
     def halved(self) -> Sizes:
-        """The sizes in pairs of examples."""
+        """Return the sizes in pairs of examples."""
         for split, count in self.asked.items():
             if count is not None and count % 2:
                 raise EnsueError(
@@ -96,7 +157,7 @@ class Sizes:
         return Sizes(asked, published, "pairs of examples")
 
     def shares(self, supply: int, source: str) -> dict[Split, int]:
-        """How many of `supply` examples go to each split."""
+        """Return how many of `supply` examples go to each split."""
         fixed = {split: count for split in SPLITS if (count := self.asked[split]) is not None}
         free = {split: self.published[split] for split in SPLITS if split not in fixed}
         left = supply - sum(fixed.values())
@@ -110,7 +171,7 @@ class Sizes:
         return {**free, **fixed}
 
     def allot(self, items: Sequence[tuple[T, int]], source: str) -> dict[Split, list[tuple[T, int]]]:
-        """Items, each with the number of examples it can give, to splits, each with the number it shall give.
+        """Give items, each with the number of examples it has, to splits, each with the number it shall give.
 
         An item goes to one split alone. What the last one of a split could give beyond its share is lost.
         """
@@ -146,23 +207,55 @@ class Lines(list[str]):
             self.labels[str(label)] += 1
 
     def add_row(self, document: str, label: int | None, sentences: Sequence[str]) -> None:
-        """A line of the published layout: the label, where there is one, and the sentences, divided by tabs."""
+        """Add a line of the published layout: the label, where there is one, and the sentences, divided by tabs."""
         columns = [one_line(sentence) for sentence in sentences]
         self.add(document, label, "\t".join(columns if label is None else [str(label), *columns]))
 
 
 @dataclass
-class Made:
-    """What a builder made: the lines of every split, and what was left out or is worth saying."""
+class Building:
+    """A build on its way: what is built, of what and how; the lines of every split, what was left out, and notes."""
 
+    spec: Spec
+    source: str
+    options: Options = field(default_factory=Options)
+    workers: int = 1
+    progress: Progress = ignore
     lines: dict[Split, Lines] = field(default_factory=lambda: {split: Lines() for split in SPLITS})
     labels: tuple[str, ...] = ()
     skipped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
 
+    def generator(self, *names: str) -> np.random.Generator:
+        """Return random numbers that depend on the seed, the group of tasks and the names alone."""
+        return generator(self.options.seed, self.spec.group, *names)
+
+    def count(self, done: int) -> None:
+        """Report how many documents were read, now and then."""
+        if done % _REPORTED == 0:
+            self.progress(done, 0, "documents")
+
+    @property
+    def language(self) -> str:
+        return self.options.language or "en"
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many lines the splits shall have."""
+        asked = self.options
+        published = _CHAT if self.spec.name == "DC/chat" else _OTHERS
+        return Sizes({"train": asked.train, "valid": asked.valid, "test": asked.test}, published)
+
+    @property
+    def per_document(self) -> int | None:
+        """How many runs or sentences a document gives, None for all."""
+        if self.options.per_document is None:
+            return None if self.spec.name == "DC/chat" else 1
+        return self.options.per_document or None
+
 
 def one_line(text: str) -> str:
-    """A text with single spaces for every run of white space.
+    """Return a text with single spaces for every run of white space.
 
     >>> one_line(" rain\\tat\\u2028last ")
     'rain at last'
@@ -171,7 +264,7 @@ def one_line(text: str) -> str:
 
 
 def numbered_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, one held at a time."""
+    """Read the lines of a text file with their numbers, one held at a time."""
     number = 0
     try:
         decoder = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
@@ -189,7 +282,7 @@ def numbered_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def files_below(folder: Path, *endings: str) -> list[Path]:
-    """The files below a folder that end so, in the order of their names, hidden ones left out."""
+    """Return the files below a folder that end so, in the order of their names, hidden ones left out."""
     try:
         paths = [path for path in folder.rglob("*") if path.name.lower().endswith(endings) and path.is_file()]
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -11,8 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ensue.benchmarks.discoeval.builders.common import Progress, Seen, files_below, numbered_lines, one_line
-from ensue.benchmarks.discoeval.builders.conversations import ANNOTATION, read_conversations
+from ensue.benchmarks.discoeval.builders.common import Building, Seen, files_below, numbered_lines, one_line
 from ensue.errors import EnsueError
 from ensue.jsonl import JSON_LINES, in_words
 from ensue.parallel import ordered_map
@@ -33,10 +33,16 @@ Extent = Literal["lead", "whole"]
 
 # Rows go to the processes that split them so many at a time.
 _CHUNK = 64
-_SPLITTERS = ("sentences", "lines")
 _STRUCTURED = (".xml", ".bz2", ".tokens", ".raw", ".md", ".markdown", ".html", ".htm", ".xhtml")
 _TABLES = (".jsonl", ".ndjson")
 _STORY = tuple(f"sentence{number}" for number in range(1, 6))
+ANNOTATION = ".annotation.txt"
+# The log beside an annotation: as it was written, or else in ASCII.
+_LOGS = (".raw.txt", ".ascii.txt")
+_MESSAGE = re.compile(r"\[\d\d:\d\d\] <(?P<who>[^>\s]+)> ?(?P<text>.*)")
+_ADDRESS = re.compile(r"(?P<who>[^\s:,]+)(?=\s?[:,])")
+_LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -")
+SOMEBODY = "<user>"
 
 
 class Text(NamedTuple):
@@ -48,40 +54,19 @@ class Text(NamedTuple):
     categories: frozenset[str] = frozenset()
 
 
-class Reading(NamedTuple):
-    """How a source is read, as `read_documents` reads it; `limit` counts documents."""
-
-    text_column: str | None = None
-    split: str = "sentences"
-    language: str = "en"
-    encoding: str = "utf-8"
-    limit: int | None = None
-    workers: int = 1
-
-    def check(self) -> None:
-        if self.split not in _SPLITTERS:
-            raise EnsueError(f"Text is split into sentences or lines, not into {self.split!r}.")
-        for name, number in (("documents", self.limit), ("workers", self.workers)):
-            if number is not None and number < 1:
-                raise EnsueError(f"The number of {name} is {number}, but must be at least 1.")
-
-
-def read_texts(
-    source: str, extent: Extent, reading: Reading, skipped: Counter[str], progress: Progress | None = None
-) -> Iterator[Text]:
-    """The documents of a source, one chunk held at a time; two with the same id are refused.
+def read_texts(made: Building, extent: Extent) -> Iterator[Text]:
+    """Read the documents of a source, one chunk held at a time; two with the same id are refused.
 
     `extent` says how much is read of a document with sections: its lead or all of it. JSON Lines may carry
     `categories`, a list of names; a .csv holds ROC stories, a folder of annotated chat logs conversations.
     """
-    reading.check()
     ids, texts = Seen(), Seen()
-    rows = islice(_raw(source, extent, reading, skipped), reading.limit)
-    split = partial(_split_all, split=reading.split, language=reading.language)
+    rows = islice(_raw(made, extent), made.options.limit)
+    split = partial(_split_all, split=made.options.split, language=made.language)
     done = 0
     first = list(islice(rows, _CHUNK))
     # Where sentences are given there is nothing to split, and sending them round would only cost time.
-    workers = reading.workers if any(raw.row.text is not None for raw in first) else 1
+    workers = made.workers if any(raw.row.text is not None for raw in first) else 1
     for chunk in ordered_map(split, _chunks(chain(first, rows)), workers):
         for text in chunk:
             if ids.before(text.id):
@@ -89,12 +74,11 @@ def read_texts(
                     f"{text.place} has the id {text.id!r}, which an earlier document has already."
                 )
             done += 1
-            if progress:
-                progress(done)
+            made.count(done)
             if not text.sentences:
-                skipped["documents without text"] += 1
+                made.skipped["documents without text"] += 1
             elif texts.before(*text.sentences):
-                skipped["documents with the text of an earlier one"] += 1
+                made.skipped["documents with the text of an earlier one"] += 1
             else:
                 yield text
 
@@ -109,7 +93,7 @@ def _chunks(rows: Iterator[_Raw]) -> Iterator[list[_Raw]]:
         yield chunk
 
 
-def _split_all(chunk: list[_Raw], split: str, language: str) -> list[Text]:
+def _split_all(chunk: list[_Raw], split: str | None, language: str) -> list[Text]:
     found = []
     for row, categories in chunk:
         if row.text is None:
@@ -120,8 +104,9 @@ def _split_all(chunk: list[_Raw], split: str, language: str) -> list[Text]:
     return found
 
 
-def _raw(source: str, extent: Extent, reading: Reading, skipped: Counter[str]) -> Iterator[_Raw]:
-    """The documents of a source before they are split, by what the source is."""
+def _raw(made: Building, extent: Extent) -> Iterator[_Raw]:
+    """Read the documents of a source before they are split, by what the source is."""
+    source, options = made.source, made.options
     if source == BUNDLED:
         return (
             _Raw(SourceRow(document.id, document.id, document.domain, sentences=document.sentences))
@@ -132,25 +117,25 @@ def _raw(source: str, extent: Extent, reading: Reading, skipped: Counter[str]) -
     path = Path(source).expanduser()
     if not os.path.exists(path):
         if is_hub_name(source):
-            return map(_Raw, read_hub(source, text_column=reading.text_column))
+            return map(_Raw, read_hub(source, text_column=options.text_column))
         raise EnsueError(f"{source} does not exist.")
     if path.is_dir():
         if files_below(path, ANNOTATION):
-            return map(_Raw, read_conversations(path, reading.encoding))
+            return map(_Raw, read_conversations(path, options.encoding))
         if tables := files_below(path, *_TABLES):
-            return (raw for table in tables for raw in _table(table, reading, _label(table, path)))
+            return (raw for table in tables for raw in _table(table, made, _label(table, path)))
         if files_below(path, *_STRUCTURED):
-            return _structured(path, extent, skipped)
-        return map(_Raw, read_folder(path, encoding=reading.encoding))
+            return _structured(path, extent, made.skipped)
+        return map(_Raw, read_folder(path, encoding=options.encoding))
     ending = path.suffix.lower()
     if ending in JSON_LINES:
-        return _table(path, reading, path.stem)
+        return _table(path, made, path.stem)
     if ending == ".csv":
-        return map(_Raw, _stories(path, reading.encoding))
+        return map(_Raw, _stories(path, options.encoding))
     if ending in _STRUCTURED:
-        return _structured(path, extent, skipped)
+        return _structured(path, extent, made.skipped)
     if ending in TEXT_FILES:
-        return iter([_Raw(read_text_file(path, encoding=reading.encoding))])
+        return iter([_Raw(read_text_file(path, encoding=options.encoding))])
     raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .csv, a dump or a folder.")
 
 
@@ -158,14 +143,14 @@ def _label(table: Path, folder: Path) -> str:
     return table.relative_to(folder).with_suffix("").as_posix()
 
 
-def _table(path: Path, reading: Reading, label: str) -> Iterator[_Raw]:
-    for place, columns in json_objects(path, reading.encoding):
+def _table(path: Path, made: Building, label: str) -> Iterator[_Raw]:
+    for place, columns in json_objects(path, made.options.encoding):
         row = row_from_columns(
             columns,
             place=place,
             id=f"{label}:{place.rpartition(' ')[2]}",
             domain=label,
-            text_column=reading.text_column,
+            text_column=made.options.text_column,
         )
         yield _Raw(row, _categories(columns, place))
 
@@ -179,7 +164,7 @@ def _categories(columns: Mapping[str, Any], place: str) -> frozenset[str]:
 
 
 def _structured(path: Path, extent: Extent, skipped: Counter[str]) -> Iterator[_Raw]:
-    """Documents with sections; their sentences never run over the end of a paragraph."""
+    """Read documents with sections; their sentences never run over the end of a paragraph."""
     from ensue.text.structure.readers import read_structured
     from ensue.text.structure.sections import Section
 
@@ -197,7 +182,7 @@ def _structured(path: Path, extent: Extent, skipped: Counter[str]) -> Iterator[_
 
 
 def _stories(path: Path, encoding: str) -> Iterator[SourceRow]:
-    """The stories of a file of the ROC Stories corpus: an id and five columns of sentences."""
+    """Read the stories of a file of the ROC Stories corpus: an id and five columns of sentences."""
     reader = csv.DictReader(line + "\n" for _, line in numbered_lines(path, encoding))
     try:
         absent = [name for name in _STORY if name not in (reader.fieldnames or ())]
@@ -212,3 +197,64 @@ def _stories(path: Path, encoding: str) -> Iterator[SourceRow]:
             yield SourceRow(place, name, path.stem, sentences=tuple(sentences))
     except csv.Error as error:
         raise EnsueError(f"{path}, line {reader.line_num} is no sound CSV: {error}.") from error
+
+
+def read_conversations(folder: Path, encoding: str) -> Iterator[SourceRow]:
+    """Read every conversation as a row of utterances: the messages that links join, in the order of the log.
+
+    The files are those of Kummerfeld et al. (2019): chat logs whose reply links are annotated. The name of whoever
+    is spoken to becomes <user>, as in the published data. Messages that no link touches and lines that are no
+    messages, such as arrivals, belong to no conversation.
+    """
+    for annotation in files_below(folder, ANNOTATION):
+        stem = annotation.name.removesuffix(ANNOTATION)
+        logs = [path for ending in _LOGS if (path := annotation.with_name(stem + ending)).is_file()]
+        if not logs:
+            raise EnsueError(f"{annotation} has no log {stem}{_LOGS[0]} beside it.")
+        lines = [line for _, line in numbered_lines(logs[0], encoding)]
+        label = (annotation.parent.relative_to(folder) / stem).as_posix()
+        spoken = _utterances(lines)
+        for numbers in _joined(annotation, len(lines), encoding):
+            utterances = tuple(spoken[number] for number in numbers if number in spoken)
+            if utterances:
+                place = f"{logs[0]}, line {numbers[0] + 1}"
+                yield SourceRow(place, f"{label}:{numbers[0]}", folder.name, sentences=utterances)
+
+
+def _utterances(lines: list[str]) -> dict[int, str]:
+    """Return the messages of a log by the numbers of their lines, without times and names."""
+    found = {number: match for number, line in enumerate(lines) if (match := _MESSAGE.match(line))}
+    names = {match["who"].lower() for match in found.values()}
+    spoken = {}
+    for number, match in found.items():
+        text = match["text"].strip()
+        address = _ADDRESS.match(text)
+        if address and address["who"].lower() in names:
+            text = SOMEBODY + text[address.end() :]
+        if text:
+            spoken[number] = text
+    return spoken
+
+
+def _joined(annotation: Path, count: int, encoding: str) -> list[list[int]]:
+    """Return the line numbers, from 0, of each group that links join, in order."""
+    root: dict[int, int] = {}
+
+    def top(number: int) -> int:
+        while root.setdefault(number, number) != number:
+            root[number] = root[root[number]]
+            number = root[number]
+        return number
+
+    for place, line in numbered_lines(annotation, encoding):
+        if not line.strip():
+            continue
+        link = _LINK.fullmatch(line.strip())
+        if link is None or max(map(int, link.groups())) >= count:
+            raise EnsueError(f"{annotation}, line {place} links no two of the log's {count:,} lines.")
+        one, other = sorted((top(int(link[1])), top(int(link[2]))))
+        root[other] = one
+    groups: dict[int, list[int]] = {}
+    for number in sorted(root):
+        groups.setdefault(top(number), []).append(number)
+    return list(groups.values())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ensue.benchmarks.discoeval.builders.common import Made, Split, files_below, numbered_lines, one_line
+from ensue.benchmarks.discoeval.builders.common import Building, Split, files_below, numbered_lines, one_line
 from ensue.errors import EnsueError
 
 Kind = Literal["Explicit", "Implicit"]
@@ -38,7 +38,7 @@ class Relation(NamedTuple):
 
 
 def split_of(section: int) -> Split | None:
-    """The split a section of the Wall Street Journal belongs to; the paper leaves out 0, 1 and 24.
+    """Return the split a section of the Wall Street Journal belongs to; the paper leaves out 0, 1 and 24.
 
     >>> split_of(2), split_of(15), split_of(23), split_of(24)
     ('train', 'valid', 'test', None)
@@ -51,7 +51,7 @@ def split_of(section: int) -> Split | None:
 
 
 def second_level(sense: str) -> str | None:
-    """A sense without its third level, None where it has no second.
+    """Return a sense without its third level, None where it has no second.
 
     >>> second_level("Contingency.Cause.Reason"), second_level("Expansion")
     ('Contingency.Cause', None)
@@ -60,10 +60,11 @@ def second_level(sense: str) -> str | None:
     return ".".join(parts[:2]) if len(parts) > 1 and parts[1] else None
 
 
-def build_relations(source: str, kind: Kind, encoding: str, made: Made) -> None:
-    """A line for each relation and second-level sense, so a relation of two senses is there twice, as published."""
+def build_relations(made: Building) -> None:
+    """Make a line for each relation and second-level sense, one of two senses twice, as published."""
+    kind: Kind = "Explicit" if made.spec.name == "PDTB/explicit" else "Implicit"
     senses: dict[Split, list[tuple[Relation, str]]] = {split: [] for split in made.lines}
-    for relation in read_relations(source, kind, encoding, made.skipped):
+    for relation in read_relations(made.source, kind, made.options.encoding, made.skipped):
         split = split_of(relation.section)
         if split is None:
             made.skipped["relations of sections 0, 1 and 24"] += 1
@@ -77,8 +78,8 @@ def build_relations(source: str, kind: Kind, encoding: str, made: Made) -> None:
     made.labels = tuple(sorted(sense for sense, count in counts.items() if count >= FEWEST))
     if len(made.labels) < 2:
         raise EnsueError(
-            f"{source} has {len(made.labels)} senses with {FEWEST} or more {kind.lower()} relations in sections 2 "
-            f"to 14, where at least two are needed."
+            f"{made.source} has {len(made.labels)} senses with {FEWEST} or more {kind.lower()} relations in sections "
+            f"2 to 14, where at least two are needed."
         )
     numbers = {sense: number for number, sense in enumerate(made.labels)}
     for split, found in senses.items():
@@ -88,11 +89,13 @@ def build_relations(source: str, kind: Kind, encoding: str, made: Made) -> None:
                 continue
             made.lines[split].add_row(relation.document, numbers[sense], (relation.first, relation.second))
         if not made.lines[split]:
-            raise EnsueError(f"{source} has no {kind.lower()} relation for {split}: is a section missing?")
+            raise EnsueError(
+                f"{made.source} has no {kind.lower()} relation for {split}: is a section missing?"
+            )
 
 
 def read_relations(source: str, kind: Kind, encoding: str, skipped: Counter[str]) -> Iterator[Relation]:
-    """The relations of a kind in a .pipe file, or in those of a folder and below by name."""
+    """Read the relations of a kind in a .pipe file, or in those of a folder and below by name."""
     path = Path(source).expanduser()
     if path.is_dir():
         files = files_below(path, ".pipe")
@@ -134,7 +137,7 @@ def _relation(columns: list[str], file: Path, place: str) -> Relation:
 
 
 def _section(columns: list[str], file: Path, place: str) -> int:
-    """The section that the line states; a file such as wsj_0203.pipe must agree, or stands in for it."""
+    """Return the section that the line states; a file such as wsj_0203.pipe must agree, or stands in for it."""
     named = _FILE_NAME.match(file.stem)
     stated = columns[_SECTION] or (named[1] if named else "")
     if not (stated.isascii() and stated.isdigit() and int(stated) <= _LAST_SECTION):

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ensue.benchmarks.discoeval.builders.common import (
-    Made,
-    Progress,
-    Reservoir,
+    Building,
     Seen,
-    Sizes,
+    files_below,
     generator,
     one_line,
+    sample,
 )
-from ensue.benchmarks.discoeval.builders.corpus import Reading
-from ensue.benchmarks.discoeval.builders.papers import Paper, read_papers
 from ensue.errors import EnsueError
+from ensue.jsonl import in_words
 from ensue.parallel import ordered_map
+from ensue.text.io.rows import json_objects
 from ensue.text.sentences import split_sentences
 
 ABSTRACT, ELSEWHERE = 1, 0
@@ -35,6 +36,106 @@ _WORD = re.compile(r"[(\"'“‘`]*[A-Za-zÀ-ɏ][\w'’/-]*[.,;:!?)\"'”’]*")
 _ENDS = re.compile(r"[.!?][\"'”’)]*$")
 _FEWEST_WORDS, _MOST_WORDS = 6, 80
 _SHARE_OF_WORDS = 0.8
+_ABSTRACT = re.compile(r"[\W\d]*abstract\b", re.IGNORECASE)
+
+
+class PaperSection(NamedTuple):
+    """A section of a paper; a body that is not divided is one without a heading."""
+
+    heading: str
+    text: str
+
+
+class Paper(NamedTuple):
+    """A paper; its abstract is empty where it has none."""
+
+    id: str
+    place: str
+    abstract: str
+    sections: tuple[PaperSection, ...]
+
+
+def read_papers(source: str, encoding: str) -> Iterator[Paper]:
+    """Read the papers of a file or folder: .jsonl has one a line, a .json is one paper as PeerRead has them.
+
+    A paper is an object with `abstract` (or `abstractText`, or a section of that heading) and `sections`, a
+    list of objects with `heading` and `text`, or else `body`, a text; PeerRead's stand in `metadata`.
+    """
+    path = Path(source).expanduser()
+    if not source or not os.path.exists(path):
+        raise EnsueError(
+            f"{source or 'The source of papers'} does not exist: give a file or folder of papers."
+        )
+    files = files_below(path, ".jsonl", ".ndjson", ".json") if path.is_dir() else [path]
+    if not files:
+        raise EnsueError(f"{source} holds no .jsonl or .json file to read papers from.")
+    for file in files:
+        label = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        for place, name, columns in _objects(file, label, encoding):
+            yield _paper(columns, place, name)
+
+
+def _objects(file: Path, label: str, encoding: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    if file.suffix.lower() in (".jsonl", ".ndjson"):
+        for place, columns in json_objects(file, encoding):
+            yield place, f"{label}:{place.rpartition(' ')[2]}", columns
+        return
+    try:
+        value = json.loads(file.read_text(encoding))
+    except OSError as error:
+        raise EnsueError(f"{file} could not be read: {error.strerror or error}.") from error
+    except UnicodeError as error:
+        raise EnsueError(f"{file} is not {encoding.upper()}: convert it, or name its --encoding.") from error
+    except json.JSONDecodeError as error:
+        raise EnsueError(f"{file}, line {error.lineno} is not JSON ({error.msg}).") from error
+    except (LookupError, ValueError, RecursionError) as error:
+        raise EnsueError(f"{file} is not JSON that can be read ({error}).") from error
+    if not isinstance(value, dict):
+        raise EnsueError(f"{file} is not a JSON object but {in_words(value)}; name lines of objects .jsonl.")
+    yield str(file), label, value
+
+
+def _paper(columns: Mapping[str, Any], place: str, label: str) -> Paper:
+    metadata = columns.get("metadata")
+    content = metadata if isinstance(metadata, dict) else columns
+    name = columns.get("id")
+    if name is not None and not (isinstance(name, str | int) and str(name)):
+        raise EnsueError(
+            f"{place} has {in_words(name)} as its id, where a name or a whole number is expected."
+        )
+    abstract = _text(content, "abstract", place) or _text(content, "abstractText", place)
+    sections = list(_sections(content, place))
+    if not abstract:
+        abstract = next((section.text for section in sections if _ABSTRACT.match(section.heading)), "")
+    sections = [section for section in sections if not _ABSTRACT.match(section.heading)]
+    return Paper(label if name is None else str(name), place, abstract, tuple(sections))
+
+
+def _sections(content: Mapping[str, Any], place: str) -> Iterator[PaperSection]:
+    value = content.get("sections")
+    if value is None:
+        if body := _text(content, "body", place):
+            yield PaperSection("", body)
+        return
+    if not isinstance(value, list):
+        raise EnsueError(f"{place} has {in_words(value)} as 'sections', where a list is expected.")
+    for number, each in enumerate(value, 1):
+        if not isinstance(each, dict):
+            raise EnsueError(
+                f"{place} has {in_words(each)} as section {number}, where an object is expected."
+            )
+        where = f"{place}, section {number}"
+        yield PaperSection(_text(each, "heading", where), _text(each, "text", where))
+
+
+def _text(content: Mapping[str, Any], name: str, place: str) -> str:
+    value = content.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise EnsueError(f"{place} has {in_words(value)} as {name!r}, where a string is expected.")
+    # Half of a surrogate pair has no UTF-8.
+    return value.encode("utf-8", "replace").decode("utf-8").strip()
 
 
 class Chosen(NamedTuple):
@@ -62,7 +163,7 @@ def is_plain(sentence: str) -> bool:
 
 
 def middle(paper: Paper, language: str) -> list[str]:
-    """The sentences of a paper between its introduction and its conclusion.
+    """Return the sentences of a paper between its introduction and its conclusion.
 
     Where no section has a heading, those are the second and third quarter of the text.
     """
@@ -76,7 +177,7 @@ def middle(paper: Paper, language: str) -> list[str]:
 
 
 def choose(paper: Paper, language: str, per_document: int | None, seed: int) -> Chosen:
-    """Sentences of a paper, `per_document` of each kind or as many as both kinds have."""
+    """Draw sentences of a paper, `per_document` of each kind or as many as both kinds have."""
     if not paper.abstract:
         return Chosen(paper.id, (), (), "papers without an abstract")
     if not any(section.text for section in paper.sections):
@@ -84,8 +185,8 @@ def choose(paper: Paper, language: str, per_document: int | None, seed: int) -> 
     abstract = split_sentences(paper.abstract, language)
     elsewhere = middle(paper, language)
     said = set(abstract)
-    plain = list(_distinct(filter(is_plain, abstract)))
-    others = [sentence for sentence in _distinct(filter(is_plain, elsewhere)) if sentence not in said]
+    plain = list(dict.fromkeys(filter(is_plain, abstract)))
+    others = [sentence for sentence in dict.fromkeys(filter(is_plain, elsewhere)) if sentence not in said]
     left_out = sum(not is_plain(sentence) for sentence in (*abstract, *elsewhere))
     count = min(len(plain), len(others), per_document or len(plain))
     if not count:
@@ -99,50 +200,29 @@ def choose(paper: Paper, language: str, per_document: int | None, seed: int) -> 
     return Chosen(paper.id, next(drawn), next(drawn), "", left_out)
 
 
-def build_sections(
-    source: str,
-    reading: Reading,
-    sizes: Sizes,
-    seed: int,
-    per_document: int | None,
-    made: Made,
-    progress: Progress | None = None,
-) -> None:
-    """Lines of every split, half of them from abstracts; a paper is in one split alone."""
-    if per_document is not None and per_document < 1:
-        raise EnsueError(f"The number of sentences a paper is {per_document}, but must be at least 1.")
-    wanted = sizes.halved()
-    sample: Reservoir[Chosen] = Reservoir(wanted.total, generator(seed, "SSP", "papers"))
-    for chosen in _papers(source, reading, seed, per_document, made.skipped, progress):
-        sample.offer(chosen)
-    allotted = wanted.allot([(each, len(each.abstract)) for each in sample.shuffled()], source)
-    for split, items in allotted.items():
+def build_sections(made: Building) -> None:
+    """Make lines of every split, half of them from abstracts; a paper is in one split alone."""
+    wanted = made.sizes.halved()
+    drawn = sample(_chosen(made), wanted.total, made.generator("papers"))
+    for split, items in wanted.allot([(each, len(each.abstract)) for each in drawn], made.source).items():
         rows = [
             (paper.id, label, sentence)
             for paper, count in items
             for label, sentences in ((ABSTRACT, paper.abstract), (ELSEWHERE, paper.elsewhere))
             for sentence in sentences[:count]
         ]
-        for place in generator(seed, "SSP", "order", split).permutation(len(rows)):
+        for place in made.generator("order", split).permutation(len(rows)):
             document, label, sentence = rows[int(place)]
             made.lines[split].add_row(document, label, [sentence])
 
 
-def _papers(
-    source: str,
-    reading: Reading,
-    seed: int,
-    per_document: int | None,
-    skipped: Counter[str],
-    progress: Progress | None,
-) -> Iterator[Chosen]:
-    """The papers that give sentences, the others counted."""
-    reading.check()
-    papers = islice(read_papers(source, reading.encoding), reading.limit)
-    function = partial(choose, language=reading.language, per_document=per_document, seed=seed)
-    for done, chosen in enumerate(ordered_map(function, _new(papers, skipped), reading.workers), 1):
-        if progress:
-            progress(done)
+def _chosen(made: Building) -> Iterator[Chosen]:
+    """Yield the papers that give sentences, the others counted."""
+    options, skipped = made.options, made.skipped
+    papers = islice(read_papers(made.source, options.encoding), options.limit)
+    function = partial(choose, language=made.language, per_document=made.per_document, seed=options.seed)
+    for done, chosen in enumerate(ordered_map(function, _new(papers, made), made.workers), 1):
+        made.count(done)
         if chosen.left_out:
             skipped["sentences that are formulas, pieces or too long"] += chosen.left_out
         if chosen.reason:
@@ -151,17 +231,13 @@ def _papers(
             yield chosen
 
 
-def _new(papers: Iterator[Paper], skipped: Counter[str]) -> Iterator[Paper]:
-    """The papers but those whose abstract was there before; two of one id are refused."""
+def _new(papers: Iterator[Paper], made: Building) -> Iterator[Paper]:
+    """Yield the papers but those whose abstract was there before; two of one id are refused."""
     ids, abstracts = Seen(), Seen()
     for paper in papers:
         if ids.before(paper.id):
             raise EnsueError(f"{paper.place} has the id {paper.id!r}, which an earlier paper has already.")
         if paper.abstract and abstracts.before(one_line(paper.abstract)):
-            skipped["papers with the abstract of an earlier one"] += 1
+            made.skipped["papers with the abstract of an earlier one"] += 1
         else:
             yield paper
-
-
-def _distinct(sentences: Iterable[str]) -> Iterator[str]:
-    yield from dict.fromkeys(sentences)

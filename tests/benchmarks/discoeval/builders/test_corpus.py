@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.conversations import read_conversations
+from ensue.benchmarks.discoeval.builders.corpus import read_conversations
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import read_rows
 
