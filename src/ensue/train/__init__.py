@@ -1,0 +1,10 @@
+"""Models this package trains itself, each in a folder of its own; `TRAINERS` is the one place that lists them."""
+
+# What `ensue train NAME` trains: the dataclass of its options, which names the function that trains.
+TRAINERS = {
+    "suffixlm": "ensue.train.suffixlm.options:SuffixOptions",
+    "encoder": "ensue.train.encoder.options:EncoderOptions",
+    "qa": "ensue.train.qa.options:AnswererOptions",
+    "qg": "ensue.train.qg.options:QuestionerOptions",
+    "summarizer": "ensue.train.summarizer.options:SummarizerOptions",
+}

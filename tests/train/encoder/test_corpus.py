@@ -8,8 +8,8 @@ import pytest
 from ensue.backends.discourse.words import words_of
 from ensue.errors import EnsueError
 from ensue.text.structure.readers import read_structured
-from ensue.train.encoder.batches import batches_in, epoch_batches, fixed_batches, make_batch
 from ensue.train.encoder.corpus import Asked, prepare_corpus
+from ensue.train.encoder.objective import batches_in, epoch_batches, fixed_batches, make_batch
 from tests.support.places import sentence_places
 from tests.train.encoder.articles import write_articles
 

@@ -1,17 +1,23 @@
 """Each loss against plain loops over words and sentences, and the sum of them."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
-from ensue.train.encoder.batches import Batch, Ragged
-from ensue.train.encoder.objective import Objective, Tally, bag_losses, class_losses, share_class
-from ensue.train.encoder.settings import TERMS, make_settings
-
-LOOP = {"schedule": "constant", "precision": "no", "device": "cpu"}
+from ensue.train.encoder.objective import (
+    Batch,
+    Objective,
+    Ragged,
+    Tally,
+    bag_losses,
+    class_losses,
+    share_class,
+)
+from ensue.train.encoder.options import TERMS, EncoderOptions
 
 
 def log_softmax(scores):
@@ -55,11 +61,10 @@ def make_batch():
 
 
 def make_objective(losses, **others):
-    settings = make_settings(
-        losses=losses, steps=1, epochs=None, loop=LOOP, hidden=6, position_classes=5, **others
-    )
+    asked = {"data": [], "output": Path(), "steps": 1, "hidden": 6, "position_classes": 5, **others}
+    options = EncoderOptions(losses=losses, **asked)
     torch.manual_seed(1)
-    return Objective(DiscourseNetwork(EncoderShape(10, 4, 3)), settings)
+    return Objective(DiscourseNetwork(EncoderShape(10, 4, 3)), options)
 
 
 def naive_terms(objective, exact=False):
@@ -139,10 +144,10 @@ def test_a_share_is_the_part_of_the_whole_a_position_lies_in():
 def test_the_loss_of_a_batch_is_the_weighted_sum(losses, positions):
     objective = make_objective(losses, positions=positions)
     terms = naive_terms(objective, exact=positions == "exact")
-    weights = objective.settings.losses
+    weights = objective.options.weights
     expected = sum(weight * sum(terms[t] for t in TERMS[loss]) for loss, weight in weights.items())
     assert objective(make_batch()).item() == pytest.approx(expected, abs=1e-5)
-    tally = Tally(objective.settings)
+    tally = Tally(objective.options)
     tally.add(objective.term_losses(make_batch()))
     figures = tally.figures()
     assert figures.pop("dev_loss") == pytest.approx(expected, abs=1e-5)
@@ -153,7 +158,7 @@ def test_the_loss_of_a_batch_is_the_weighted_sum(losses, positions):
 
 def test_a_tally_of_two_batches_is_the_mean_over_all_sentences():
     objective = make_objective("nsp,sdt")
-    whole, parts = Tally(objective.settings), Tally(objective.settings)
+    whole, parts = Tally(objective.options), Tally(objective.options)
     batch = make_batch()
     whole.add(objective.term_losses(batch))
     for rows in (slice(0, 1), slice(1, 3)):

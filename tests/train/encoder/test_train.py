@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
-from ensue.train.encoder.settings import make_settings, parse_losses
+from ensue.train.encoder.options import EncoderOptions, parse_losses
 from ensue.train.encoder.train import train_encoder
 from ensue.train.report.page import read_log
 from tests.support.command import here, refused
@@ -18,7 +18,7 @@ from tests.train.encoder.articles import write_articles
 
 LOOP = {
     "learning_rate": 1e-2, "warmup": 0, "schedule": "constant", "weight_decay": 0.0, "precision": "no",
-    "device": "cpu", "evaluate_every": 5, "log_every": 5, "patience": 9, "seed": 0,
+    "device": "cpu", "evaluate_every": 5, "log_every": 5, "patience": 9, "seed": 0, "workers": 1,
 }  # fmt: skip
 SIZES = {"vocabulary": 80, "embedding": 8, "dimension": 6, "hidden": 8, "batch": 16, "dev_share": 0.2}
 
@@ -34,11 +34,9 @@ def sources(place):
     return [str(place / "data" / name) for name in ("wiki.tokens", "pages", "works.jsonl")]
 
 
-def train(place, output, losses="nsp,nl,spp,sdt", steps=20, epochs=None, resume=False, told=None, **more):
-    settings = make_settings(losses=losses, steps=steps, epochs=epochs, loop=LOOP, **{**SIZES, **more})
-    return train_encoder(
-        settings, data=sources(place), output=output, resume=resume, corpora=place / "corpus", told=told
-    )
+def train(place, output, losses="nsp,nl,spp,sdt", steps=20, told=None, **more):
+    given = {**LOOP, **SIZES, "data": sources(place), "corpora": place / "corpus", **more}
+    return train_encoder(EncoderOptions(losses=losses, steps=steps, output=output, **given), told)
 
 
 @pytest.mark.parametrize("losses", ["nsp", "nsp,spp", "nsp,nl", "nsp,spp,nl", "nsp,nl,spp,sdt", "sdt"])
@@ -97,9 +95,7 @@ def test_epochs_are_counted_out_in_steps(place, tmp_path):
 def test_word_vectors_are_put_in_place(place, tmp_path):
     path = tmp_path / "glove.txt"
     path.write_text("the " + " ".join(["0.5"] * 8) + "\nnowhere " + " ".join(["1"] * 8) + "\n")
-    settings = {**LOOP, "learning_rate": 0.0}
-    asked = make_settings(losses="nl", steps=1, epochs=None, loop=settings, **SIZES, vectors=str(path))
-    train_encoder(asked, data=sources(place), output=tmp_path / "model", corpora=place / "corpus")
+    train(place, tmp_path / "model", "nl", steps=1, learning_rate=0.0, vectors=path)
     model = load_model(str(tmp_path / "model"))
     row = model.network.embedding.weight[model.vocabulary.number(["the"])[0]]
     assert torch.equal(row, torch.full((8,), 0.5))

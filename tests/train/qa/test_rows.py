@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from ensue.backends.qa.answerer import PairForm, Reading
 from ensue.text.io.squad import Answer, Example
-from ensue.train.qa.objective import span_loss
-from ensue.train.qa.rows import Row, Target, batches_in, epoch_batches, occurrences, rows_of
+from ensue.train.qa.rows import Row, Target, batches_in, epoch_batches, occurrences, rows_of, span_loss
 from tests.support import tiny
 
 TEXT = " ".join(tiny.SENTENCES)

@@ -1,7 +1,6 @@
 """Training an answerer end to end on an invented quiz: it learns, resumes to the same model, and says what it did."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -9,21 +8,16 @@ from ensue.backends.names import load_model
 from ensue.benchmarks.qags.answer_quality import evaluate_answerer
 from ensue.errors import EnsueError
 from ensue.text.io.squad import examples_of, read_squad, split_articles
-from ensue.train.qa.settings import make_settings
+from ensue.train.qa.options import AnswererOptions
 from ensue.train.qa.train import train_answerer
 from tests.support import tiny
 from tests.support.command import here, read_lines, refused
 from tests.train.qa.quiz import save_reader, write_quiz
 
-LOOP = {
-    "schedule": "linear",
-    "weight_decay": 0.01,
-    "accumulate": 1,
-    "patience": 99,
-    "precision": "no",
-    "device": "cpu",
-    "seed": 0,
-}
+SETTINGS = {
+    "rank": 4, "epochs": 2, "batch": 16, "patience": 99, "precision": "no", "device": "cpu",
+    "max_length": 64, "stride": 16, "max_question": 16, "max_answer": 8,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,28 +28,17 @@ def place(tmp_path_factory):
     return folder
 
 
-def settings(place, **others):
-    asked = {
-        "full": False,
-        "rank": 4,
-        "alpha": None,
-        "targets": "all",
-        "learning_rate": None,
-        "evaluate_every": None,
-        "epochs": 2,
-        "batch": 16,
-        **others,
-    }
-    reading = {"max_length": 64, "stride": 16, "max_question": 16, "max_answer": 8}
-    return make_settings(model=str(place / "encoder"), loop=LOOP, reading=reading, **asked)
+def train(place, output, told=None, **others):
+    given = {"model": str(place / "encoder"), "data": [str(place / "small.json")], **SETTINGS, **others}
+    return train_answerer(AnswererOptions(output=output, **given), told)
 
 
 @pytest.mark.parametrize(("full", "rate", "epochs"), [(True, 2e-3, 9), (False, 1e-2, 9)])
 def test_a_tiny_bert_learns_to_find_the_answer(place, tmp_path, full, rate, epochs):
     data = write_quiz(tmp_path / "quiz.json", articles=40, paragraphs=12)
-    asked = settings(place, full=full, epochs=epochs, learning_rate=rate, batch=16)
-    asked = replace(asked, model=str(save_reader(tmp_path / "encoder")), head_faster=5.0 if full else 1.0)
-    fitted = train_answerer(asked, data=[str(data)], output=tmp_path / "model")
+    asked = {"full": full, "epochs": epochs, "learning_rate": rate, "head_faster": 5.0 if full else 1.0}
+    model = str(save_reader(tmp_path / "encoder"))
+    fitted = train(place, tmp_path / "model", data=[str(data)], model=model, **asked)
     found = [row["dev_f1"] for row in read_lines(tmp_path / "model" / "training.jsonl") if "dev_f1" in row]
     # Guessing one of two or three, or silence where a fifth has no answer.
     assert found[0] < 0.6
@@ -68,12 +51,7 @@ def test_a_tiny_bert_learns_to_find_the_answer(place, tmp_path, full, rate, epoc
 @pytest.mark.parametrize("full", [False, True])
 def test_the_folder_loads_says_what_was_done_and_scores_as_its_card_says(place, tmp_path, full):
     output = tmp_path / "model"
-    train_answerer(
-        settings(place, full=full),
-        data=[str(place / "small.json")],
-        output=output,
-        about_data="An invented quiz.",
-    )
+    train(place, output, full=full, about_data="An invented quiz.")
     record = json.loads((output / "training.json").read_text())
     parts = split_articles(read_squad(place / "small.json"))
     assert record["corpora"]["test"]["names"] == [article.id for article in parts.test]
@@ -94,13 +72,12 @@ def test_a_killed_training_resumes_to_the_same_model(place, tmp_path):
         if done == 4:
             raise KeyboardInterrupt
 
-    asked, data = settings(place), [str(place / "small.json")]
-    train_answerer(asked, data=data, output=tmp_path / "whole")
+    train(place, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train_answerer(asked, data=data, output=tmp_path / "parts", told=stop)
+        train(place, tmp_path / "parts", told=stop)
     with pytest.raises(EnsueError, match="--resume"):
-        train_answerer(asked, data=data, output=tmp_path / "parts")
-    train_answerer(asked, data=data, output=tmp_path / "parts", resume=True)
+        train(place, tmp_path / "parts")
+    train(place, tmp_path / "parts", resume=True)
     for name in ("adapter.safetensors", "config.json"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
 
@@ -141,9 +118,8 @@ def test_further_questions_are_trained_on_but_never_held_out(place, tmp_path):
     for article, name in zip(held["data"], [*names, split.test[0].id.upper().replace(" ", "_")], strict=True):
         article["title"] = name
     extra.write_text(json.dumps(held), "utf-8")
-    plain = {"data": [str(place / "small.json")], "about_data": "invented"}
-    train_answerer(settings(place), **plain, output=tmp_path / "without")
-    train_answerer(settings(place), **plain, extra=[str(extra)], output=tmp_path / "with")
+    train(place, tmp_path / "without", about_data="invented")
+    train(place, tmp_path / "with", about_data="invented", extra=[str(extra)])
     facts = {
         name: json.loads((tmp_path / name / "training.json").read_text("utf-8"))
         for name in ("without", "with")

@@ -15,8 +15,15 @@ from transformers import AutoTokenizer
 from ensue.backends.qg.prompts import plain_prompt
 from ensue.models.protocols import AnswerSpan
 from ensue.text.io.squad import read_squad, read_squads
-from ensue.train.qg.batches import Row, epoch_batches, fixed_batches, make_batch, make_rows
-from ensue.train.qg.examples import QuestionExample, question_examples
+from ensue.train.qg.rows import (
+    QuestionExample,
+    Row,
+    epoch_batches,
+    fixed_batches,
+    make_batch,
+    make_rows,
+    question_examples,
+)
 from tests.support import tiny
 from tests.train.qg import invented
 

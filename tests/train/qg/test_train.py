@@ -17,43 +17,22 @@ from ensue.backends.qg.prompts import plain_prompt
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan, Questioner
 from ensue.text.io.squad import read_squad, split_articles
-from ensue.train.qg.batches import make_batch, make_rows
-from ensue.train.qg.evaluate import evaluate_questioner
-from ensue.train.qg.examples import question_examples
-from ensue.train.qg.objective import QuestionObjective, dev_figures
-from ensue.train.qg.settings import make_settings
-from ensue.train.qg.train import train_questioner
+from ensue.train.qg.options import QuestionerOptions
+from ensue.train.qg.rows import QuestionObjective, dev_figures, make_batch, make_rows, question_examples
+from ensue.train.qg.train import evaluate_questioner, train_questioner
 from tests.support import tiny
 from tests.support.command import here
 from tests.train.qg import invented
 
-LOOP = {
-    "learning_rate": 2e-2,
-    "warmup": 5,
-    "schedule": "linear",
-    "weight_decay": 0.0,
-    "accumulate": 1,
-    "evaluate_every": 10,
-    "patience": 5,
-    "precision": "no",
-    "device": "cpu",
-    "seed": 0,
-}
+SETTINGS = {
+    "steps": 40, "rank": 4, "alpha": 8.0, "dropout": 0.0, "batch_tokens": 2048, "max_tokens": 256, "dev_share": 0.2,
+    "test_share": 0.2, "learning_rate": 2e-2, "warmup": 5, "evaluate_every": 10, "precision": "no", "device": "cpu",
+}  # fmt: skip
 
 
-def settings(base: Path, steps: int = 40, **loop):
-    return make_settings(
-        model=str(base),
-        steps=steps,
-        epochs=None,
-        adapter={"rank": 4, "alpha": 8.0},
-        loop={**LOOP, **loop},
-        dropout=0.0,
-        batch_tokens=2048,
-        max_tokens=256,
-        dev_share=0.2,
-        test_share=0.2,
-    )
+def train(base: Path, data: Path, output: Path, told=None, **more):
+    options = QuestionerOptions(model=str(base), data=[str(data)], output=output, **{**SETTINGS, **more})
+    return train_questioner(options, told)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +48,7 @@ def data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def trained(base, data, tmp_path_factory):
     output = tmp_path_factory.mktemp("trained") / "qg"
-    return output, train_questioner(settings(base), data=[str(data)], output=output, statement="Invented.")
+    return output, train(base, data, output, statement="Invented.")
 
 
 def naive_perplexity(network, tokenizer, examples) -> float:
@@ -158,7 +137,6 @@ def test_the_card_says_recipe_data_perplexity_and_samples(trained):
 
 def test_a_training_broken_off_goes_on_to_the_same_end(base, data, trained, tmp_path):
     output = tmp_path / "qg"
-    asked = settings(base)
 
     class Enough(Exception):
         pass
@@ -168,8 +146,8 @@ def test_a_training_broken_off_goes_on_to_the_same_end(base, data, trained, tmp_
             raise Enough
 
     with pytest.raises(Enough):
-        train_questioner(asked, data=[str(data)], output=output, told=told)
-    fitted = train_questioner(asked, data=[str(data)], output=output, resume=True)
+        train(base, data, output, told)
+    fitted = train(base, data, output, resume=True)
     assert (fitted.best_loss, fitted.best_step) == (trained[1].best_loss, trained[1].best_step)
     assert (output / "adapter.safetensors").read_bytes() == (trained[0] / "adapter.safetensors").read_bytes()
 
@@ -202,12 +180,12 @@ def test_a_folder_without_its_adapter_is_one_sentence(trained, tmp_path):
 def test_an_encoder_cannot_learn_to_ask(data, tmp_path):
     folder = tiny.save_encoder(tmp_path / "encoder")
     with pytest.raises(EnsueError, match="no causal language model"):
-        train_questioner(settings(folder), data=[str(data)], output=tmp_path / "qg")
+        train(folder, data, tmp_path / "qg")
 
 
-def test_steps_and_epochs_together_will_not_do(base):
+def test_steps_and_epochs_together_will_not_do(tmp_path):
     with pytest.raises(EnsueError, match="not both"):
-        make_settings(model="x", steps=3, epochs=2, adapter={}, loop=LOOP)
+        QuestionerOptions(data=["x"], output=tmp_path, steps=3, epochs=2)
 
 
 def test_the_command_trains_and_says_how_it_ended(base, data, tmp_path):

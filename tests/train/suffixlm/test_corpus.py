@@ -13,7 +13,7 @@ import torch
 from ensue.backends.names import load_model
 from ensue.backends.suffixlm.model import Shape, SuffixLM, bare_encoder
 from ensue.train.suffixlm.corpus import prepare_corpus
-from ensue.train.suffixlm.encoded import encoded_segments
+from ensue.train.suffixlm.objective import encoded_segments
 from tests.support import tiny
 from tests.support.command import environment, write_lines
 from tests.support.works import work_rows
@@ -27,7 +27,7 @@ source, folder, tokenizer, killed_at = sys.argv[1:]
 def told(done, total, unit):
     if done == int(killed_at):
         os.kill(os.getpid(), signal.SIGKILL)
-made = prepare_corpus(source, Path(folder), Path(tokenizer), segment_tokens=16, told=told)
+made = prepare_corpus(source, Path(folder), Path(tokenizer), segment_tokens=16, progress=told)
 print(hashlib.sha256(made.rows.tobytes()).hexdigest())
 """
 
@@ -44,7 +44,7 @@ def place(tmp_path_factory):
 
 def prepare(place, name, folder, told=None):
     return prepare_corpus(
-        str(place / f"{name}.jsonl"), folder, place / "encoder", segment_tokens=16, told=told
+        str(place / f"{name}.jsonl"), folder, place / "encoder", segment_tokens=16, progress=told
     )
 
 

@@ -13,32 +13,17 @@ from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.protocols import SuffixScorer, abilities
 from ensue.train.suffixlm.corpus import prepare_corpus
-from ensue.train.suffixlm.settings import VARIANTS, make_settings
+from ensue.train.suffixlm.options import VARIANTS, SuffixOptions
 from ensue.train.suffixlm.train import train_suffixlm
 from tests.support import tiny
 from tests.support.command import environment, here, refused, write_lines
 from tests.support.works import work_rows
 
-SHAPE = {
-    "dimension": 16,
-    "inner": 32,
-    "heads": 2,
-    "layers": 2,
-    "dropout": 0.1,
-    "segment_tokens": 16,
-    "max_segments": 8,
-}
-LOOP = {
-    "steps": 12,
-    "learning_rate": 1e-3,
-    "warmup": 2,
-    "schedule": "inverse-sqrt",
-    "precision": "no",
-    "device": "cpu",
-    "evaluate_every": 4,
-    "patience": 9,
-    "seed": 0,
-}
+SETTINGS = {
+    "dimension": 16, "inner": 32, "heads": 2, "layers": 2, "segment_tokens": 16, "segments": 8, "batch": 4,
+    "in_book": 2, "steps": 12, "learning_rate": 1e-3, "warmup": 2, "precision": "no", "device": "cpu",
+    "evaluate_every": 4, "patience": 9, "workers": 1,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,27 +36,11 @@ def place(tmp_path_factory):
     return folder
 
 
-def settings(place, variant="E", encoder="encoder", loop=None, **others):
-    return make_settings(
-        variant=variant,
-        encoder=str(place / encoder),
-        pooling="auto",
-        shape=SHAPE,
-        loop={**LOOP, **(loop or {})},
-        segment_dropout=None,
-        **{"batch": 4, "in_book": 2, **others},
-    )
-
-
-def train(place, output, variant="E", resume=False, **more):
+def train(place, output, variant="E", encoder="encoder", told=None, **more):
+    works = {name: str(place / f"{name.replace('data', 'train')}.jsonl") for name in ("data", "dev")}
+    given = {**SETTINGS, **works, "corpora": place / "corpora", **more}
     return train_suffixlm(
-        settings(place, variant, **more),
-        data=str(place / "train.jsonl"),
-        dev=str(place / "dev.jsonl"),
-        output=output,
-        workers=1,
-        resume=resume,
-        corpora=place / "corpora",
+        SuffixOptions(variant=variant, encoder=str(place / encoder), output=output, **given), told
     )
 
 
@@ -126,15 +95,7 @@ def test_the_loaded_model_scores_as_the_formula_says(place, tmp_path):
 def test_a_killed_training_resumes_to_the_same_model(place, tmp_path):
     train(place, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train_suffixlm(
-            settings(place),
-            data=str(place / "train.jsonl"),
-            dev=str(place / "dev.jsonl"),
-            output=tmp_path / "parts",
-            workers=1,
-            corpora=place / "corpora",
-            told=_stop_after(6),
-        )
+        train(place, tmp_path / "parts", told=_stop_after(6))
     with pytest.raises(EnsueError, match="--resume"):
         train(place, tmp_path / "parts")
     fitted = train(place, tmp_path / "parts", resume=True)
@@ -148,14 +109,7 @@ def test_a_training_is_not_resumed_on_works_that_have_changed(place, tmp_path):
     works = tmp_path / "works.jsonl"
 
     def go_on(resume):
-        return train_suffixlm(
-            settings(place),
-            data=str(works),
-            dev=str(place / "dev.jsonl"),
-            output=tmp_path / "model",
-            workers=1,
-            resume=resume,
-        )
+        return train(place, tmp_path / "model", data=str(works), corpora=None, resume=resume)
 
     write_lines(works, work_rows(6, chapters=9, seed=0))
     go_on(resume=False)
@@ -197,13 +151,7 @@ def _stop_after(step):
 
 
 def test_a_roberta_style_encoder_works_too(place, tmp_path):
-    fitted = train_suffixlm(
-        settings(place, "D", "roberta"),
-        data=str(place / "train.jsonl"),
-        dev=str(place / "dev.jsonl"),
-        output=tmp_path / "model",
-        workers=1,
-    )
+    fitted = train(place, tmp_path / "model", "D", "roberta", corpora=None)
     assert fitted.steps == 12
     assert load_model(str(tmp_path / "model")).score_suffixes(
         "It rained.", ["He ran.", "She sat."], prefix_tokens=[16], suffix_tokens=16
@@ -218,13 +166,7 @@ def test_other_settings_are_not_resumed(place, tmp_path):
 
 def test_a_work_in_both_sets_is_refused(place, tmp_path):
     with pytest.raises(EnsueError, match="in the training and in the dev works"):
-        train_suffixlm(
-            settings(place),
-            data=str(place / "train.jsonl"),
-            dev=str(place / "train.jsonl"),
-            output=tmp_path / "model",
-            workers=1,
-        )
+        train(place, tmp_path / "model", dev=str(place / "train.jsonl"), corpora=None)
 
 
 def test_a_corpus_is_the_same_with_two_processes_and_its_headings_carry_one_index(place, tmp_path):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.train.suffixlm.corpus import Corpus, Span
-from ensue.train.suffixlm.windows import cut_windows, epoch_batches, fixed_batches
+from ensue.train.suffixlm.objective import cut_windows, epoch_batches, fixed_batches
 
 
 def corpus(lengths):

@@ -14,13 +14,14 @@ from ensue.benchmarks.squality.data import examples, read_stories
 from ensue.benchmarks.squality.inputs import layout_of, room_of, truncated
 from ensue.train.summarizer.instances import (
     Instance,
+    Objective,
     Shape,
     batches_in,
     epoch_batches,
     fixed_batches,
+    held_out_figures,
     make_instances,
 )
-from ensue.train.summarizer.objective import Objective, held_out_figures
 from tests.benchmarks.squality.invented import story_row, write_rows
 from tests.support.tiny import save_gpt2, save_llama
 from tests.support.tiny_seq2seq import save_bart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,17 @@ from ensue.errors import EnsueError
 from ensue.runs.report import write_report
 from ensue.runs.run import run
 from ensue.train.report.page import read_log
-from ensue.train.summarizer.grid import GRID, train_summarizer
-from ensue.train.summarizer.settings import make_grid, paper_grid, read_values
+from ensue.train.summarizer.options import SummarizerOptions, read_values
+from ensue.train.summarizer.train import GRID, train_summarizer
 from tests.benchmarks.squality.invented import story_row, write_rows
 from tests.support.command import here
 from tests.support.tiny import save_encoder, save_llama
 from tests.support.tiny_seq2seq import save_bart
 
-POINT = {"learning_rate": [1e-2], "warmup_ratio": [0.1], "weight_decay": [0.01], "label_smoothing": [0.1]}
-LOOP = {"precision": "no", "device": "cpu", "seed": 0, "log_every": 1}
+SETTINGS: dict[str, Any] = {
+    "learning_rate": "1e-2", "max_input": 120, "max_output": 60, "epochs": 2, "batch": 4, "precision": "no",
+    "device": "cpu", "log_every": 1,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +39,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def grid(place: Path, model: str = "bart", searched: Any = POINT, **more: Any) -> Any:
-    sizes = {"max_input": 120, "max_output": 60, "epochs": 2, "batch": 4}
-    return make_grid(searched=searched, loop=LOOP, model=str(place / model), **{**sizes, **more})
+def options(place: Path, output: Path, model: str = "bart", **more: Any) -> SummarizerOptions:
+    given = {**SETTINGS, "data": place / "data", **more}
+    return SummarizerOptions(model=str(place / model), output=output, **given)
+
+
+def train(place: Path, output: Path, model: str = "bart", told: Any = None, **more: Any) -> Any:
+    return train_summarizer(options(place, output, model, **more), told)
 
 
 @pytest.mark.parametrize("kind", ["bart", "llama"])
 def test_the_loss_falls_and_the_model_can_be_run(place: Path, tmp_path: Path, kind: str) -> None:
-    fitted = train_summarizer(grid(place, kind, epochs=3), data=place / "data", output=tmp_path / "out")
+    fitted = train(place, tmp_path / "out", kind, epochs=3)
     log = read_log(tmp_path / "out" / "training.jsonl")
     losses = [each.found["loss"] for each in log.evaluations]
     assert len(losses) == 3
@@ -67,7 +74,7 @@ def test_the_loss_falls_and_the_model_can_be_run(place: Path, tmp_path: Path, ki
 
 
 def test_a_training_that_goes_on_ends_where_one_in_one_piece_does(place: Path, tmp_path: Path) -> None:
-    whole = train_summarizer(grid(place, epochs=2), data=place / "data", output=tmp_path / "whole")
+    whole = train(place, tmp_path / "whole")
     steps = []
 
     def stop(done: int, total: int, unit: str) -> None:
@@ -76,22 +83,19 @@ def test_a_training_that_goes_on_ends_where_one_in_one_piece_does(place: Path, t
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_summarizer(grid(place, epochs=2), data=place / "data", output=tmp_path / "parts", told=stop)
+        train(place, tmp_path / "parts", told=stop)
     with pytest.raises(EnsueError, match="--resume"):
-        train_summarizer(grid(place, epochs=2), data=place / "data", output=tmp_path / "parts")
+        train(place, tmp_path / "parts")
     with pytest.raises(EnsueError, match="other settings"):
-        train_summarizer(grid(place, epochs=4), data=place / "data", output=tmp_path / "parts", resume=True)
-    parts = train_summarizer(
-        grid(place, epochs=2), data=place / "data", output=tmp_path / "parts", resume=True, told=stop
-    )
+        train(place, tmp_path / "parts", epochs=4, resume=True)
+    parts = train(place, tmp_path / "parts", resume=True, told=stop)
     assert (parts.best_step, parts.best_loss) == (whole.best_step, whole.best_loss)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
     assert weights[0] == weights[1]
 
 
 def test_the_best_of_a_grid_is_kept_and_the_others_weights_are_not(place: Path, tmp_path: Path) -> None:
-    searched = {**POINT, "learning_rate": [1e-6, 1e-2], "label_smoothing": [0.0, 0.2]}
-    points = grid(place, searched=searched, epochs=1)
+    searched = {"learning_rate": "1e-6,1e-2", "label_smoothing": "0,0.2", "epochs": 1}
     told: list[tuple[int, int]] = []
 
     def stop(done: int, total: int, unit: str) -> None:
@@ -101,8 +105,8 @@ def test_the_best_of_a_grid_is_kept_and_the_others_weights_are_not(place: Path, 
 
     output = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        train_summarizer(points, data=place / "data", output=output, told=stop)
-    fitted = train_summarizer(points, data=place / "data", output=output, resume=True, told=stop)
+        train(place, output, told=stop, **searched)
+    fitted = train(place, output, resume=True, told=stop, **searched)
     assert told[-1] == (16, 16)
     record = json.loads((output / "training.json").read_text("utf-8"))
     assert len(record["grid"]) == 4
@@ -110,31 +114,29 @@ def test_the_best_of_a_grid_is_kept_and_the_others_weights_are_not(place: Path, 
     assert (record["best"], fitted.best_loss) == (best["name"], best["dev_loss"])
     assert best["learning_rate"] == 1e-2
     assert [path.parent for path in output.rglob("*.safetensors")] == [output]
+    points = options(place, output, **searched).points()
     assert {path.name for path in (output / GRID).iterdir()} == {point.name for point in points}
-    alone = train_summarizer(
-        [point for point in points if point.name == best["name"]],
-        data=place / "data",
-        output=tmp_path / "one",
-    )
+    (one,) = (point for point in points if point.name == best["name"])
+    alone = train_summarizer(replace(one, output=tmp_path / "one"))
     assert alone.best_loss == fitted.best_loss
     load_model(str(output))
     # A finished grid that is asked for again says the same.
-    assert train_summarizer(points, data=place / "data", output=output, resume=True) == fitted
+    assert train(place, output, resume=True, **searched) == fitted
 
 
 def test_sentences_can_be_retrieved_for_training(place: Path, tmp_path: Path) -> None:
-    points = grid(place, retrieve=str(place / "encoder"), epochs=1, max_input=60, checkpointing=True)
-    train_summarizer(points, data=place / "data", output=tmp_path / "out")
+    retrieve = str(place / "encoder")
+    train(place, tmp_path / "out", retrieve=retrieve, epochs=1, max_input=60, checkpointing=True)
     assert "sentences retrieved with" in load_model(str(tmp_path / "out")).card.training
 
 
-def test_the_papers_grid_has_108_points() -> None:
-    points = make_grid(searched=paper_grid(), loop=LOOP, model="m")
+def test_the_papers_grid_has_108_points(tmp_path: Path) -> None:
+    points = options(tmp_path, tmp_path, grid=True, epochs=5).points()
     assert len(points) == len({point.name for point in points}) == 108
     assert "lr5e-05-wr0.1-wd0.01-ls0.1" in {point.name for point in points}
-    loop = points[40].counted(100)
+    loop = points[40].counted(100, 1)
     assert (loop.steps, loop.evaluate_every, loop.schedule) == (500, 100, "linear")
-    assert loop.warmup == 500 * points[40].warmup_ratio
+    assert loop.warmup == 500 * float(points[40].warmup_ratio)
 
 
 def test_bad_settings_are_one_sentence(place: Path, tmp_path: Path) -> None:
@@ -143,13 +145,13 @@ def test_bad_settings_are_one_sentence(place: Path, tmp_path: Path) -> None:
         with pytest.raises(EnsueError, match=name.replace("_", "-")):
             read_values(name, text)
     with pytest.raises(EnsueError, match="cannot be trained to summarise"):
-        train_summarizer(grid(place, "encoder"), data=place / "data", output=tmp_path / "a")
+        train(place, tmp_path / "a", "encoder")
     with pytest.raises(EnsueError, match="set --max-output lower"):
-        train_summarizer(grid(place, "llama", max_output=256), data=place / "data", output=tmp_path / "b")
+        train(place, tmp_path / "b", "llama", max_output=256)
     with pytest.raises(EnsueError, match="needs SQuALITY's folder"):
-        train_summarizer(grid(place), data=place / "data" / "v1" / "train.jsonl", output=tmp_path / "c")
+        train(place, tmp_path / "c", data=place / "data" / "v1" / "train.jsonl")
     with pytest.raises(EnsueError, match="precision"):
-        make_grid(searched=POINT, loop={"precision": "half"}, model="m")
+        options(place, tmp_path / "d", precision="half")
 
 
 def test_the_command(place: Path, tmp_path: Path) -> None:

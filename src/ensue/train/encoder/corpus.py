@@ -1,23 +1,46 @@
-"""Sentences of structured documents as numbers on disk, with their places: mapped into memory, of any size."""
+"""Sentences of structured documents as numbers on disk, with their places: mapped into memory, of any size.
+
+Documents are read once into plain lines of words beside a table of places (a spool), so that words can be counted
+before they are numbered.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.discourse.words import VOCABULARY, Vocabulary, load_vocabulary
+from ensue.atomic import write_json
+from ensue.backends.discourse.words import VOCABULARY, Vocabulary, WordCounter, load_vocabulary, words_of
 from ensue.errors import EnsueError
-from ensue.train.encoder.spool import LABELS, PLACES, Spool, Told, spool_documents
+from ensue.parallel import ordered_map
+from ensue.progress import Progress
+from ensue.text.structure.readers import read_structured
+from ensue.text.structure.sections import StructuredDocument, split_paragraphs
+from ensue.train.corpora import INDEX, find_corpus, held, smallest_dtype, source_state
 
-WORDS, TITLES, INDEX = "words.bin", "titles.bin", "corpus.json"
+# What is known of a sentence: numbers of its document and titles (−1: it has none), level, places and totals.
+LABELS = (
+    "document",
+    "level",
+    "sentence",
+    "sentences",
+    "paragraph",
+    "paragraphs",
+    "section_title",
+    "document_title",
+)
+WORDS, TITLES, PLACES = "words.bin", "titles.bin", "labels.bin"
 OFFSETS, TITLE_OFFSETS, DEV = "offsets.bin", "title-offsets.bin", "dev.bin"
+_SENTENCE_LINES, _TITLE_LINES = "spool-sentences.txt", "spool-titles.txt"
 _LINES_AT_ONCE = 4096
 Ints = npt.NDArray[np.int64]
 
@@ -61,7 +84,7 @@ class Corpus:
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int32]:
-        """Sentences × `spool.LABELS`."""
+        """Sentences × `LABELS`."""
         return np.memmap(self.folder / PLACES, dtype=np.int32, mode="r", shape=(self.sentences, len(LABELS)))
 
     @property
@@ -83,7 +106,7 @@ class Corpus:
 
 
 def prepare_corpus(
-    sources: Sequence[str], folder: Path, asked: Asked, *, workers: int = 1, told: Told | None = None
+    sources: Sequence[str], folder: Path, asked: Asked, *, workers: int = 1, progress: Progress | None = None
 ) -> Corpus:
     """The corpus of the sources, made or, where the same was made before, found in the folder.
 
@@ -91,19 +114,34 @@ def prepare_corpus(
     """
     question = {
         **asked._asdict(),
-        "sources": [[Path(source).name, _state(Path(source))] for source in sources],
+        "sources": [[Path(source).name, source_state(Path(source))] for source in sources],
     }
     if len(sources) == 1 and (Path(sources[0]) / INDEX).is_file():
         return _ready(Path(sources[0]), asked)
-    if (found := _read(folder, question)) is not None:
-        return found
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / INDEX).unlink(missing_ok=True)
-    spool = spool_documents(sources, folder, asked.max_words, workers=workers, told=told)
+    with held(folder):
+        found = _read(folder, question)
+        if found is None:
+            (folder / INDEX).unlink(missing_ok=True)
+            _make(sources, folder, asked, question, workers, progress)
+            found = _read(folder, question)
+    assert found is not None, "a corpus that was just made answers its question"
+    return found
+
+
+def _make(
+    sources: Sequence[str],
+    folder: Path,
+    asked: Asked,
+    question: dict[str, Any],
+    workers: int,
+    progress: Progress | None,
+) -> None:
+    """Write the tables of the sources' sentences, then the index that speaks of them."""
+    spool = spool_documents(sources, folder, asked.max_words, workers=workers, progress=progress)
     dev = spool.choose_dev(asked.dev_share)
     vocabulary = spool.count_words(dev).vocabulary(asked.vocabulary)
     vocabulary.save(folder)
-    dtype = "uint16" if len(vocabulary) <= 2**16 else "int32"
+    dtype = smallest_dtype(len(vocabulary))
     _number(spool, vocabulary, folder, dtype)
     dev.tofile(folder / DEV)
     spool.remove()
@@ -115,8 +153,7 @@ def prepare_corpus(
         "dev_documents": int(dev.sum()),
         "skipped": dict(spool.skipped),
     }
-    (folder / INDEX).write_text(json.dumps({**question, "corpus": facts}, indent=2) + "\n", "utf-8")
-    return Corpus(folder, **facts)
+    write_json(folder / INDEX, {**question, "corpus": facts})
 
 
 def _number(spool: Spool, vocabulary: Vocabulary, folder: Path, dtype: str) -> None:
@@ -144,16 +181,15 @@ def _number(spool: Spool, vocabulary: Vocabulary, folder: Path, dtype: str) -> N
 
 
 def _read(folder: Path, question: dict[str, Any]) -> Corpus | None:
-    """The corpus in the folder, if it answers the same question and is whole."""
-    try:
-        index = json.loads((folder / INDEX).read_text("utf-8"))
-        if {key: index[key] for key in question} != json.loads(json.dumps(question)):
-            return None
+    """Return the corpus in the folder, if it answers the same question and is complete."""
+
+    def load(index: dict[str, Any]) -> Corpus | None:
         corpus = Corpus(folder, **index["corpus"])
-        whole = (folder / WORDS).stat().st_size == int(corpus.offsets[-1]) * np.dtype(corpus.dtype).itemsize
-        return corpus if whole and (folder / VOCABULARY).is_file() else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        size = int(corpus.offsets[-1]) * np.dtype(corpus.dtype).itemsize
+        complete = (folder / WORDS).stat().st_size == size and (folder / VOCABULARY).is_file()
+        return corpus if complete else None
+
+    return find_corpus(folder, question, load)
 
 
 def _ready(folder: Path, asked: Asked) -> Corpus:
@@ -166,11 +202,154 @@ def _ready(folder: Path, asked: Asked) -> Corpus:
     return found
 
 
-def _state(path: Path) -> list[Any]:
-    """Size and time of the files a source is made of, so that a changed source is read again."""
-    try:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        stats = [(file, file.stat()) for file in files if file.is_file()]
-    except OSError as error:
-        raise EnsueError(f"{error.filename} could not be read: {error.strerror}.") from error
-    return [[file.name, stat.st_size, stat.st_mtime_ns] for file, stat in stats]
+class Paragraph(NamedTuple):
+    """A paragraph as lines of words, with its level and the place of its section's title among the titles."""
+
+    level: int
+    title: int
+    lines: list[str]
+
+
+class Worded(NamedTuple):
+    """A document as words: its own title first (if it has one), then those of its sections."""
+
+    id: str
+    titled: bool
+    titles: list[str]
+    paragraphs: list[Paragraph]
+
+
+@dataclass(frozen=True)
+class Spool:
+    """What was read, in a folder."""
+
+    folder: Path
+    sentences: int
+    titles: int
+    hashes: npt.NDArray[np.uint64]
+    skipped: Counter[str]
+
+    @property
+    def documents(self) -> int:
+        return len(self.hashes)
+
+    def choose_dev(self, share: float) -> npt.NDArray[np.bool_]:
+        """Which documents are held out: those whose names have the smallest digests, whatever their order."""
+        count = max(1, round(share * self.documents))
+        if count >= self.documents:
+            raise EnsueError(
+                f"Too few documents ({self.documents}) to hold some out: give more, or a smaller --dev-share."
+            )
+        chosen = np.zeros(self.documents, dtype=np.bool_)
+        chosen[np.argsort(self.hashes, kind="stable")[:count]] = True
+        return chosen
+
+    def sentence_words(self) -> Iterator[tuple[int, list[str]]]:
+        """The document and the words of every sentence."""
+        labels = np.memmap(
+            self.folder / PLACES, dtype=np.int32, mode="r", shape=(self.sentences, len(LABELS))
+        )
+        with (self.folder / _SENTENCE_LINES).open(encoding="utf-8", newline="\n") as file:
+            for document, line in zip(labels[:, 0], file, strict=True):
+                yield int(document), line.split()
+
+    def title_words(self) -> Iterator[tuple[int, list[str]]]:
+        """The document and the words of every title."""
+        with (self.folder / _TITLE_LINES).open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                document, _, words = line.partition("\t")
+                yield int(document), words.split()
+
+    def count_words(self, dev: npt.NDArray[np.bool_]) -> WordCounter:
+        """The words of the training documents, titles among them."""
+        counter = WordCounter()
+        for lines in (self.sentence_words(), self.title_words()):
+            for document, words in lines:
+                if not dev[document]:
+                    counter.add(words)
+        return counter
+
+    def remove(self) -> None:
+        """Delete the lines; the table of places stays."""
+        (self.folder / _SENTENCE_LINES).unlink()
+        (self.folder / _TITLE_LINES).unlink()
+
+
+def spool_documents(
+    sources: Sequence[str],
+    folder: Path,
+    max_words: int,
+    *,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Spool:
+    """Read the sources into the folder, one document held at a time (a few with several workers)."""
+    skipped: Counter[str] = Counter()
+    hashes: list[int] = []
+    sentences = titles = 0
+    documents = (document for source in sources for document in read_structured(source, skipped=skipped))
+    worded = ordered_map(partial(word_document, max_words=max_words), documents, workers)
+    with (
+        (folder / _SENTENCE_LINES).open("w", encoding="utf-8", newline="\n") as lines,
+        (folder / _TITLE_LINES).open("w", encoding="utf-8", newline="\n") as title_lines,
+        (folder / PLACES).open("wb") as places,
+    ):
+        for done, document in enumerate(worded, 1):
+            if progress is not None:
+                progress(done, 0, "documents read")
+            table = place_sentences(document, len(hashes), titles)
+            if not len(table):
+                skipped["no words"] += 1
+                continue
+            lines.writelines(f"{line}\n" for paragraph in document.paragraphs for line in paragraph.lines)
+            title_lines.writelines(f"{len(hashes)}\t{title}\n" for title in document.titles)
+            places.write(table.tobytes())
+            sentences += len(table)
+            titles += len(document.titles)
+            hashes.append(int.from_bytes(hashlib.sha256(document.id.encode("utf-8", "replace")).digest()[:8]))
+    if not hashes:
+        raise EnsueError(f"No source holds a sentence ({json.dumps(dict(skipped))}).")
+    return Spool(folder, sentences, titles, np.asarray(hashes, dtype=np.uint64), skipped)
+
+
+def word_document(document: StructuredDocument, max_words: int) -> Worded:
+    """A document as words; sentences without any are left out, longer ones cut."""
+    titles: list[str] = []
+    own = " ".join(words_of(document.title))
+    if own:
+        titles.append(own)
+    numbers: dict[tuple[str, ...], int] = {}
+    paragraphs: list[Paragraph] = []
+    for paragraph in split_paragraphs(document):
+        words = [found[:max_words] for sentence in paragraph.sentences if (found := words_of(sentence))]
+        if not words:
+            continue
+        path = paragraph.path
+        if path not in numbers:
+            title = " ".join(words_of(path[-1])) if path else ""
+            numbers[path] = len(titles) if title else -1
+            if title:
+                titles.append(title)
+        paragraphs.append(Paragraph(len(path), numbers[path], [" ".join(each) for each in words]))
+    return Worded(document.id, bool(own), titles, paragraphs)
+
+
+def place_sentences(document: Worded, number: int, first_title: int) -> npt.NDArray[np.int32]:
+    """The rows of `LABELS` of a document's sentences."""
+    total = len(document.paragraphs)
+    own = first_title if document.titled else -1
+    rows = [
+        (
+            number,
+            paragraph.level,
+            place,
+            len(paragraph.lines),
+            position,
+            total,
+            first_title + paragraph.title if paragraph.title >= 0 else -1,
+            own,
+        )
+        for position, paragraph in enumerate(document.paragraphs)
+        for place in range(len(paragraph.lines))
+    ]
+    return np.asarray(rows, dtype=np.int32).reshape(-1, len(LABELS))

@@ -1,18 +1,110 @@
-"""The losses on a sentence's vector: words of its neighbours and titles, its level and its positions."""
+"""What the encoder learns from: batches of sentences of like length, and the losses on each sentence's vector."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from ensue.backends.discourse.network import DiscourseNetwork
-from ensue.train.encoder.batches import Batch, Ragged
-from ensue.train.encoder.settings import LEVELS, TERMS, EncoderSettings
+from ensue.train.encoder.corpus import Corpus, Ints
+from ensue.train.encoder.options import LEVELS, TERMS, EncoderOptions
 
 _BAGS = ("before", "after", "section", "document")
+# So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.
+_POOLED = 50
+
+
+class Ragged(NamedTuple):
+    """Rows of different lengths as a table padded with 0; a row of length 0 stands for something missing."""
+
+    table: Ints
+    lengths: Ints
+
+
+class Batch(NamedTuple):
+    """Sentences and all that may be predicted from them."""
+
+    words: Ragged
+    before: Ragged
+    after: Ragged
+    section: Ragged
+    document: Ragged
+    level: Ints
+    sentence: Ints
+    sentences: Ints
+    paragraph: Ints
+    paragraphs: Ints
+
+
+def epoch_batches(corpus: Corpus, rows: Ints, batch: int, seed: int, epoch: int) -> Iterator[Batch]:
+    """All whole batches of an epoch in random order, each of sentences of like length."""
+    rng = np.random.default_rng([seed, epoch])
+    order = rows[rng.permutation(len(rows))]
+    for begin in range(0, len(order), batch * _POOLED):
+        pool = order[begin : begin + batch * _POOLED]
+        pool = pool[np.argsort(_lengths(corpus, pool), kind="stable")]
+        for place in rng.permutation(len(pool) // batch):
+            # What is left over is the pool's longest sentences; they come into other batches next time.
+            yield make_batch(corpus, pool[place * batch : (place + 1) * batch])
+
+
+def batches_in(rows: int, batch: int) -> int:
+    """How many batches `epoch_batches` makes of so many rows."""
+    pools, left = divmod(rows, batch * _POOLED)
+    return pools * _POOLED + left // batch
+
+
+def fixed_batches(corpus: Corpus, rows: Ints, batch: int) -> Iterator[Batch]:
+    """All sentences, always in the same batches: what a dev loss is measured on."""
+    order = rows[np.argsort(_lengths(corpus, rows), kind="stable")]
+    for begin in range(0, len(order), batch):
+        yield make_batch(corpus, order[begin : begin + batch])
+
+
+def make_batch(corpus: Corpus, rows: Ints) -> Batch:
+    """The batch of some rows of a corpus; neighbours are those in the same document, across its sections."""
+    labels = np.asarray(corpus.labels[rows], dtype=np.int64)
+    document, level, sentence, sentences, paragraph, paragraphs, section_title, document_title = labels.T
+    owners = corpus.label("document")
+    before, after = rows - 1, rows + 1
+    before = np.where((before >= 0) & (owners[np.maximum(before, 0)] == document), before, -1)
+    last = corpus.sentences - 1
+    after = np.where((after <= last) & (owners[np.minimum(after, last)] == document), after, -1)
+    return Batch(
+        words=gather(corpus.words, corpus.offsets, rows),
+        before=gather(corpus.words, corpus.offsets, before),
+        after=gather(corpus.words, corpus.offsets, after),
+        section=gather(corpus.title_words, corpus.title_offsets, section_title),
+        document=gather(corpus.title_words, corpus.title_offsets, document_title),
+        level=level,
+        sentence=sentence,
+        sentences=sentences,
+        paragraph=paragraph,
+        paragraphs=paragraphs,
+    )
+
+
+def gather(words: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], rows: Ints) -> Ragged:
+    """The words of some rows; row −1 has none."""
+    present = rows >= 0
+    safe = np.where(present, rows, 0)
+    if len(offsets) < 2:
+        return Ragged(np.zeros((len(rows), 1), dtype=np.int64), np.zeros(len(rows), dtype=np.int64))
+    starts = offsets[safe]
+    lengths = np.where(present, offsets[safe + 1] - starts, 0)
+    columns = np.arange(max(int(lengths.max()), 1))
+    inside = columns < lengths[:, None]
+    places = np.where(inside, starts[:, None] + columns, 0)
+    return Ragged(np.where(inside, words[places], 0).astype(np.int64), lengths.astype(np.int64))
+
+
+def _lengths(corpus: Corpus, rows: Ints) -> Ints:
+    return np.asarray(corpus.offsets[rows + 1] - corpus.offsets[rows], dtype=np.int64)
 
 
 def bag_losses(logits: Tensor, targets: Tensor, lengths: Tensor) -> Tensor:
@@ -57,17 +149,17 @@ def feed_forward(inputs: int, hidden: int, outputs: int, dropout: float) -> nn.S
 class Objective(nn.Module):  # type: ignore[misc]
     """The encoder with one decoder for each term of the losses asked for."""
 
-    def __init__(self, network: DiscourseNetwork, settings: EncoderSettings) -> None:
+    def __init__(self, network: DiscourseNetwork, options: EncoderOptions) -> None:
         super().__init__()
-        self.network, self.settings = network, settings
-        shape, hidden, dropout = network.shape, settings.hidden, settings.dropout
+        self.network, self.options = network, options
+        shape, hidden, dropout = network.shape, options.hidden, options.dropout
         self.decoders = nn.ModuleDict()
-        for term in settings.terms:
+        for term in options.terms:
             if term in _BAGS:
                 bag = feed_forward(shape.width, hidden, hidden, dropout)
                 self.decoders[term] = nn.Sequential(*bag, nn.Linear(hidden, shape.vocabulary))
             else:
-                classes = LEVELS if term == "level" else settings.position_classes
+                classes = LEVELS if term == "level" else options.position_classes
                 self.decoders[term] = feed_forward(shape.width, hidden, classes, dropout)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -77,7 +169,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         return torch.stack(
             [
                 w * torch.stack([means[term] for term in TERMS[loss]]).sum()
-                for loss, w in self._weights().items()
+                for loss, w in self.options.weights.items()
             ]
         ).sum()
 
@@ -86,7 +178,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         device = self.network.embedding.weight.device
         vectors = self.network(_on(batch.words.table, device), torch.from_numpy(batch.words.lengths))
         found = {}
-        for term in self.settings.terms:
+        for term in self.options.terms:
             logits = self.decoders[term](vectors)
             if term in _BAGS:
                 bag: Ragged = getattr(batch, term)
@@ -104,21 +196,18 @@ class Objective(nn.Module):  # type: ignore[misc]
             losses = class_losses(logits, position.clamp(max=classes - 1))
         else:
             total = _on(getattr(batch, f"{term}s"), logits.device)
-            if self.settings.positions == "share":
+            if self.options.positions == "share":
                 losses = class_losses(logits, share_class(position, total, classes))
             else:
                 losses = class_losses(logits, position.clamp(max=classes - 1), total)
         return losses, torch.ones_like(losses, dtype=torch.bool)
 
-    def _weights(self) -> Mapping[str, float]:
-        return self.settings.losses
-
 
 class Tally:
     """Losses summed over many batches, so that a dev loss does not depend on how they were cut."""
 
-    def __init__(self, settings: EncoderSettings) -> None:
-        self._settings = settings
+    def __init__(self, options: EncoderOptions) -> None:
+        self._options = options
         self._sums: dict[str, Tensor] = {}
 
     def add(self, terms: Mapping[str, tuple[Tensor, Tensor]]) -> None:
@@ -129,8 +218,8 @@ class Tally:
     def figures(self) -> dict[str, float]:
         """`dev_loss` and each loss alone, unweighted."""
         means = {name: float(both[0]) / max(float(both[1]), 1.0) for name, both in self._sums.items()}
-        found = {loss: sum(means[term] for term in TERMS[loss]) for loss in self._settings.losses}
-        total = sum(weight * found[loss] for loss, weight in self._settings.losses.items())
+        found = {loss: sum(means[term] for term in TERMS[loss]) for loss in self._options.weights}
+        total = sum(weight * found[loss] for loss, weight in self._options.weights.items())
         return {"dev_loss": total, **{f"dev_{loss}": value for loss, value in found.items()}}
 
 

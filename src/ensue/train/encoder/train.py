@@ -1,115 +1,89 @@
-"""Training a discourse-aware sentence encoder: documents in, a model folder out, with its log and record."""
+"""Train a discourse-aware sentence encoder: documents in, a model folder out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from accelerate import Accelerator
 
 from ensue.backends.discourse.model import save_discourse
 from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
-from ensue.environment import environment
+from ensue.backends.discourse.words import Vocabulary
 from ensue.errors import EnsueError
-from ensue.models.card import write_card_facts
-from ensue.train.encoder.batches import Batch, batches_in, epoch_batches, fixed_batches
+from ensue.parallel import cores
+from ensue.progress import Progress
 from ensue.train.encoder.corpus import Asked, Corpus, prepare_corpus
-from ensue.train.encoder.objective import Objective, Tally
-from ensue.train.encoder.settings import ABOUT, EncoderSettings
-from ensue.train.encoder.spool import Told
-from ensue.train.encoder.vectors import read_vectors
-from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator
-from ensue.train.record import CORPUS, begin_record, check_folder, content_digest, write_record
+from ensue.train.encoder.objective import Batch, Objective, Tally, batches_in, epoch_batches, fixed_batches
+from ensue.train.encoder.options import ABOUT, EncoderOptions
+from ensue.train.loop import Fitted
+from ensue.train.run import CORPUS, Described, Job, content_digest, run_training
 
 
-def train_encoder(
-    settings: EncoderSettings,
-    *,
-    data: Sequence[str],
-    output: Path,
-    workers: int = 1,
-    resume: bool = False,
-    corpora: Path | None = None,
-    told: Told | None = None,
-) -> Fitted:
-    """Train on most documents of `data`, stop by the loss on the others, and leave the best model in `output`.
+def train_encoder(options: EncoderOptions, progress: Progress | None = None) -> Fitted:
+    """Train on most documents of the data, stop by the loss on the others, and leave the best model in the output.
 
     `corpora` is where the prepared corpus is kept (default: in the output), so that trainings can share it.
     """
-    if not data:
+    if not options.data:
         raise EnsueError("There is nothing to train on: name a file or folder with --data.")
-    asked = {"settings": asdict(settings), "data": list(data)}
-    accelerator = make_accelerator(settings.loop)
-    if accelerator.is_main_process:
-        check_folder(output, asked, resume)
+    return run_training(options, lambda accelerator, told: _prepare(options, accelerator, told), progress)
+
+
+def _prepare(options: EncoderOptions, accelerator: Accelerator, progress: Progress | None) -> Job:
     with accelerator.main_process_first():
         corpus = prepare_corpus(
-            data,
-            corpora or output / CORPUS,
-            Asked(settings.vocabulary, settings.max_words, settings.dev_share),
-            workers=workers,
-            told=told,
+            options.data,
+            options.corpora or options.output / CORPUS,
+            Asked(options.vocabulary, options.max_words, options.dev_share),
+            workers=options.workers or cores(),
+            progress=progress,
         )
-    rows = {"train": corpus.rows(dev=False), "dev": corpus.rows(dev=True)}
-    torch.manual_seed(settings.loop.seed)
-    network = DiscourseNetwork(EncoderShape(len(corpus.vocabulary), settings.embedding, settings.dimension))
-    known = _start_from_vectors(network, corpus, settings.vectors) if settings.vectors else 0
-    objective = Objective(network, settings).to(accelerator.device)
-    loop = Loop(
-        objective,
-        _with_steps(settings, len(rows["train"]), accelerator.num_processes),
-        output,
-        accelerator,
-        save_best=lambda: save_discourse(output, network, corpus.vocabulary),
-        told=told,
-        question=content_digest(corpus.files),
-    )
+    train, dev = corpus.rows(dev=False), corpus.rows(dev=True)
+    torch.manual_seed(options.seed)
+    network = DiscourseNetwork(EncoderShape(len(corpus.vocabulary), options.embedding, options.dimension))
+    known = _start_from_vectors(network, corpus, options.vectors) if options.vectors else 0
+    objective = Objective(network, options).to(accelerator.device)
 
     def batches(epoch: int) -> Iterator[Batch]:
-        return epoch_batches(corpus, rows["train"], settings.batch, settings.loop.seed, epoch)
+        return epoch_batches(corpus, train, options.batch, options.seed, epoch)
 
     def evaluate() -> Mapping[str, float]:
-        tally = Tally(settings)
-        for batch in fixed_batches(corpus, rows["dev"], settings.batch):
+        tally = Tally(options)
+        for batch in fixed_batches(corpus, dev, options.batch):
             tally.add(objective.term_losses(batch))
         return tally.figures()
 
-    if accelerator.is_main_process:
-        begin_record(output, asked)
-    fitted = loop.run(batches, evaluate, resume=resume)
-    if accelerator.is_main_process:
-        facts = {
-            "asked": asked,
-            "losses": {name: ABOUT[name] for name in settings.losses},
-            "corpora": _counts(corpus, {name: len(found) for name, found in rows.items()}),
+    def describe(facts: Mapping[str, Any], fitted: Fitted) -> Described:
+        losses, part = " + ".join(name.upper() for name in options.weights), facts["corpora"]["train"]
+        words = (
+            f"BiGRU encoder, {losses}, on {part['sentences']} sentences of {part['documents']} documents, "
+            f"{fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
+        )
+        return Described(words, "trained by ensue")
+
+    return Job(
+        objective,
+        options.loop.counted(
+            batches_in(len(train), options.batch), accelerator.num_processes, options.passes
+        ),
+        batches,
+        evaluate,
+        save=lambda: save_discourse(options.output, network, corpus.vocabulary),
+        describe=describe,
+        facts={
+            "losses": {name: ABOUT[name] for name in options.weights},
+            "corpora": _counts(corpus, {"train": len(train), "dev": len(dev)}),
             "words_with_vectors": known,
             "parameters": sum(p.numel() for p in network.parameters()),
             "trained_parameters": sum(p.numel() for p in objective.parameters()),
-            "fitted": asdict(fitted),
-            "processes": accelerator.num_processes,
-            "environment": environment(),
-        }
-        write_record(output, facts)
-        _write_card(output, settings, facts, fitted)
-    return fitted
-
-
-def _with_steps(settings: EncoderSettings, sentences: int, processes: int) -> LoopSettings:
-    """The loop's settings, with steps counted out where epochs were asked for."""
-    if settings.loop.steps:
-        return settings.loop
-    steps = batches_in(sentences, settings.batch) // (settings.loop.accumulate * processes)
-    return replace(settings.loop, steps=max(steps, 1) * settings.epochs)
-
-
-def _start_from_vectors(network: DiscourseNetwork, corpus: Corpus, path: str) -> int:
-    """Put known words' vectors in place; how many were known."""
-    places, vectors = read_vectors(Path(path).expanduser(), corpus.vocabulary, network.shape.embedding)
-    with torch.no_grad():
-        network.embedding.weight[torch.from_numpy(places)] = torch.from_numpy(vectors)
-    return len(places)
+        },
+        question=content_digest(corpus.files),
+    )
 
 
 def _counts(corpus: Corpus, sentences: Mapping[str, int]) -> dict[str, Any]:
@@ -119,11 +93,51 @@ def _counts(corpus: Corpus, sentences: Mapping[str, int]) -> dict[str, Any]:
     return {**parts, "all": {**words, "skipped": corpus.skipped}}
 
 
-def _write_card(output: Path, settings: EncoderSettings, facts: Mapping[str, Any], fitted: Fitted) -> None:
-    losses = " + ".join(name.upper() for name in settings.losses)
-    train = facts["corpora"]["train"]
-    words = (
-        f"BiGRU encoder, {losses}, on {train['sentences']} sentences of {train['documents']} documents, "
-        f"{fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
-    )
-    write_card_facts(output, training=words, source="trained by ensue")
+def _start_from_vectors(network: DiscourseNetwork, corpus: Corpus, path: Path) -> int:
+    """Put known words' vectors in place; return how many were known."""
+    places, vectors = read_vectors(path.expanduser(), corpus.vocabulary, network.shape.embedding)
+    with torch.no_grad():
+        network.embedding.weight[torch.from_numpy(places)] = torch.from_numpy(vectors)
+    return len(places)
+
+
+def read_vectors(path: Path, vocabulary: Vocabulary, width: int) -> tuple[Any, npt.NDArray[np.float32]]:
+    """Read word vectors in the text format of GloVe and fastText for the words of a vocabulary.
+
+    Returns the places of the words that are found and their vectors; a first line that only counts is passed over.
+    """
+    numbers = {word: place for place, word in enumerate(vocabulary.words)}
+    places: list[int] = []
+    found: list[npt.NDArray[np.float32]] = []
+    try:
+        with path.open("rb") as file:
+            for line_number, line in enumerate(file, 1):
+                pieces = line.rstrip().split(b" ")
+                if line_number == 1 and len(pieces) == 2:
+                    continue
+                if len(pieces) != width + 1:
+                    # A few lines of GloVe's largest file hold a space within the word.
+                    if len(pieces) > width + 1 and line_number > 1:
+                        continue
+                    raise EnsueError(
+                        f"{path}, line {line_number} has {len(pieces) - 1} numbers where --embedding is {width}."
+                    )
+                place = numbers.pop(pieces[0].decode("utf-8", "replace"), None)
+                if place is not None:
+                    places.append(place)
+                    found.append(_numbers(pieces[1:], f"{path}, line {line_number}"))
+    except OSError as error:
+        raise EnsueError(f"{path} could not be read: {error.strerror or error}.") from error
+    if not found:
+        raise EnsueError(f"{path} has a vector of no word of the vocabulary.")
+    return np.asarray(places, dtype=np.int64), np.stack(found)
+
+
+def _numbers(pieces: list[bytes], place: str) -> npt.NDArray[np.float32]:
+    try:
+        values = np.asarray([float(piece) for piece in pieces], dtype=np.float32)
+    except ValueError:
+        raise EnsueError(f"{place} holds something that is no number.") from None
+    if not np.isfinite(values).all():
+        raise EnsueError(f"{place} holds a number that is not finite.")
+    return values

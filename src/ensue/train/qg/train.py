@@ -1,149 +1,139 @@
-"""Training a question generator: SQuAD files in, a small adapter folder out, with its log, record and card."""
+"""Train a question generator: SQuAD files in, a small adapter folder out."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from accelerate import Accelerator
 
 from ensue.backends.hf.language import CausalModel
 from ensue.backends.hf.lora import add_lora
 from ensue.backends.names import load_model
 from ensue.backends.qg.generator import base_fingerprint, save_question_generator
-from ensue.environment import environment
 from ensue.errors import EnsueError
-from ensue.models.card import write_card_facts
-from ensue.models.protocols import Questioner, require
+from ensue.models.protocols import AnswerSpan, Model, Questioner, require
 from ensue.models.request import Policy
+from ensue.progress import Progress
 from ensue.text.io.squad import Article, Split, read_squads, split_articles
-from ensue.train.loop import Fitted, Loop, LoopSettings, make_accelerator
-from ensue.train.qg.batches import Batch, Row, batches_in, epoch_batches, fixed_batches, make_rows
-from ensue.train.qg.card import sample_questions, write_model_card
-from ensue.train.qg.evaluate import evaluate_questioner
-from ensue.train.qg.examples import QuestionExample, question_examples
-from ensue.train.qg.objective import QuestionObjective, dev_figures
-from ensue.train.qg.settings import QuestionSettings
-from ensue.train.record import begin_record, check_folder, content_digest, write_record
+from ensue.train.cards import Sample, questioner_readme
+from ensue.train.loop import Fitted
+from ensue.train.qg.options import QuestionerOptions
+from ensue.train.qg.rows import (
+    Batch,
+    QuestionExample,
+    QuestionObjective,
+    Row,
+    batches_in,
+    dev_figures,
+    epoch_batches,
+    fixed_batches,
+    make_rows,
+    question_examples,
+)
+from ensue.train.run import Described, Job, content_digest, parameters_of, run_training
 
-Told = Callable[[int, int, str], None]
-STATEMENT = (
-    "Questions people asked about paragraphs, in SQuAD's format. Nothing else is known of the data here."
+# Written for the model card, so that nobody's text is quoted in it and no training set has it.
+_TEXTS = (
+    (
+        "Marta Lindqvist sold her bakery in Ystad in 2011 and used the money to restore a lighthouse, which has "
+        "been open to visitors every summer since.",
+        ("Marta Lindqvist", "2011", "a lighthouse"),
+    ),
+    (
+        "The night bus was late because a fallen birch blocked the road near Hallam, and the driver waited there "
+        "for forty minutes.",
+        ("a fallen birch", "forty minutes"),
+    ),
 )
 
 
-def train_questioner(
-    settings: QuestionSettings,
-    *,
-    data: Sequence[str],
-    output: Path,
-    resume: bool = False,
-    statement: str = STATEMENT,
-    told: Told | None = None,
-) -> Fitted:
+def train_questioner(options: QuestionerOptions, progress: Progress | None = None) -> Fitted:
     """Train on most articles of `data`, stop by the loss on some others, judge by the rest, and leave the best
-    adapter in `output`."""
-    asked = {"settings": asdict(settings), "data": list(data)}
-    accelerator = make_accelerator(settings.loop)
+    adapter in the output."""
+    return run_training(options, lambda accelerator, _: _prepare(options, accelerator), progress)
+
+
+def _prepare(options: QuestionerOptions, accelerator: Accelerator) -> Job:
     split = split_articles(
-        read_squads(data),
-        dev_share=settings.dev_share,
-        test_share=settings.test_share,
-        seed=settings.loop.seed,
+        read_squads(options.data),
+        dev_share=options.dev_share,
+        test_share=options.test_share,
+        seed=options.seed,
     )
-    if accelerator.is_main_process:
-        check_folder(output, asked, resume)
-    base = _base(settings.model, str(accelerator.device))
+    base = _base(options.model, str(accelerator.device))
     sides = {
-        name: _side(base, name, articles, settings)
+        name: _side(base, name, articles, options)
         for name, articles in split._asdict().items()
         if articles  # no test side where its share is 0
     }
     fingerprint = base_fingerprint(base.network)
-    torch.manual_seed(settings.loop.seed)
-    shape = settings.adapter
-    add_lora(
-        base.network, rank=shape.rank, alpha=shape.alpha, dropout=settings.dropout, targets=shape.targets
-    )
+    torch.manual_seed(options.seed)
+    shape = options.adapter
+    add_lora(base.network, rank=shape.rank, alpha=shape.alpha, dropout=options.dropout, targets=shape.targets)
     objective = QuestionObjective(base.network.to(accelerator.device))
+    judged = sides.get("test", sides["dev"])
+    before = _first_perplexity(objective, fixed_batches(judged.rows, options.batch_tokens), accelerator)
+    rows = sides["train"].rows
 
     def save() -> None:
         save_question_generator(
-            output,
+            options.output,
             base.network,
-            base=settings.base,
+            base=options.base,
             fingerprint=fingerprint,
             adapter=shape,
             end=base.tokenizer.eos_token,
         )
 
     def batches(epoch: int) -> Iterator[Batch]:
-        return epoch_batches(sides["train"].rows, settings.batch_tokens, settings.loop.seed, epoch)
+        return epoch_batches(rows, options.batch_tokens, options.seed, epoch)
 
     def evaluate() -> Mapping[str, float]:
-        return dev_figures(objective, fixed_batches(sides["dev"].rows, settings.batch_tokens))
+        return dev_figures(objective, fixed_batches(sides["dev"].rows, options.batch_tokens))
 
-    if accelerator.is_main_process:
-        begin_record(output, asked)
-    judged = sides.get("test", sides["dev"])
-    before = _first_perplexity(objective, fixed_batches(judged.rows, settings.batch_tokens), accelerator)
-    loop = Loop(
+    return Job(
         objective,
-        _with_steps(settings, sides["train"].rows, accelerator.num_processes),
-        output,
-        accelerator,
-        save_best=save,
-        told=told,
-        question=content_digest(data),
-    )
-    fitted = loop.run(batches, evaluate, resume=resume)
-    if accelerator.is_main_process:
-        facts = {
-            "asked": asked,
+        options.loop.counted(
+            batches_in(rows, options.batch_tokens, options.seed), accelerator.num_processes, options.passes
+        ),
+        batches,
+        evaluate,
+        save,
+        describe=lambda facts, fitted: _describe(options, judged.examples, facts, fitted),
+        facts={
             "examples": _counts(split, sides),
-            "base": {"name": settings.base, "fingerprint": fingerprint, "perplexity": before},
-            "trained_parameters": sum(p.numel() for p in loop.parameters),
-            "fitted": asdict(fitted),
-            "processes": accelerator.num_processes,
-            "environment": environment(),
-        }
-        _finish(output, settings, facts, fitted, judged.examples, statement)
-    return fitted
+            "base": {"name": options.base, "fingerprint": fingerprint, "perplexity": before},
+            "trained_parameters": parameters_of(objective)["trained_parameters"],
+        },
+        question=content_digest(options.data),
+    )
 
 
-def _finish(
-    output: Path,
-    settings: QuestionSettings,
-    facts: dict[str, Any],
-    fitted: Fitted,
+def _describe(
+    options: QuestionerOptions,
     examples: Sequence[QuestionExample],
-    statement: str,
-) -> None:
-    """Load what was saved as a user would, judge it, and write record and card."""
-    model = load_model(str(output), device=settings.loop.device)
+    facts: Mapping[str, Any],
+    fitted: Fitted,
+) -> Described:
+    """Load what was saved as a user would, and judge it."""
+    model = load_model(str(options.output), device=options.device)
     held_out = evaluate_questioner(model, examples)
     samples = sample_questions(require(model, Questioner, "A model card"))
-    write_record(output, {**facts, "held_out": held_out._asdict()})
-    write_model_card(
-        output,
-        settings=settings,
-        facts=facts,
-        fitted=fitted,
-        held_out=held_out,
-        before=facts["base"]["perplexity"],
-        samples=samples,
-        statement=statement,
-    )
     learned = facts["examples"]["train"]["questions"]
-    write_card_facts(
-        output,
-        training=f"adapter on {settings.base}, {learned} questions, {fitted.best_step} steps, held-out perplexity "
-        f"{held_out.perplexity:.3f}",
-        source="trained by ensue",
+    words = (
+        f"adapter on {options.base}, {learned} questions, {fitted.best_step} steps, held-out perplexity "
+        f"{held_out.perplexity:.3f}"
     )
+    more = {"held_out": held_out._asdict()}
+    size = (options.output / "adapter.safetensors").stat().st_size
+    readme = questioner_readme({**facts, **more}, size, samples, options.statement)
+    return Described(words, "trained by ensue", more, readme)
 
 
 def _base(name: str, device: str) -> CausalModel:
@@ -163,8 +153,8 @@ class Side(NamedTuple):
     left_out: dict[str, int]
 
 
-def _side(base: CausalModel, name: str, articles: Sequence[Article], settings: QuestionSettings) -> Side:
-    limit = min(settings.max_tokens, base.card.max_length or settings.max_tokens)
+def _side(base: CausalModel, name: str, articles: Sequence[Article], options: QuestionerOptions) -> Side:
+    limit = min(options.max_tokens, base.card.max_length or options.max_tokens)
     found = question_examples(articles)
     made = make_rows(base.tokenizer, base._bos(Policy()), found.examples, limit)
     if not made.rows:
@@ -185,15 +175,6 @@ def _first_perplexity(objective: QuestionObjective, batches: Iterable[Batch], ac
         return dev_figures(objective, batches)["perplexity"]
 
 
-def _with_steps(settings: QuestionSettings, rows: Sequence[Row], processes: int) -> LoopSettings:
-    """The loop's settings, with steps counted out where epochs were asked for."""
-    if settings.loop.steps:
-        return settings.loop
-    batches = batches_in(rows, settings.batch_tokens, settings.loop.seed)
-    steps = batches // (settings.loop.accumulate * processes)
-    return replace(settings.loop, steps=max(steps, 1) * settings.epochs)
-
-
 def _counts(split: Split, sides: Mapping[str, Side]) -> dict[str, Any]:
     """Articles and questions of each side, and what was left out of all of them."""
     left_out: Counter[str] = Counter()
@@ -207,3 +188,48 @@ def _counts(split: Split, sides: Mapping[str, Side]) -> dict[str, Any]:
         },
         "left_out": dict(left_out),
     }
+
+
+@runtime_checkable
+class QuestionScorer(Model, Protocol):
+    """A questioner that can also say how likely a given question is."""
+
+    def question_logprobs(
+        self, contexts: Sequence[str], answers: Sequence[AnswerSpan], questions: Sequence[str]
+    ) -> list[npt.NDArray[np.float64]]:
+        """Log-probability of every token of each question, the end token among them."""
+
+
+class QuestionPerplexity(NamedTuple):
+    """Perplexity over all tokens of all questions, end tokens counted, and of how many it is."""
+
+    perplexity: float
+    tokens: int
+    questions: int
+
+
+def evaluate_questioner(model: Model, examples: Sequence[QuestionExample]) -> QuestionPerplexity:
+    """The perplexity of the examples' questions, each after its text and answer."""
+    if not isinstance(model, QuestionScorer):
+        raise EnsueError(f"{model.card.name} cannot say how likely a question is; name a question generator.")
+    if not examples:
+        raise EnsueError("There is no question to evaluate on: give questions that have an answer.")
+    found = model.question_logprobs(
+        [example.context for example in examples],
+        [example.answer for example in examples],
+        [example.question for example in examples],
+    )
+    tokens = sum(map(len, found))
+    total = math.fsum(float(row.sum()) for row in found)
+    return QuestionPerplexity(math.exp(min(-total / tokens, 700.0)), tokens, len(examples))
+
+
+def sample_questions(model: Questioner) -> list[Sample]:
+    """The likeliest question to each answer in the invented texts, in the paper's settings."""
+    pairs = [(text, answer) for text, answers in _TEXTS for answer in answers]
+    spans = [AnswerSpan(text.index(answer), text.index(answer) + len(answer)) for text, answer in pairs]
+    asked = model.ask([text for text, _ in pairs], spans, count=1)
+    return [
+        Sample(text, answer, found[0].question if found else "(none)")
+        for (text, answer), found in zip(pairs, asked, strict=True)
+    ]

@@ -5,25 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO, get_args
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from ensue.atomic import write_atomic
+from ensue.atomic import replacing, write_atomic
 from ensue.backends.suffixlm.segments import Tokens, frame_of, pack, sentence_tokens
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
+from ensue.progress import Progress
 from ensue.text.works.headings import split_index
 from ensue.text.works.readers import Headings, NotUsable, Unread, Work, find_works, read_work
-from ensue.train.shared import held
+from ensue.train.corpora import INDEX, find_corpus, held, smallest_dtype, source_state
 
-_INDEX = "corpus.json"
-Told = Callable[[int, int, str], None]
 # A work's name and segments by chapter, or the reason why it is left out.
 _Outcome = tuple[str, list[list[Tokens]]] | str
 
@@ -79,26 +78,24 @@ def prepare_corpus(
     exclude: Iterable[str] = (),
     only: Iterable[str] | None = None,
     workers: int = 1,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> Corpus:
     """The corpus of a source, made or, where the same was made before, found in the folder.
 
     A source that is itself a folder with a prepared corpus is used as it is.
     """
-    if headings not in get_args(Headings):
-        raise EnsueError(f"--headings {headings} will not do: it is one of {', '.join(get_args(Headings))}.")
     left_out, wanted = sorted(set(exclude)), None if only is None else sorted(set(only))
     tokenizer = _tokenizer(tokenizer_folder)
     asked = {
         "source": str(Path(source).resolve()),
-        "state": _state(Path(source)),
+        "state": source_state(Path(source)),
         "tokenizer": hashlib.sha256(repr(sorted(tokenizer.get_vocab().items())).encode()).hexdigest(),
         "segment_tokens": segment_tokens,
         "headings": headings,
         "exclude": left_out,
         "only": wanted,
     }
-    if (Path(source) / _INDEX).is_file():
+    if (Path(source) / INDEX).is_file():
         return _ready(Path(source), asked)
     with held(folder):
         found = _read(folder, asked)
@@ -106,7 +103,7 @@ def prepare_corpus(
             segment = partial(
                 _segment, tokenizer_folder=tokenizer_folder, segment_tokens=segment_tokens, headings=headings
             )
-            outcomes = _told_of(ordered_map(segment, find_works(source), workers), told)
+            outcomes = _reported(ordered_map(segment, find_works(source), workers), progress)
             _make(folder, asked, outcomes, tokenizer)
             found = _read(folder, asked)
     assert found is not None, "a corpus that was just made answers its question"
@@ -120,17 +117,13 @@ def _make(folder: Path, asked: dict[str, Any], outcomes: Iterable[_Outcome], tok
     are removed; whoever reads them has them mapped.
     """
     pad = int(tokenizer.pad_token_id or 0)
-    dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
-    part = folder / ".segments.part"
-    try:
+    dtype = smallest_dtype(len(tokenizer))
+    name = f"segments-{hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}.bin"
+    with replacing(folder / name) as part:
         with part.open("wb") as file:
             spans, skipped = _write_rows(file, asked, outcomes, pad, dtype)
         with part.open("rb") as file:
             rows = hashlib.file_digest(file, "sha256").hexdigest()
-        name = f"segments-{hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}.bin"
-        part.replace(folder / name)
-    finally:
-        part.unlink(missing_ok=True)
     index = {
         **asked,
         "pad": pad,
@@ -140,7 +133,7 @@ def _make(folder: Path, asked: dict[str, Any], outcomes: Iterable[_Outcome], tok
         "spans": [asdict(span) for span in spans],
         "skipped": dict(skipped),
     }
-    write_atomic(folder / _INDEX, [json.dumps(index)])
+    write_atomic(folder / INDEX, [json.dumps(index)])
     for other in folder.glob("segments*.bin"):
         if other.name != name:
             other.unlink()
@@ -186,10 +179,10 @@ def _write_rows(
     return spans, skipped
 
 
-def _told_of(outcomes: Iterable[_Outcome], told: Told | None) -> Iterator[_Outcome]:
+def _reported(outcomes: Iterable[_Outcome], progress: Progress | None) -> Iterator[_Outcome]:
     for done, outcome in enumerate(outcomes, 1):
-        if told is not None:
-            told(done, 0, "works read")
+        if progress is not None:
+            progress(done, 0, "works read")
         yield outcome
 
 
@@ -225,12 +218,11 @@ def _tokenizer(folder: Path) -> Any:
 
 
 def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:
-    """The corpus in the folder, if it answers the same question and its rows are all there."""
-    try:
-        text = (folder / _INDEX).read_text("utf-8")
-        index = json.loads(text)
-        if {key: index[key] for key in asked} != json.loads(json.dumps(asked)):
-            return None
+    """Return the corpus in the folder, if it answers the same question and its rows are all there."""
+
+    def load(index: dict[str, Any]) -> Corpus | None:
+        # Corpora of before 0.5 state no digest of their rows.
+        rows = index["rows"] if "rows" in index else (folder / INDEX).read_text("utf-8")
         found = Corpus(
             folder,
             index["segment_tokens"],
@@ -239,12 +231,12 @@ def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:
             tuple(Span(s["work"], s["begin"], s["end"], tuple(s["openings"])) for s in index["spans"]),
             index["skipped"],
             index.get("segments", "segments.bin"),
-            hashlib.sha256(json.dumps([index.get("rows", text), index["spans"]]).encode()).hexdigest(),
+            hashlib.sha256(json.dumps([rows, index["spans"]]).encode()).hexdigest(),
         )
         # Mapped at once, for another process may put others in their place.
         return found if found.rows.nbytes == (folder / found.segments).stat().st_size else None
-    except (OSError, ValueError, KeyError):
-        return None
+
+    return find_corpus(folder, asked, load)
 
 
 def _ready(folder: Path, asked: dict[str, Any]) -> Corpus:
@@ -256,12 +248,6 @@ def _ready(folder: Path, asked: dict[str, Any]) -> Corpus:
     if found is None:
         raise EnsueError(f"{folder} was prepared with another tokenizer or --segment-tokens.")
     return found
-
-
-def _state(path: Path) -> list[Any]:
-    """Size and time of the files a source is made of, so that a changed source is read again."""
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [[str(f), f.stat().st_size, f.stat().st_mtime_ns] for f in files if f.is_file()]
 
 
 def _reasons(skipped: Counter[str]) -> str:

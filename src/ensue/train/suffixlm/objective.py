@@ -1,16 +1,86 @@
-"""The contrastive loss: the predicted vector of the next segment against every other segment of the batch."""
+"""What a SuffixLM learns from: windows of consecutive segments in batches, and the contrastive loss on them."""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from ensue.atomic import replacing
 from ensue.backends.suffixlm.model import SuffixLM
-from ensue.train.suffixlm.corpus import Corpus
-from ensue.train.suffixlm.windows import Batch
+from ensue.train.corpora import held
+from ensue.train.suffixlm.corpus import Corpus, Span
+
+ENCODED_AT_ONCE = 1024
+
+
+class Window(NamedTuple):
+    """Rows `[begin, end)` of the corpus, all of one work."""
+
+    begin: int
+    end: int
+
+
+class Batch(NamedTuple):
+    """Windows as tables, windows × segments: corpus rows (−1 where a window is shorter), their works, openings."""
+
+    rows: npt.NDArray[np.int64]
+    works: npt.NDArray[np.int64]
+    openings: npt.NDArray[np.bool_]
+
+
+def cut_windows(span: Span, size: int, shift: int) -> list[Window]:
+    """A work cut into windows of `size` segments, the first of them `shift` long; none of a single segment."""
+    edges = [span.begin, *range(span.begin + shift, span.end, size), span.end]
+    pairs = itertools.pairwise(edges)
+    return [Window(begin, end) for begin, end in pairs if end - begin >= 2]
+
+
+def epoch_batches(
+    corpus: Corpus, size: int, batch: int, in_book: int, seed: int, epoch: int
+) -> Iterator[Batch]:
+    """All windows of an epoch, cut anew each time, in random order, up to `in_book` of a work side by side."""
+    rng = np.random.default_rng([seed, epoch])
+    groups: list[list[Window]] = []
+    for span in corpus.spans:
+        windows = cut_windows(span, size, int(rng.integers(0, size)))
+        order = rng.permutation(len(windows))
+        chosen = [windows[i] for i in order]
+        groups += [chosen[i : i + in_book] for i in range(0, len(chosen), in_book)]
+    ready: list[Window] = []
+    for place in rng.permutation(len(groups)):
+        ready += groups[place]
+        while len(ready) >= batch:
+            yield make_batch(corpus, ready[:batch])
+            ready = ready[batch:]
+
+
+def fixed_batches(corpus: Corpus, size: int, batch: int) -> Iterator[Batch]:
+    """All windows in order, always the same: what a dev loss is measured on."""
+    windows = [window for span in corpus.spans for window in cut_windows(span, size, 0)]
+    # Spread out, so that a batch holds windows of several works, as in training.
+    step = max(len(windows) // batch, 1)
+    spread = [windows[i] for first in range(step) for i in range(first, len(windows), step)]
+    for begin in range(0, len(spread), batch):
+        yield make_batch(corpus, spread[begin : begin + batch])
+
+
+def make_batch(corpus: Corpus, windows: Sequence[Window]) -> Batch:
+    """The table of rows of some windows."""
+    width = max(window.end - window.begin for window in windows)
+    rows = np.full((len(windows), width), -1, dtype=np.int64)
+    for place, window in enumerate(windows):
+        rows[place, : window.end - window.begin] = np.arange(window.begin, window.end)
+    ends = np.asarray([span.end for span in corpus.spans])
+    works = np.where(rows < 0, -1, np.searchsorted(ends, rows, side="right"))
+    return Batch(rows, works, np.isin(rows, corpus.openings))
 
 
 class Places(NamedTuple):
@@ -128,3 +198,41 @@ def tokens_of(corpus: Corpus, rows: np.ndarray[Any, Any], device: torch.device) 
     ids = torch.from_numpy(np.asarray(corpus.rows[rows], dtype=np.int64))
     ids = ids.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else ids
     return ids, (ids != corpus.pad).long()
+
+
+def encoded_segments(network: SuffixLM, corpus: Corpus, folder: Path, name: str) -> Any:
+    """Return what a frozen encoder makes of each row of a corpus, computed once and mapped into memory.
+
+    The file is named by what it was made from. Vectors of another encoder
+    or other rows go; a training that has them mapped keeps them.
+    """
+    path = folder / f"{name}-vectors-{_vectors_key(network, corpus)}.npy"
+    with held(folder):
+        if not path.exists():
+            with replacing(path) as part:
+                _write_vectors(network, corpus, part)
+        found = np.load(path, mmap_mode="r")
+        for other in folder.glob(f"{name}-vectors*.npy"):
+            if other != path:
+                other.unlink()
+    return found
+
+
+def _vectors_key(network: SuffixLM, corpus: Corpus) -> str:
+    device = network.positions.weight.device.type
+    found = hashlib.sha256(f"{corpus.digest} {network.shape.pooling} {device}".encode())
+    for name, value in network.encoder.state_dict().items():
+        found.update(name.encode())
+        found.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return found.hexdigest()[:16]
+
+
+def _write_vectors(network: SuffixLM, corpus: Corpus, path: Path) -> None:
+    width = int(network.encoder.config.hidden_size)
+    table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(corpus), width))
+    device = network.positions.weight.device
+    with torch.inference_mode():
+        for begin in range(0, len(corpus), ENCODED_AT_ONCE):
+            rows = np.arange(begin, min(begin + ENCODED_AT_ONCE, len(corpus)))
+            table[rows] = network.encode(*tokens_of(corpus, rows, device)).float().cpu().numpy()
+    table.flush()

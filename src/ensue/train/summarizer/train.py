@@ -1,37 +1,43 @@
-"""Training a summariser on SQuALITY: stories in, a model folder out, with its log, its record and its card."""
+"""Train a summariser on SQuALITY: once, or once for every point of a grid, of which the best on dev is kept."""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from accelerate import Accelerator
 
 from ensue.atomic import make_readable
 from ensue.backends.names import load_model
 from ensue.benchmarks.squality.data import Story, check_references, examples, read_stories
 from ensue.benchmarks.squality.versions import find_file
 from ensue.benchmarks.summaries.retrieval import Retriever
-from ensue.environment import environment
-from ensue.errors import EnsueError
-from ensue.models.card import write_card_facts
+from ensue.errors import EnsueError, RunFailed
 from ensue.models.protocols import Encoder, require
-from ensue.train.loop import Fitted, Loop, Told, make_accelerator
-from ensue.train.record import begin_record, check_folder, write_record
+from ensue.progress import Progress
+from ensue.train.loop import CHECKPOINT, Fitted
+from ensue.train.run import RECORD, Described, Job, begin_record, check_folder, run_training, write_record
 from ensue.train.summarizer.instances import (
     Instance,
+    Objective,
     Shape,
     batches_in,
     epoch_batches,
     fixed_batches,
+    held_out_figures,
     make_instances,
 )
-from ensue.train.summarizer.objective import Objective, held_out_figures
-from ensue.train.summarizer.settings import SummarizerSettings
+from ensue.train.summarizer.options import SummarizerOptions
 
 _KINDS = ("causal", "seq2seq")
+# Where the trainings of a grid have their folders.
+GRID = "grid"
 
 
 class Stories(NamedTuple):
@@ -43,79 +49,160 @@ class Stories(NamedTuple):
 
 
 def read_splits(data: Path, version: str | None) -> Stories:
-    """The training and dev stories, four references each."""
+    """Read the training and dev stories, four references each."""
     found = {}
     label = ""
+    if data.is_file():
+        raise EnsueError(
+            f"{data} is a file; training needs SQuALITY's folder, with train.jsonl and dev.jsonl in it."
+        )
     for split in ("train", "dev"):
-        if data.is_file():
-            raise EnsueError(
-                f"{data} is a file; training needs SQuALITY's folder, with train.jsonl and dev.jsonl in it."
-            )
         path, label = find_file(data, version, split)
         found[split] = read_stories(path)
         check_references(found[split], path)
     return Stories(found["train"], found["dev"], label)
 
 
-def train_one(
-    settings: SummarizerSettings,
-    stories: Stories,
-    *,
-    output: Path,
-    resume: bool = False,
-    told: Told | None = None,
+def train_summarizer(options: SummarizerOptions, progress: Progress | None = None) -> Fitted:
+    """Train at every point, each in its own folder where there are several; only the best one's weights are kept."""
+    points = options.points()
+    stories = read_splits(options.data.expanduser(), options.version)
+    if len(points) == 1:
+        return _train_one(points[0], stories, progress)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise EnsueError(
+            "A grid is searched by one process; train its points one at a time on several devices."
+        )
+    output = options.output
+    asked = {"grid": [point.asked()["settings"] for point in points], "data": stories.version}
+    check_folder(output, asked, options.resume)
+    begin_record(output, asked)
+    best: Tried | None = None
+    lines: list[dict[str, Any]] = []
+    for place, point in enumerate(points):
+        tried = Tried(point.name, _trained(point, stories, progress, place, len(points)))
+        lines.append({"name": point.name, **point.point, "dev_loss": tried.fitted.best_loss})
+        loser = None if best is None else max(best, tried, key=lambda one: one.fitted.best_loss)
+        best = tried if loser is not tried else best
+        (output / GRID / point.name / CHECKPOINT).unlink(missing_ok=True)
+        if loser is not None:
+            _drop_weights(output / GRID / loser.name)
+    assert best is not None, "a grid has at least one point"
+    _keep(output / GRID / best.name, output)
+    record = _record(output / GRID / best.name)
+    write_record(output, {**record, "asked": asked, "best": best.name, "grid": lines})
+    return best.fitted
+
+
+class Tried(NamedTuple):
+    """A point of the grid by its name, and how its training ended."""
+
+    name: str
+    fitted: Fitted
+
+
+def _trained(
+    point: SummarizerOptions, stories: Stories, progress: Progress | None, place: int, of: int
 ) -> Fitted:
-    """Train once with these settings and leave the model that was best on dev in `output`."""
-    asked = {"settings": asdict(settings), "data": stories.version, "stories": _sizes(stories)}
-    accelerator = make_accelerator(settings.loop)
-    if accelerator.is_main_process:
-        check_folder(output, asked, resume)
-    network, tokenizer, shape = _starting_point(settings)
-    sets = _instances(settings, stories, tokenizer, shape)
-    torch.manual_seed(settings.loop.seed)
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
-    objective = Objective(network, causal=shape.causal, pad=pad, smoothing=settings.label_smoothing)
-    objective.to(accelerator.device)
-    groups = accelerator.num_processes * settings.loop.accumulate
-    steps = batches_in(len(sets["train"]), settings.batch) // groups
-    loop = Loop(
-        objective,
-        settings.counted(max(steps, 1)),
-        output,
-        accelerator,
-        save_best=lambda: _save(output, network, tokenizer),
-        told=told,
+    """Return how a point's training ended: as its folder says, where it is finished."""
+    folder = point.output / GRID / point.name
+    fitted = _record(folder).get("fitted")
+    if fitted is not None:
+        return Fitted(**fitted)
+
+    def report(done: int, total: int, unit: str) -> None:
+        if progress is not None:
+            progress(place * total + done, of * total, unit)
+
+    # A first start that was stopped before this point leaves no folder; going on then begins it.
+    going_on = point.resume and (folder / RECORD).exists()
+    return _train_one(replace(point, output=folder, resume=going_on), stories, report)
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / RECORD).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _drop_weights(folder: Path) -> None:
+    """Delete the weights of a training that lost: by the hundred they would fill a disk; its record stays."""
+    for path in folder.glob("*.safetensors"):
+        path.unlink(missing_ok=True)
+
+
+def _keep(folder: Path, output: Path) -> None:
+    """Bring the best model and its log up into the output."""
+    if not any(folder.glob("*.safetensors")) and not any(output.glob("*.safetensors")):
+        raise RunFailed(f"{folder} has lost its weights, so the best training is not there; train it again.")
+    for path in sorted(folder.iterdir()):
+        if path.name == RECORD or path.is_dir() or path.name.startswith("."):
+            continue
+        if path.suffix == ".safetensors":
+            path.replace(output / path.name)
+        else:
+            shutil.copy2(path, output / path.name)
+
+
+def _train_one(options: SummarizerOptions, stories: Stories, progress: Progress | None) -> Fitted:
+    """Train once and leave the model that was best on dev in the output."""
+    sizes = {"train": len(stories.train), "dev": len(stories.dev)}
+    asked = {**options.asked(), "data": stories.version, "stories": sizes}
+    return run_training(
+        options, lambda accelerator, _: _prepare(options, stories, accelerator), progress, asked
     )
 
+
+def _prepare(options: SummarizerOptions, stories: Stories, accelerator: Accelerator) -> Job:
+    network, tokenizer, shape = _starting_point(options)
+    sets = _instances(options, stories, tokenizer, shape)
+    torch.manual_seed(options.seed)
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
+    smoothing = options.point["label_smoothing"]
+    objective = Objective(network, causal=shape.causal, pad=pad, smoothing=smoothing)
+    objective.to(accelerator.device)
+
     def batches(epoch: int) -> Iterator[list[Instance]]:
-        return epoch_batches(sets["train"], settings.batch, settings.loop.seed, epoch)
+        return epoch_batches(sets["train"], options.batch, options.seed, epoch)
 
     def evaluate() -> Mapping[str, float]:
-        return held_out_figures(objective, fixed_batches(sets["dev"], settings.batch))
+        return held_out_figures(objective, fixed_batches(sets["dev"], options.batch))
 
-    if accelerator.is_main_process:
-        begin_record(output, asked)
-    fitted = loop.run(batches, evaluate, resume=resume)
-    if accelerator.is_main_process:
-        facts = {
-            "asked": asked,
-            "model": f"{settings.model} for SQuALITY",
+    def save() -> None:
+        network.save_pretrained(options.output)
+        tokenizer.save_pretrained(options.output)
+        make_readable(options.output)
+
+    def describe(facts: Mapping[str, Any], fitted: Fitted) -> Described:
+        retrieved = f", sentences retrieved with {options.retrieve}" if options.retrieve else ""
+        words = (
+            f"{options.model} fine-tuned to summarise on {len(stories.train)} stories of SQuALITY {stories.version}"
+            f"{retrieved}, {options.name}, {fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
+        )
+        return Described(words, "trained by ensue")
+
+    return Job(
+        objective,
+        options.counted(batches_in(len(sets["train"]), options.batch), accelerator.num_processes),
+        batches,
+        evaluate,
+        save,
+        describe,
+        facts={
+            "model": f"{options.model} for SQuALITY",
             "instances": {name: len(found) for name, found in sets.items()},
             "summaries_cut": {name: sum(one.cut for one in found) for name, found in sets.items()},
             "tokens_read": {name: sum(len(one.read) for one in found) for name, found in sets.items()},
             "parameters": sum(p.numel() for p in network.parameters()),
-            "fitted": asdict(fitted),
-            "processes": accelerator.num_processes,
-            "environment": environment(),
-        }
-        write_record(output, facts)
-        _write_card(output, settings, stories, fitted)
-    return fitted
+        },
+    )
 
 
-def _starting_point(settings: SummarizerSettings) -> tuple[Any, Any, Shape]:
-    """The network, every weight of it to be trained, its tokenizer, and what it may read and write."""
-    loaded: Any = load_model(settings.model, device="cpu")
+def _starting_point(options: SummarizerOptions) -> tuple[Any, Any, Shape]:
+    """Return the network, every weight of it to be trained, its tokenizer, and what it may read and write."""
+    loaded: Any = load_model(options.model, device="cpu")
     card = loaded.card
     if card.kind not in _KINDS or not hasattr(loaded, "network"):
         raise EnsueError(
@@ -123,47 +210,28 @@ def _starting_point(settings: SummarizerSettings) -> tuple[Any, Any, Shape]:
             f"causal model is needed."
         )
     causal = card.kind == "causal"
-    most = settings.max_input
+    most = options.max_input
     if card.max_length is not None:
-        most = min(most, card.max_length - (settings.max_output if causal else 0))
+        most = min(most, card.max_length - (options.max_output if causal else 0))
     if most < 1:
         raise EnsueError(
             f"{card.name} takes {card.max_length} tokens, which leaves nothing to read beside summaries of "
-            f"{settings.max_output}; set --max-output lower."
+            f"{options.max_output}; set --max-output lower."
         )
     network = loaded.network.float().requires_grad_(True)
-    if settings.checkpointing:
+    if options.checkpointing:
         network.gradient_checkpointing_enable()
-    return network, loaded.tokenizer, Shape(causal, most, settings.max_output)
+    return network, loaded.tokenizer, Shape(causal, most, options.max_output)
 
 
 def _instances(
-    settings: SummarizerSettings, stories: Stories, tokenizer: Any, shape: Shape
+    options: SummarizerOptions, stories: Stories, tokenizer: Any, shape: Shape
 ) -> dict[str, list[Instance]]:
     retriever = None
-    if settings.retrieve is not None:
-        encoder = require(load_model(settings.retrieve), Encoder, f"Retrieving with {settings.retrieve}")
+    if options.retrieve is not None:
+        encoder = require(load_model(options.retrieve), Encoder, f"Retrieving with {options.retrieve}")
         retriever = Retriever(encoder)
     return {
         name: make_instances(list(examples(found)), tokenizer, shape, retriever)
         for name, found in (("train", stories.train), ("dev", stories.dev))
     }
-
-
-def _save(output: Path, network: Any, tokenizer: Any) -> None:
-    network.save_pretrained(output)
-    tokenizer.save_pretrained(output)
-    make_readable(output)
-
-
-def _sizes(stories: Stories) -> dict[str, int]:
-    return {"train": len(stories.train), "dev": len(stories.dev)}
-
-
-def _write_card(output: Path, settings: SummarizerSettings, stories: Stories, fitted: Fitted) -> None:
-    retrieved = f", sentences retrieved with {settings.retrieve}" if settings.retrieve else ""
-    words = (
-        f"{settings.model} fine-tuned to summarise on {len(stories.train)} stories of SQuALITY {stories.version}"
-        f"{retrieved}, {settings.name}, {fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
-    )
-    write_card_facts(output, training=words, source="trained by ensue")

@@ -1,20 +1,78 @@
-"""Examples as rows of tokens and rows as batches of like length; only a question's own tokens are learned."""
+"""What a question generator learns from: questions with their answers as rows of tokens, in batches of like length.
+
+Only a question's own tokens are learned: the loss is minus their log-probability.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor, nn
 
 from ensue.backends.qg.prompts import plain_prompt
 from ensue.backends.qg.questioner import after_prompt, question_tokens
-from ensue.train.qg.examples import QuestionExample
+from ensue.models.protocols import AnswerSpan
+from ensue.scoring.network import Network
+from ensue.text.io.squad import Answer, Article, examples_of
 
 # So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.
 _POOLED = 20
 Ints = npt.NDArray[np.int64]
+
+
+class QuestionExample(NamedTuple):
+    """A text, an answer in it, and the question somebody asked for that answer."""
+
+    article: str
+    context: str
+    answer: AnswerSpan
+    question: str
+
+
+class Found(NamedTuple):
+    """The examples of some articles, and why other questions are not among them."""
+
+    examples: list[QuestionExample]
+    skipped: dict[str, int]
+
+
+def question_examples(articles: Iterable[Article]) -> Found:
+    """One example a question: with the answer most people marked, the first of several such.
+
+    Questions without an answer cannot be asked for one, and an equal question to an equal answer is taken once.
+    """
+    skipped: Counter[str] = Counter()
+    kept: dict[QuestionExample, None] = {}
+    for row in examples_of(articles):
+        if not row.answers:
+            skipped["unanswerable"] += 1
+            continue
+        question = " ".join(row.question.split())
+        if not question:
+            skipped["empty question"] += 1
+            continue
+        answer = chosen_answer(row.answers)
+        example = QuestionExample(row.article, row.context, answer, question)
+        if example in kept:
+            skipped["asked twice"] += 1
+        kept[example] = None
+    return Found(list(kept), dict(skipped))
+
+
+def chosen_answer(answers: Sequence[Answer]) -> AnswerSpan:
+    """The answer most people marked; of equally many the one marked first.
+
+    >>> chosen_answer([Answer("old mill", 4), Answer("mill", 8), Answer("mill", 8)])
+    AnswerSpan(start=8, end=12)
+    """
+    (text, start), _ = Counter(answers).most_common(1)[0]
+    return AnswerSpan(start, start + len(text))
 
 
 class Row(NamedTuple):
@@ -105,3 +163,38 @@ def _groups(rows: Sequence[Row], tokens: int) -> Iterator[list[Row]]:
         group.append(row)
     if group:
         yield group
+
+
+class QuestionObjective(nn.Module):  # type: ignore[misc]
+    """A causal model with adapters; the head runs only where a question's token is next."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.network = Network(model)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The mean loss a question token."""
+        total, count = self.total(batch)
+        return total / count
+
+    def total(self, batch: Batch) -> tuple[Tensor, int]:
+        """The summed loss, and of how many tokens."""
+        hidden = self.network.hidden(self._put(batch.ids))
+        states = hidden[self._put(batch.rows), self._put(batch.columns)]
+        logits = self.network.logits(states)
+        loss = nn.functional.cross_entropy(logits, self._put(batch.targets), reduction="sum")
+        return loss, len(batch.targets)
+
+    def _put(self, values: npt.NDArray[Any]) -> Tensor:
+        return torch.from_numpy(values).to(self.network.device)
+
+
+def dev_figures(objective: QuestionObjective, batches: Iterable[Batch]) -> dict[str, float]:
+    """The loss a question token on held-out rows, and the perplexity that it makes."""
+    total, count = 0.0, 0
+    for batch in batches:
+        loss, tokens = objective.total(batch)
+        total += float(loss.detach())
+        count += tokens
+    return {"dev_loss": total / count, "perplexity": math.exp(min(total / count, 700.0))}

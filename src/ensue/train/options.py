@@ -1,0 +1,174 @@
+"""Options of a training as dataclasses, from which the commands of `ensue train` are made; without torch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
+
+import typer
+
+from ensue import console
+from ensue.errors import EnsueError
+
+
+class OneOf(NamedTuple):
+    """The values an option may have."""
+
+    values: tuple[str, ...]
+
+
+Accumulate = Annotated[int, typer.Option(min=1, help="Batches a step.")]
+Corpora = Annotated[Path | None, typer.Option(help="Where prepared texts are kept between trainings.")]
+Dropout = Annotated[float, typer.Option(min=0, max=0.9)]
+EvaluateEvery = Annotated[int, typer.Option(min=1, help="Steps between evaluations.")]
+LearningRate = Annotated[float, typer.Option(min=0)]
+Output = Annotated[Path, typer.Option(help="Folder for the model, its log and its checkpoints.")]
+Patience = Annotated[int, typer.Option(min=1, help="Evaluations without a better dev loss before the end.")]
+Precision = Annotated[
+    str, typer.Option(help="auto (bf16 on a GPU), no, bf16 or fp16."), OneOf(("auto", "no", "bf16", "fp16"))
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")]
+Schedule = Annotated[
+    str,
+    typer.Option(help="After that: inverse-sqrt, linear or constant."),
+    OneOf(("inverse-sqrt", "linear", "constant")),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Steps = Annotated[int | None, typer.Option(min=1, help="At most so many steps.")]
+Warmup = Annotated[int, typer.Option(min=0, help="Steps over which the learning rate rises.")]
+WeightDecay = Annotated[float, typer.Option(min=0)]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes that read (default: all cores).")]
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """How the loop trains; steps are optimiser steps."""
+
+    steps: int
+    learning_rate: float = 1e-4
+    warmup: int = 4000
+    schedule: str = "inverse-sqrt"
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    accumulate: int = 1
+    evaluate_every: int = 500
+    patience: int = 5
+    log_every: int = 20
+    seed: int = 0
+    precision: str = "auto"
+    device: str = "auto"
+
+    def steps_in(self, batches: int, processes: int) -> int:
+        """Count the steps of an epoch of so many batches, one at least."""
+        return max(batches // (self.accumulate * processes), 1)
+
+    def counted(self, batches: int, processes: int, epochs: int) -> LoopSettings:
+        """Return the settings with so many epochs counted out in steps, unless steps were asked for."""
+        return replace(self, steps=self.steps or self.steps_in(batches, processes) * epochs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """What every trainer is asked.
+
+    A field annotated with `typer.Option` is an option of the command, with its help and its bounds; any other is for
+    callers from Python. The docstring of a subclass is the help of its command.
+    """
+
+    # The function that trains, as `module:object`: it takes the options and a Progress or None, and returns a Fitted.
+    trains: ClassVar[str]
+    # Options that the record keeps beside the settings, and those that it does not keep as they are.
+    beside: ClassVar[tuple[str, ...]] = ("data",)
+    apart: ClassVar[tuple[str, ...]] = ()
+
+    output: Output
+    accumulate: Accumulate = 1
+    precision: Precision = "auto"
+    device: console.Device = "auto"
+    seed: Seed = 0
+    resume: Resume = False
+    log_every: int = 20
+
+    def __post_init__(self) -> None:
+        """Refuse what lies out of bounds."""
+        for name, (low, high, known) in _bounds(type(self)).items():  # type: ignore[arg-type]
+            value = getattr(self, name)
+            option = f"--{name.replace('_', '-')}"
+            if known and value not in known:
+                raise EnsueError(f"Invalid {option} {value}: expected one of {', '.join(known)}.")
+            if value is None or known:
+                continue
+            if (low is not None and value < low) or (high is not None and value > high):
+                words = f"at least {low}" if high is None else f"a number from {low} to {high}"
+                raise EnsueError(f"Invalid {option} {value}: expected {words}.")
+
+    @property
+    def title(self) -> str:
+        """What is trained, in a word or two."""
+        raise NotImplementedError
+
+    @property
+    def loop(self) -> LoopSettings:
+        """How the loop trains; 0 steps where epochs decide."""
+        given = {name: getattr(self, name, None) for name in _LOOP}
+        return LoopSettings(**{"steps": 0, **{name: v for name, v in given.items() if v is not None}})
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the settings that are made from several options, or from what was left out."""
+        return {}
+
+    def asked(self) -> dict[str, Any]:
+        """Return all that the outcome depends on, as the record keeps it and a resumed training compares it."""
+        left_out = {*_LOOP, "output", "resume", "workers", "corpora", *self.beside, *self.apart}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left_out}
+        settings = {**own, **self.resolved(), "loop": asdict(self.loop)}
+        return {"settings": settings, **{name: getattr(self, name) for name in self.beside}}
+
+    def remark(self) -> str:
+        """Say more of a finished training; nothing by default."""
+        return ""
+
+
+_LOOP = tuple(field.name for field in fields(LoopSettings))
+
+
+def hints_of(options: type[TrainingOptions]) -> dict[str, Any]:
+    """Return the annotated type of each option that the command has, the trainer's own before those of all."""
+    hints = get_type_hints(options, include_extras=True)
+    common = [field.name for field in fields(TrainingOptions)]
+    names = [field.name for field in fields(options) if field.name not in common]
+    return {name: hints[name] for name in (*names, *common) if _option(hints[name]) is not None}
+
+
+def _option(hint: Any) -> Any:
+    found = (each for each in getattr(hint, "__metadata__", ()) if isinstance(each, typer.models.OptionInfo))
+    return next(found, None)
+
+
+@cache
+def _bounds(options: type[TrainingOptions]) -> dict[str, tuple[Any, Any, tuple[str, ...]]]:
+    """Return the lowest and highest value of each option, and the values it may have."""
+    found = {}
+    for name, hint in hints_of(options).items():
+        known = next((each.values for each in hint.__metadata__ if isinstance(each, OneOf)), ())
+        info = _option(hint)
+        if known or info.min is not None or info.max is not None:
+            found[name] = (info.min, info.max, known)
+    return found
+
+
+def check_one_way(steps: int | None, epochs: int | None) -> None:
+    """Refuse steps and epochs together."""
+    if steps is not None and epochs is not None:
+        raise EnsueError("Give --steps or --epochs, not both.")
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return names that are divided by commas.
+
+    >>> names_in("query, value,")
+    ('query', 'value')
+    """
+    return tuple(filter(None, (name.strip() for name in text.split(","))))

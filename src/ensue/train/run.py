@@ -1,0 +1,156 @@
+"""One training in its folder, whatever is trained: check the folder, go through the loop, write record and cards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from accelerate import Accelerator
+from torch import nn
+
+from ensue.atomic import write_atomic
+from ensue.environment import environment
+from ensue.errors import EnsueError
+from ensue.jsonl import read_object
+from ensue.models.card import write_card_facts
+from ensue.progress import Progress
+from ensue.train.loop import Batches, Evaluate, Fitted, Loop, make_accelerator
+from ensue.train.options import LoopSettings, TrainingOptions
+
+RECORD, README = "training.json", "README.md"
+# Where a training keeps its prepared corpus, unless told otherwise.
+CORPUS = "corpus"
+
+
+class Described(NamedTuple):
+    """What is said of a finished model: two facts of its card, more facts of the record, the text of a README."""
+
+    training: str
+    source: str
+    facts: Mapping[str, Any] = {}
+    readme: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a trainer prepares: the objective, its data, how the best model is saved, and what is said of it.
+
+    `facts` go into the record; `describe` is given the record and how the training ended, once the best model is in
+    the folder. `question` is a digest of the data, by which a checkpoint of other data is known.
+    """
+
+    objective: nn.Module
+    loop: LoopSettings
+    batches: Batches
+    evaluate: Evaluate
+    save: Callable[[], None]
+    describe: Callable[[Mapping[str, Any], Fitted], Described]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
+
+
+# Given the machine and where progress is reported.
+Prepare = Callable[[Accelerator, Progress | None], Job]
+
+
+def run_training(
+    options: TrainingOptions,
+    prepare: Prepare,
+    progress: Progress | None = None,
+    asked: Mapping[str, Any] | None = None,
+) -> Fitted:
+    """Train what `prepare` makes ready, from the last checkpoint if so asked, and leave the best model in the output.
+
+    `asked` is what the outcome depends on, where the options alone do not say it. Of several processes the main one
+    writes and reports.
+    """
+    output, asked = options.output, asked or options.asked()
+    accelerator = make_accelerator(options.loop)
+    main = bool(accelerator.is_main_process)
+    if main:
+        check_folder(output, asked, options.resume)
+    progress = progress if main else None
+    job = prepare(accelerator, progress)
+    loop = Loop(
+        job.objective,
+        job.loop,
+        output,
+        accelerator,
+        save_best=job.save,
+        progress=progress,
+        question=job.question,
+    )
+    if main:
+        begin_record(output, asked)
+    fitted = loop.run(job.batches, job.evaluate, resume=options.resume)
+    if main:
+        facts = {
+            "asked": asked,
+            **job.facts,
+            "fitted": asdict(fitted),
+            "processes": accelerator.num_processes,
+            "environment": environment(),
+        }
+        described = job.describe(facts, fitted)
+        write_record(output, {**facts, **described.facts})
+        if described.readme:
+            write_atomic(output / README, [described.readme])
+        write_card_facts(output, training=described.training, source=described.source)
+    return fitted
+
+
+def check_folder(output: Path, asked: Mapping[str, Any], resume: bool) -> None:
+    """Refuse a folder that holds anything but this training, to be resumed, or the corpus prepared for it."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnsueError(f"{output} cannot be a folder: {error.strerror}.") from error
+    record = output / RECORD
+    if not record.exists():
+        if {path.name for path in output.iterdir()} - {CORPUS}:
+            raise EnsueError(f"{output} is not empty and holds no training; choose another --output.")
+        return
+    if not resume:
+        raise EnsueError(
+            f"{output} holds a training; add --resume to go on with it, or choose another --output."
+        )
+    if read_object(record).get("asked") != json.loads(json.dumps(asked)):
+        raise EnsueError(f"{output} holds a training with other settings or data; choose another --output.")
+
+
+def begin_record(output: Path, asked: Mapping[str, Any]) -> None:
+    """Record what is trained, once it can begin; a training that goes on has done so."""
+    if not (output / RECORD).exists():
+        write_record(output, {"asked": asked, "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
+
+
+def write_record(output: Path, facts: Mapping[str, Any]) -> None:
+    """Write the record; a figure that could not be had is NaN in it."""
+    write_atomic(output / RECORD, [json.dumps(facts, indent=2) + "\n"])
+
+
+def parameters_of(module: nn.Module) -> dict[str, int]:
+    """Count the parameters of a network, and those of them that learn."""
+    return {
+        "parameters": sum(p.numel() for p in module.parameters()),
+        "trained_parameters": sum(p.numel() for p in module.parameters() if p.requires_grad),
+    }
+
+
+def content_digest(files: Iterable[str | Path]) -> str:
+    """Return a digest of what is in some files, by which a training knows its data again wherever it lies."""
+    found = hashlib.sha256()
+    for name in files:
+        found.update(bytes.fromhex(file_digest(name)))
+    return found.hexdigest()
+
+
+def file_digest(name: str | Path) -> str:
+    """Return the SHA-256 of a file."""
+    with Path(name).expanduser().open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

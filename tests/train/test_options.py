@@ -1,0 +1,49 @@
+"""The options of every trainer: what Python callers give is bounded as on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ensue import lazy
+from ensue.errors import EnsueError
+from ensue.train import TRAINERS
+from ensue.train.encoder.options import EncoderOptions
+from ensue.train.options import hints_of
+from ensue.train.qa.options import AnswererOptions
+from tests.support.command import here
+
+REQUIRED = {"data": ["x"], "output": Path("out")}
+
+
+@pytest.mark.parametrize("name", list(TRAINERS))
+def test_every_option_is_on_the_command_line_with_its_help(name):
+    shown = " ".join(here("train", name, "--help").out.split())
+    options = lazy.load(TRAINERS[name])
+    assert options.__doc__ in shown
+    for option in hints_of(options):
+        assert f"--{option.replace('_', '-')}" in shown.replace("--data-statement", "--statement")
+    assert "--log-every" not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"batch": 0}, "--batch 0: expected at least 1"),
+        ({"dropout": 0.95}, "--dropout 0.95: expected a number from 0 to 0.9"),
+        ({"schedule": "zigzag"}, "--schedule zigzag: expected one of inverse-sqrt, linear, constant"),
+        ({"steps": 1, "epochs": 1}, "not both"),
+    ],
+)
+def test_what_lies_out_of_bounds_is_refused_from_python_too(given, words):
+    with pytest.raises(EnsueError, match=words):
+        EncoderOptions(**REQUIRED, **given)
+
+
+def test_what_was_left_out_is_recorded_as_it_was_chosen():
+    asked = AnswererOptions(**REQUIRED, full=True).asked()
+    assert json.loads(json.dumps(asked)) == asked
+    assert asked["data"] == ["x"]
+    assert asked["settings"]["adapter"] is None
+    assert asked["settings"]["loop"]["learning_rate"] == 5e-5
+    assert AnswererOptions(**REQUIRED, rank=4).asked()["settings"]["adapter"]["alpha"] == 8.0
