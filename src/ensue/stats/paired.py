@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ensue.stats.clustered import cluster_sums, clustered_interval, effective_share, jackknife_residuals
 from ensue.stats.ranges import UNBOUNDED, Bounds
 
+Numbers = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 EXACT_CLUSTERS = 14
@@ -85,7 +86,7 @@ def all_bits(count: int) -> NDArray[np.int64]:
     return np.asarray((np.arange(2**count)[:, None] >> np.arange(count)) & 1, dtype=np.int64)
 
 
-def _ends(differences: NDArray[np.float64], clusters: Sequence[Hashable], bounds: Bounds) -> Ends:
+def _ends(differences: Numbers, clusters: Sequence[Hashable], bounds: Bounds) -> Ends:
     width = bounds[1] - bounds[0]
     if math.isinf(width):
         return clustered_interval(differences, clusters, bounds=UNBOUNDED, level=LEVEL)[1:3]
@@ -109,9 +110,7 @@ def _apart(one: float, other: float, together: float) -> float:
     return math.sqrt(max(0.0, one**2 + other**2 - 2.0 * together * one * other))
 
 
-def _correlation(
-    gains: NDArray[np.float64], losses: NDArray[np.float64], clusters: Sequence[Hashable]
-) -> float:
+def _correlation(gains: Numbers, losses: Numbers, clusters: Sequence[Hashable]) -> float:
     """Return how far clusters that gain more than others also lose more; 0 where all gain or all lose alike."""
     left = [
         jackknife_residuals(float(part.mean()), *cluster_sums(part, clusters)[1:]) for part in (gains, losses)
@@ -120,7 +119,7 @@ def _correlation(
     return float(left[0] @ left[1]) / spread if spread > 0.0 else 0.0
 
 
-def _sign_flip_p_value(totals: NDArray[np.float64], rounds: int, generator: np.random.Generator) -> float:
+def _sign_flip_p_value(totals: Numbers, rounds: int, generator: np.random.Generator) -> float:
     observed = abs(float(totals.sum()))
     # A cluster without a difference is the same under either sign: leaving it out changes no probability.
     magnitudes = np.abs(totals[totals != 0.0])
@@ -133,9 +132,7 @@ def _sign_flip_p_value(totals: NDArray[np.float64], rounds: int, generator: np.r
     return (extreme + 1) / (rounds + 1)
 
 
-def _count_extreme(
-    magnitudes: NDArray[np.float64], bar: float, rounds: int, generator: np.random.Generator
-) -> int:
+def _count_extreme(magnitudes: Numbers, bar: float, rounds: int, generator: np.random.Generator) -> int:
     """Count the random sign patterns, of `rounds`, that reach the bar."""
     # Among m clusters of equal magnitude only the number of plus signs matters, and that is binomial.
     sizes, multiplicity = np.unique(magnitudes, return_counts=True)

@@ -263,7 +263,7 @@ def test_a_dump_is_read_in_little_memory(tmp_path):
         ("a.md", b"# T\0", ["a.md", "NUL"]),
         ("a.xml", dump(("T", 0, "", "x"))[:-20].encode(), ["a.xml, line 1", "XML"]),
         ("a.xml.bz2", bz2.compress(dump(("T", 0, "", "word " * 9)).encode())[:-8], ["a.xml.bz2", "cut off"]),
-        ("a.xml.bz2", b"no bz2 at all", ["a.xml.bz2", "could not be read"]),
+        ("a.xml.bz2", b"no bz2 at all", ["a.xml.bz2", "cannot be read"]),
         ("a.html", b"<h1>Only a title</h1>", ["a.html", "no text: 1"]),
         ("a.pdf", b"%PDF", ["a.pdf", "no kind of file"]),
         ("a.jsonl", b"{broken\n", ["a.jsonl, line 1"]),

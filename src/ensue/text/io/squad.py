@@ -24,7 +24,6 @@ class Question(NamedTuple):
     id: str
     question: str
     answers: tuple[Answer, ...]
-    impossible: bool
 
 
 class Paragraph(NamedTuple):
@@ -119,9 +118,8 @@ def _question(row: Any, context: str, where: str) -> Question:
     question = _field(row, "question", str, where)
     name = str(_field(row, "id", (str, int), where))
     there = f"{where}, question {name}"
-    impossible = bool(row.get("is_impossible", False))
-    answers = () if impossible else tuple(_answers(row, context, there))
-    return Question(name, question, answers, not answers)
+    answers = () if row.get("is_impossible") else tuple(_answers(row, context, there))
+    return Question(name, question, answers)
 
 
 def _answers(row: Mapping[str, Any], context: str, where: str) -> Iterator[Answer]:

@@ -10,12 +10,7 @@ from pathlib import Path
 from ensue.errors import EnsueError
 from ensue.text.io.rows import files_below, printable, read_bytes
 from ensue.text.structure.pages import read_html, read_markdown
-from ensue.text.structure.sections import (
-    Event,
-    Heading,
-    StructuredDocument,
-    build_document,
-)
+from ensue.text.structure.sections import Event, Heading, StructuredDocument, build_document
 from ensue.text.structure.wiki import is_dump, read_mediawiki, read_wikitext, wikitext_heading
 from ensue.text.works.chapters import NotUsable, Work, decoded, unix_lines
 from ensue.text.works.readers import find_works, read_work

@@ -158,7 +158,7 @@ def read_mediawiki(path: Path, skipped: Counter[str]) -> Iterator[tuple[str, str
         raise EnsueError(f"{path} is cut off after {pages} pages: fetch the dump again.") from error
     except OSError as error:
         reason = error.strerror or error
-        raise EnsueError(f"{path} could not be read after {pages} pages: {reason}.") from error
+        raise EnsueError(f"{path} cannot be read after {pages} pages: {reason}.") from error
     if not pages:
         raise EnsueError(f"{path} holds no page, so it is no MediaWiki dump.")
 
@@ -169,7 +169,7 @@ def is_dump(path: Path) -> bool:
         with _opened(path) as file:
             return b"<mediawiki" in file.read(4096)
     except (OSError, EOFError) as error:
-        raise EnsueError(f"{path} could not be read: {error}.") from error
+        raise EnsueError(f"{path} cannot be read: {error}.") from error
 
 
 def _opened(path: Path) -> IO[bytes]:

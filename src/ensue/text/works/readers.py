@@ -116,7 +116,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
     except OSError as error:
-        raise EnsueError(f"{folder} could not be read: {error.strerror or error}.") from error
+        raise EnsueError(f"{folder} cannot be read: {error.strerror or error}.") from error
     for name in names:
         path = folder / name
         if path.is_dir():
@@ -148,7 +148,7 @@ def _in_lines(path: Path, kind: Kind) -> Iterator[Unread]:
                     )
                 yield Unread(place, _kind_of_object(line, kind), path, line)
     except OSError as error:
-        raise EnsueError(f"{path} could not be read: {error.strerror or error}.") from error
+        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
     if empty:
         raise EnsueError(f"{path} is empty: give a file with one work a line.")
 
