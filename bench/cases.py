@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.chapterbreak.data import Example, read_examples
+from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.models.request import Policy, Request, TokenCut
 from ensue.text.documents import read_documents

@@ -71,7 +71,7 @@ def test_json_is_the_content_of_build_json(tmp_path):
 
 
 def test_what_is_built_is_what_is_read(tmp_path):
-    from ensue.benchmarks.chapterbreak.data import read_examples
+    from ensue.benchmarks.chapterbreak.data.examples import read_examples
 
     source = works(tmp_path / "novels.jsonl")
     build(source, tmp_path / "out", "--prefix-words", 50, "--suffix-words", 20, "--per-work", 1)
@@ -116,7 +116,7 @@ def test_a_tokenizer_counts_tokens(tmp_path):
     pytest.importorskip("transformers")
     from transformers import AutoTokenizer
 
-    from ensue.benchmarks.chapterbreak.data import read_examples
+    from ensue.benchmarks.chapterbreak.data.examples import read_examples
     from tests.support.tiny import save_gpt2
 
     folder = save_gpt2(tmp_path / "model")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.chapterbreak.data import Example
+from ensue.benchmarks.chapterbreak.data.examples import Example
+from ensue.benchmarks.chapterbreak.data.words import Sizes, Words
 from ensue.benchmarks.chapterbreak.judging import items_of, judge, metric_rows
 from ensue.benchmarks.chapterbreak.ranking import Gold, Question, Ranked, ladder, words_covered
-from ensue.benchmarks.chapterbreak.words import Sizes, Words
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import torch
 import ensue
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
-from ensue.benchmarks.chapterbreak.data import Example, Examples
+from ensue.benchmarks.chapterbreak.data.examples import Example, Examples
 from ensue.benchmarks.chapterbreak.task import SETTINGS, ChapterBreakRun
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError, RunFailed

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +10,7 @@ import typer
 from ensue import console
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-# Where there is no terminal, a line is said after so many works.
-_EVERY = 100
+    from ensue.report.table import Table
 
 
 def chapterbreak(
@@ -63,7 +57,7 @@ def chapterbreak(
 ) -> None:
     """Build ChapterBreak data: what follows a chapter break, against what follows later ones."""
     import ensue
-    from ensue.benchmarks.chapterbreak.build import build
+    from ensue.benchmarks.chapterbreak.data.build import build
     from ensue.parallel import cores
 
     options: dict[str, Any] = {
@@ -74,7 +68,7 @@ def chapterbreak(
         "negatives_data": negatives_data,
         "tokenizer": ensue.load_tokenizer(tokenizer) if tokenizer else None,
     }
-    with console.stoppable("nothing was written"), _progress("chapterbreak") as progress:
+    with console.stoppable("nothing was written"), console.progress_bar("chapterbreak") as progress:
         done = build(
             source,
             output,
@@ -94,57 +88,39 @@ def chapterbreak(
     if json:
         console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
-    from rich.console import Console
-
-    screen = Console(soft_wrap=False)
-    for table in statistics_tables(done.statistics):
-        screen.print(table)
+    console.print_tables(statistics_tables(done.statistics))
     for reason, count in {**done.skipped, **done.notes}.items():
         print(f"{reason}: {count:,}")
     print(f"data: {done.folder}")
 
 
-def statistics_tables(statistics: dict[str, Any]) -> Iterator[Table]:
-    """The works that were read, and the examples they gave."""
-    from rich.markup import escape
-    from rich.table import Table
+def statistics_tables(statistics: dict[str, Any]) -> list[Table]:
+    """Return the works that were read, and the examples they gave, as tables."""
+    from ensue.report.table import Cell, Column, Table
 
-    works = Table(title=f"{statistics['works']:,} works", title_justify="left")
-    works.add_column("a work's")
-    for heading in ("mean", "min", "max"):
-        works.add_column(heading, justify="right")
+    def mean(value: float) -> Cell:
+        return Cell(f"{value:,.1f}", value=value)
+
+    works = Table(
+        [Column("a work's", words=True), *map(Column, ("mean", "min", "max"))],
+        title=f"{statistics['works']:,} works",
+    )
     for name in ("chapters", "words"):
-        spread = statistics[name]
-        works.add_row(name, f"{spread['mean']:,.1f}", f"{spread['min']:,}", f"{spread['max']:,}")
-    yield works
-    examples = Table(title="examples", title_justify="left")
-    for heading in ("boundary", "split"):
-        examples.add_column(heading)
-    for heading in ("works", "examples", "words of context", "words of gold"):
-        examples.add_column(heading, justify="right")
+        extent = statistics[name]
+        works.add(name, mean(extent["mean"]), extent["min"], extent["max"])
+    headings = ("works", "examples", "words of context", "words of gold")
+    examples = Table(
+        [Column("boundary", words=True), Column("split", words=True, fold=True), *map(Column, headings)],
+        title="examples",
+    )
     for boundary, splits in statistics["examples"].items():
         for split, row in splits.items():
-            examples.add_row(
+            examples.add(
                 boundary,
-                escape(split),
-                f"{row['works']:,}",
-                f"{row['examples']:,}",
-                f"{row['context_words']:,.1f}",
-                f"{row['gold_words']:,.1f}",
+                split,
+                row["works"],
+                row["examples"],
+                mean(row["context_words"]),
+                mean(row["gold_words"]),
             )
-    yield examples
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Works done so far, on standard error; how many there will be is known only with a limit."""
-    if not sys.stderr.isatty():
-
-        def line(done: int, total: int | None) -> None:
-            if done and done % _EVERY == 0:
-                console.say(f"{title}: {done:,} works")
-
-        yield line
-        return
-    with console.progress_bar(title) as bar:
-        yield lambda done, total: bar(done, total, "works")
+    return [works, examples]

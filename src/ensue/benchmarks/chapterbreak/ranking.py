@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ensue.benchmarks.chapterbreak.data import Example
+from ensue.benchmarks.chapterbreak.data.examples import Example
 from ensue.errors import EnsueError
 from ensue.models.protocols import Scorer, SuffixScorer, room_of
 from ensue.models.request import Policy, Request, Score, TokenCut

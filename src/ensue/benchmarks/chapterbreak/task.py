@@ -8,9 +8,9 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.chapterbreak.data import BOUNDARIES, Example, Examples, read_examples
+from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES, Example, Examples, read_examples
+from ensue.benchmarks.chapterbreak.data.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.judging import items_of, metric_rows
-from ensue.benchmarks.chapterbreak.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.ranking import Question, Ranker, SegmentRanker, TokenRanker
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require

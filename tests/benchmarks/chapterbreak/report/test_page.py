@@ -166,7 +166,7 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
         EnsueError, match="is a run of shuffle, which is reported alone: give it no other runs"
     ):
         write_report(shuffle, beside=[run])
-    with pytest.raises(EnsueError, match="go with runs of chapterbreak only"):
+    with pytest.raises(EnsueError, match="is a run of shuffle, which takes no annotations"):
         write_report(shuffle, annotations=tmp_path / "a.csv")
     with pytest.raises(EnsueError, match="is given twice"):
         write_report(run, beside=[run])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.chapterbreak.data import Example, example_id
-from ensue.benchmarks.chapterbreak.negatives import Suffix, out_of_book, reservoir, with_index
+from ensue.benchmarks.chapterbreak.data.examples import Example, example_id
+from ensue.benchmarks.chapterbreak.data.negatives import Suffix, out_of_book, reservoir, with_index
 from ensue.text.works.headings import split_index
 
 INDICES = ["", "CHAPTER III.", "Chapter 12", "IV.", "Chapter the Second", "BOOK II\nCHAPTER I"]

@@ -8,16 +8,16 @@ import random
 import re
 import subprocess
 import sys
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.benchmarks.chapterbreak.build import build
-from ensue.benchmarks.chapterbreak.chapters import lay_out
-from ensue.benchmarks.chapterbreak.data import read_examples
-from ensue.benchmarks.chapterbreak.making import Recipe, examples_of
-from ensue.benchmarks.chapterbreak.words import Sizes, Words
+from ensue.benchmarks.chapterbreak.data.breaks import Recipe, examples_of, lay_out
+from ensue.benchmarks.chapterbreak.data.build import BuildStatistics, Extent, build
+from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
+from ensue.benchmarks.chapterbreak.data.words import Sizes, Words
 from ensue.errors import EnsueError
 from ensue.text.works.readers import Chapter, Work
 from tests.support.command import environment, write_lines
@@ -219,7 +219,7 @@ def test_a_limit_counts_works_with_examples(tmp_path):
             tmp_path / f"b{workers}",
             limit=2,
             workers=workers,
-            progress=lambda done, total, seen=seen: seen.append((done, total)),
+            progress=lambda done, total, unit, seen=seen: seen.append((done, total)),
         )
         assert {e.work for e in read_examples(str(report.folder)).items} == {"work-0", "work-1"}
         assert report.statistics["works"] == 3
@@ -375,10 +375,44 @@ def test_a_boundary_without_examples_has_no_file(tmp_path):
     assert len(read_examples(str(tmp_path / "b")).items) == 2
 
 
+@given(st.lists(st.integers(0, 10**6), min_size=1))
+def test_a_extent_is_the_mean_the_least_and_the_most(numbers):
+    extent = Extent()
+    for number in numbers:
+        extent.add(number)
+    assert extent.as_dict() == {"mean": fmean(numbers), "min": min(numbers), "max": max(numbers)}
+
+
+def test_nothing_has_no_mean():
+    assert Extent().as_dict() == {"mean": None, "min": None, "max": None}
+    assert BuildStatistics().as_dict("s")["examples"] == {}
+
+
+def example(boundary, work, context, gold):
+    return Example(f"{boundary}:b/{work}", "b", work, boundary, context, gold, ("n",))
+
+
+def test_examples_are_counted_by_boundary_and_split():
+    statistics = BuildStatistics()
+    statistics.add_examples("dialogue", [example("dialogue", "1", "one two", "one")])
+    statistics.add_examples(
+        "chapter",
+        [
+            example("chapter", "1", "one two three four", "one two"),
+            example("chapter", "1", "one two", "one two three"),
+        ],
+    )
+    statistics.add_examples("chapter", [example("chapter", "2", "one two\n\nthree", "one")])
+    found = statistics.as_dict("b")["examples"]
+    assert list(found) == ["chapter", "dialogue"]
+    assert found["chapter"]["b"] == {"works": 2, "examples": 3, "context_words": 3.0, "gold_words": 2.0}
+    assert found["dialogue"]["b"] == {"works": 1, "examples": 1, "context_words": 2.0, "gold_words": 1.0}
+
+
 PEAKS = """
 import sys, tracemalloc
 from pathlib import Path
-from ensue.benchmarks.chapterbreak.build import build
+from ensue.benchmarks.chapterbreak.data.build import build
 tracemalloc.start()
 for source in sys.argv[1:]:
     tracemalloc.reset_peak()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.chapterbreak.build import build
+from ensue.benchmarks.chapterbreak.data.build import build
 from ensue.text.works.headings import split_index
 from ensue.text.works.readers import find_works, read_work
 

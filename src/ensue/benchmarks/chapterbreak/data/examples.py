@@ -1,23 +1,32 @@
-"""ChapterBreak in its published format: splits, works, and examples of a context, its gold suffix and negatives."""
+"""ChapterBreak in its published format: files of splits, works and examples, found, read and written."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import os
+import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ensue.benchmarks.chapterbreak.sources import find_files, read_json
 from ensue.errors import EnsueError
+from ensue.jsonl import in_words
+from ensue.text.io.rows import is_hub_name
 
 Boundary = Literal["chapter", "cause", "dialogue"]
 BOUNDARIES: tuple[Boundary, ...] = get_args(Boundary)
 
 # The task as published has five negatives.
 NEGATIVES = 5
+_ENDINGS = (".json", ".json.gz")
+# JSON files that lie beside the data: what our builder and the hub say about it.
+_NO_DATA = frozenset({"build.json", "dataset_info.json", "dataset_infos.json"})
+_CONTEXT_LENGTH = re.compile(r"[_-]?ctx[_-]?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ class Examples:
 
 
 def example_id(boundary: Boundary, split: str, work: str, number: int) -> str:
-    """The id of the example with this number (from 0) in its work's list; chapter breaks have no prefix.
+    """Return the id of the example with this number (from 0) in its work's list; chapter breaks have no prefix.
 
     >>> example_id("chapter", "pg19", "1023", 0), example_id("cause", "pg19", "1023", 4)
     ('pg19/1023/0', 'cause:pg19/1023/4')
@@ -54,14 +63,14 @@ def example_id(boundary: Boundary, split: str, work: str, number: int) -> str:
 
 
 def read_examples(source: str, *, split: str | None = None, limit: int | None = None) -> Examples:
-    """The examples of a source, or those of one split; with `limit` the first so many per split and boundary.
+    """Read the examples of a source, or those of one split; with `limit` the first so many per split and boundary.
 
     A source is a file (.json or .json.gz), a folder of them, or, where no such path exists, a hub data set. What
     a file's name says decides the boundary: cause, dialogue, or else chapter.
     """
     if limit is not None and limit < 1:
         raise EnsueError(f"The limit of examples is {limit}, but must be at least 1.")
-    files, left_out = find_files(source)
+    files, left_out = _find_files(source)
     reading = _Reading(split, limit)
     for path in files:
         reading.read(path)
@@ -76,7 +85,7 @@ def read_examples(source: str, *, split: str | None = None, limit: int | None = 
 
 
 def fingerprint(examples: list[Example]) -> str:
-    """A digest of the examples: their ids and all their texts."""
+    """Return a digest of the examples: their ids and all their texts."""
     digest = hashlib.sha256()
     for example in examples:
         row = [example.id, example.context, example.gold, example.negatives]
@@ -85,7 +94,7 @@ def fingerprint(examples: list[Example]) -> str:
 
 
 def boundary_of(path: Path) -> Boundary:
-    """The kind of boundary a file's name states.
+    """Return the kind of boundary a file's name states.
 
     >>> boundary_of(Path("chapterbreak_ctx_512.json")), boundary_of(Path("cause/dialog_ctx_512.json"))
     ('chapter', 'dialogue')
@@ -109,7 +118,7 @@ class _Reading:
 
     def read(self, path: Path) -> None:
         boundary = boundary_of(path)
-        data = read_json(path)
+        data = _read_json(path)
         if not isinstance(data, dict):
             raise EnsueError(f"{path} is not ChapterBreak data: its top level must be an object of splits.")
         if not any(data.values()):
@@ -157,7 +166,7 @@ def _rows(path: Path, split: str, works: object) -> Iterator[tuple[str, int, obj
 
 
 def _fields(row: object, place: str) -> tuple[str, str, tuple[str, ...]]:
-    """The three fields of an example, or a refusal that says where the wrong one is."""
+    """Return the three fields of an example, or refuse the one that is wrong."""
     if not isinstance(row, dict):
         raise EnsueError(f"{place} must be an object with ctx, pos and negs.")
     for key in ("ctx", "pos", "negs"):
@@ -165,7 +174,7 @@ def _fields(row: object, place: str) -> tuple[str, str, tuple[str, ...]]:
             raise EnsueError(f"{place} has no {key!r}; an example has ctx, pos and negs.")
     for key in ("ctx", "pos"):
         if not isinstance(row[key], str):
-            raise EnsueError(f"{place} has {_kind(row[key])} as {key!r}, but it must be a string.")
+            raise EnsueError(f"{place} has {in_words(row[key])} as {key!r}, where a string is expected.")
     negatives = row["negs"]
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
         raise EnsueError(f"{place} must have a list of strings as 'negs'.")
@@ -173,7 +182,7 @@ def _fields(row: object, place: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _unusable(context: str, gold: str, negatives: tuple[str, ...]) -> str | None:
-    """Why an example that is well formed cannot be scored."""
+    """Say why an example that is well formed cannot be scored."""
     if not context.strip():
         return "examples with an empty context"
     if not gold.strip():
@@ -185,5 +194,131 @@ def _unusable(context: str, gold: str, negatives: tuple[str, ...]) -> str | None
     return None
 
 
-def _kind(value: Any) -> str:
-    return "null" if value is None else f"a {type(value).__name__}"
+def _find_files(source: str) -> tuple[list[Path], int]:
+    """Find the data files of a source, and how many were left out: those of shorter contexts of the same examples."""
+    if not source:
+        raise EnsueError("No ChapterBreak data is named: give a file, a folder or a hub data set.")
+    path = Path(source).expanduser()
+    if not os.path.exists(path):
+        if is_hub_name(source):
+            return _longest(_in_folder(_from_hub(source)))
+        raise EnsueError(f"{source} does not exist.")
+    if path.is_dir():
+        return _longest(_in_folder(path))
+    if not path.is_file():
+        raise EnsueError(f"{source} is neither a file nor a folder.")
+    if not path.name.lower().endswith(_ENDINGS):
+        raise EnsueError(
+            f"{source} is no ChapterBreak data: give a .json or .json.gz file, or a folder of them."
+        )
+    return [path], 0
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """Find the data files that lie in a folder or, where there are none, below it."""
+    for pattern in ("*", "**/*"):
+        found = sorted(
+            path
+            for path in folder.glob(pattern)
+            if path.name.lower().endswith(_ENDINGS) and path.name not in _NO_DATA and path.is_file()
+        )
+        if found:
+            return found
+    raise EnsueError(f"{folder} holds no ChapterBreak data: there is no .json or .json.gz file in it.")
+
+
+def _longest(files: list[Path]) -> tuple[list[Path], int]:
+    """Choose the file of the longest contexts: the same examples are released once per context length."""
+    best: dict[str, tuple[int, Path]] = {}
+    for path in files:
+        match = _CONTEXT_LENGTH.search(path.name)
+        key = str(path.with_name(_CONTEXT_LENGTH.sub("", path.name) if match else f"={path.name}"))
+        length = int(match[1]) if match else 0
+        if key not in best or length > best[key][0]:
+            best[key] = length, path
+    kept = sorted(path for _, path in best.values())
+    return kept, len(files) - len(kept)
+
+
+def _from_hub(name: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise EnsueError(
+            f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
+        ) from error
+    try:
+        return Path(snapshot_download(name, repo_type="dataset", allow_patterns=["*.json", "*.json.gz"]))
+    except Exception as error:  # the library raises many unrelated types
+        said = " ".join(str(error).split())[:300].rstrip(".")
+        raise EnsueError(
+            f"{name} does not exist here and could not be read from the hub ({type(error).__name__}: {said})."
+        ) from error
+
+
+def _read_json(path: Path) -> Any:
+    """Read the JSON of a file; refuse a key that comes twice in an object, since the first would be lost silently."""
+    try:
+        content = path.read_bytes()
+        if path.name.lower().endswith(".gz"):
+            content = gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise EnsueError(f"{path} cannot be unpacked: {error}.") from error
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from error
+    if not content.strip():
+        raise EnsueError(f"{path} is empty.")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
+    except _Twice as twice:
+        raise EnsueError(f"{path} has the key {twice.key!r} twice in one object.") from None
+    except UnicodeDecodeError as error:
+        raise EnsueError(f"{path} is not UTF-8 (byte {error.start:,}).") from error
+    except (ValueError, RecursionError) as error:
+        raise EnsueError(f"{path} is not JSON: {error}.") from error
+
+
+class _Twice(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+class DataWriter:
+    """A data file of one split in the folder of a build; works are added one at a time, the first makes the file."""
+
+    def __init__(self, path: Path, split: str) -> None:
+        self.path, self.split = path, split
+        self.works = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, work: str, examples: Sequence[Example]) -> None:
+        """Write all examples of one work."""
+        rows = [{"ctx": e.context, "pos": e.gold, "negs": list(e.negatives)} for e in examples]
+        self._append("," if self.works else f"{{\n{_json(self.split)}: {{")
+        self._append(f"\n{_json(work)}: {_json(rows)}")
+        self.works += 1
+
+    def finish(self) -> str:
+        """End the file and return its digest."""
+        self._append("}\n}\n")
+        return self._digest.hexdigest()
+
+    def _append(self, text: str) -> None:
+        # Half of a surrogate pair has no UTF-8; written as its escape it is what JSON calls it anyway.
+        content = text.encode("utf-8", "backslashreplace")
+        self._digest.update(content)
+        with self.path.open("ab") as file:
+            file.write(content)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from ensue.benchmarks.chapterbreak.data import NEGATIVES, Boundary, Example
+from ensue.benchmarks.chapterbreak.data.examples import NEGATIVES, Boundary, Example
 from ensue.text.works.headings import looks_like_title, split_index
 
 OutOfBook = Literal["same-split", "other-split"]
@@ -29,13 +29,13 @@ class Suffix(NamedTuple):
 
 
 def generator(seed: int, work: str, boundary: str, number: int | str) -> np.random.Generator:
-    """Random numbers that depend on the seed and the example alone, not on its neighbours or on --limit."""
+    """Return random numbers that depend on the seed and the example alone, not on its neighbours or on --limit."""
     key = f"{seed}\0{work}\0{boundary}\0{number}".encode("utf-8", "surrogatepass")
     return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(key).digest()[:16], "big")))
 
 
 def with_index(gold: str, text: str) -> str:
-    """A text that begins with the gold's chapter index in place of its own, or with none if the gold has none.
+    """Put the gold's chapter index before a text in place of its own, or none if the gold has none.
 
     >>> with_index("CHAPTER III.\\n\\nIt rained.", "CHAPTER IX. The Fair\\n\\nNobody came.")
     'CHAPTER III. The Fair\\n\\nNobody came.'
@@ -54,7 +54,7 @@ def with_index(gold: str, text: str) -> str:
 
 
 def draw(gold: str, texts: Iterable[str], count: int) -> list[str]:
-    """The first `count` texts, none of them the gold's and no two alike."""
+    """Return the first `count` texts, none of them the gold's and no two alike."""
     chosen: dict[str, None] = {}
     for text in texts:
         if text.strip() and text != gold:
@@ -65,7 +65,7 @@ def draw(gold: str, texts: Iterable[str], count: int) -> list[str]:
 
 
 def shuffled(candidates: Sequence[T], random: np.random.Generator) -> Iterator[T]:
-    """The candidates in random order."""
+    """Yield the candidates in random order."""
     for place in random.permutation(len(candidates)):
         yield candidates[int(place)]
 
@@ -81,15 +81,28 @@ class Pool:
         self._fitting: dict[tuple[Boundary, str], list[Suffix]] = {}
 
     def negatives(self, example: Example, seed: int, count: int = NEGATIVES) -> list[str]:
-        """Up to `count` negatives for an example, none from its own work."""
+        """Draw up to `count` negatives for an example, none from its own work."""
         random = generator(seed, example.id, self.kind, "out of book")
         others = (s for s in shuffled(self._for(example), random) if s.work != example.work)
         if example.boundary == "chapter":
             return draw(example.gold, (with_index(example.gold, s.text) for s in others), count)
         return draw(example.gold, (s.text for s in others), count)
 
+    def give(self, examples: Iterable[Example], seed: int, count: int) -> tuple[list[Example], Counter[str]]:
+        """Return the examples with negatives of other works; count those that have too few to choose from."""
+        found: list[Example] = []
+        skipped: Counter[str] = Counter()
+        for example in examples:
+            negatives = self.negatives(example, seed, count)
+            if len(negatives) == count:
+                found.append(replace(example, negatives=tuple(negatives)))
+            else:
+                reason = f"examples for which other works have fewer than {number_words(count)} suffixes"
+                skipped[reason] += 1
+        return found, skipped
+
     def _for(self, example: Example) -> list[Suffix]:
-        """The suffixes of the example's boundary and, by kind, of its split or of all others."""
+        """Return the suffixes of the example's boundary and, by kind, of its split or of all others."""
         key = example.boundary, example.split
         if key not in self._fitting:
             self._fitting[key] = [
@@ -103,42 +116,26 @@ class Pool:
 
 def out_of_book(
     examples: Sequence[Example], kind: OutOfBook, seed: int, count: int = NEGATIVES
-) -> tuple[list[Example], dict[str, int]]:
-    """The examples with gold suffixes of other works as negatives, and how many had too few to choose from.
-
-    The others are of the same boundary and, by `kind`, of the same split or of another one.
-    """
-    pool = Pool(map(suffix_of, examples), kind)
-    found: list[Example] = []
-    skipped: Counter[str] = Counter()
-    for example in examples:
-        negatives = pool.negatives(example, seed, count)
-        if len(negatives) < count:
-            skipped[too_few_elsewhere(count)] += 1
-        else:
-            found.append(replace(example, negatives=tuple(negatives)))
-    return found, dict(skipped)
+) -> tuple[list[Example], Counter[str]]:
+    """Give the examples gold suffixes of one another's works as negatives."""
+    return Pool(map(suffix_of, examples), kind).give(examples, seed, count)
 
 
 def suffix_of(example: Example) -> Suffix:
     return Suffix(example.split, example.work, example.boundary, example.gold)
 
 
-def too_few_elsewhere(count: int) -> str:
-    return f"examples for which other works have fewer than {in_words(count)} suffixes"
+def number_words(count: int) -> str:
+    """Write a number as in a sentence.
 
-
-def in_words(count: int) -> str:
-    """A number as it is written in a sentence.
-
-    >>> in_words(5), in_words(12)
+    >>> number_words(5), number_words(12)
     ('five', '12')
     """
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
 def reservoir(suffixes: Iterable[Suffix], size: int, seed: int) -> list[Suffix]:
-    """At most `size` suffixes of each boundary, every one as likely as any other, in bounded memory."""
+    """Keep at most `size` suffixes of each boundary, every one as likely as any other, in bounded memory."""
     kept: dict[Boundary, list[Suffix]] = {}
     seen: Counter[Boundary] = Counter()
     random = generator(seed, "", "", "reservoir")

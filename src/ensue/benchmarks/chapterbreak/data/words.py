@@ -1,4 +1,4 @@
-"""Cutting contexts and suffixes to size by words or by a tokenizer's tokens, white space kept as it is."""
+"""Cut contexts and suffixes to size by words or by a tokenizer's tokens, white space kept as it is."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Words:
         return len(self.starts)
 
     def number(self, offset: int) -> int:
-        """How many words begin before an offset, which is the number of a word that begins there."""
+        """Count how many words begin before an offset, which is the number of a word that begins there."""
         return int(np.searchsorted(self.starts, offset))
 
     def before(self, offset: int, count: int) -> str:
-        """The last `count` words before an offset.
+        """Return the last `count` words before an offset.
 
         >>> Words("one two\\n\\nthree four").before(15, 2)
         'two\\n\\nthree'
@@ -40,7 +40,7 @@ class Words:
         return self.text[int(self.starts[first]) : offset].strip()
 
     def after(self, offset: int, count: int) -> str:
-        """The first `count` words from an offset on.
+        """Return the first `count` words from an offset on.
 
         >>> Words("one two\\n\\nthree four").after(4, 2)
         'two\\n\\nthree'
@@ -50,7 +50,7 @@ class Words:
 
 
 def _word_starts(text: str) -> npt.NDArray[np.int64]:
-    """Where a character that is no white space follows one that is, or nothing."""
+    """Find where a character that is no white space follows one that is, or nothing."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     space = _SPACE[np.minimum(codes, len(_SPACE) - 1)]
     follows_space = np.concatenate(([True], space[:-1])) if len(space) else space
@@ -87,19 +87,19 @@ class Sizes:
         return "tokens" if self.tokens else "words"
 
     def length(self, text: str) -> int:
-        """How many words or tokens a text has."""
+        """Count the words or tokens of a text."""
         return self.tokens.count(text) if self.tokens else len(text.split())
 
     def context(self, words: Words, offset: int) -> str:
-        """The text that ends at an offset."""
+        """Return the text that ends at an offset."""
         text = words.before(offset, self.prefix)
         return self.tokens.last(text, self.prefix) if self.tokens else text
 
     def start(self, words: Words, begin: int, end: int) -> str:
-        """The start of the text between two offsets: some words more than a suffix has."""
+        """Return the start of the text between two offsets: some words more than a suffix has."""
         return words.after(begin, self.suffix + _SLACK)[: end - begin].rstrip()
 
     def cut(self, start: str) -> str:
-        """A suffix, cut from the text that begins with it."""
+        """Cut a suffix from the text that begins with it."""
         text = Words(start).after(0, self.suffix)
         return self.tokens.first(text, self.suffix) if self.tokens else text

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.chapterbreak.data import Example, example_id, read_examples
-from ensue.benchmarks.chapterbreak.writing import DataWriter
+from ensue.benchmarks.chapterbreak.data.examples import DataWriter, Example, example_id, read_examples
 from ensue.errors import EnsueError
 
 
@@ -172,46 +172,26 @@ texts = st.text(st.characters(), min_size=1).filter(lambda text: text.strip())
 
 
 @given(
+    st.text(max_size=3),
     st.dictionaries(
         st.text(max_size=3),
-        st.dictionaries(
-            st.text(max_size=3),
-            st.lists(
-                st.tuples(texts, texts, st.lists(texts, min_size=5, max_size=5)), min_size=1, max_size=2
-            ),
-            min_size=1,
-            max_size=3,
-        ),
+        st.lists(st.tuples(texts, texts, st.lists(texts, min_size=5, max_size=5)), min_size=1, max_size=2),
         min_size=1,
-        max_size=2,
-    )
+        max_size=3,
+    ),
 )
-def test_what_is_written_is_read_again(tmp_path_factory, data):
+def test_what_is_written_is_read_again(tmp_path_factory, split, works):
     folder = tmp_path_factory.mktemp("written")
     examples = [
         Example(example_id("cause", split, work, number), split, work, "cause", ctx, pos, tuple(negs))
-        for split, works in data.items()
         for work, rows in works.items()
         for number, (ctx, pos, negs) in enumerate(rows)
     ]
-    with DataWriter(folder / "cause.json") as writer:
-        for split, works in data.items():
-            for work in works:
-                writer.add(split, work, [e for e in examples if (e.split, e.work) == (split, work)])
+    writer = DataWriter(folder / "cause.json", split)
+    for work in works:
+        writer.add(work, [e for e in examples if e.work == work])
+    assert writer.finish() == hashlib.sha256((folder / "cause.json").read_bytes()).hexdigest()
     ids = [e.id for e in examples]
     if len(set(ids)) == len(ids):
         assert read_examples(str(folder / "cause.json")).items == examples
     assert [path.name for path in folder.iterdir()] == ["cause.json"]
-
-
-def test_a_writer_that_fails_leaves_nothing_and_a_split_is_not_opened_twice(tmp_path):
-    example = Example("a/1/0", "a", "1", "chapter", "x", "y", ("z",))
-
-    def write_a_split_twice():
-        with DataWriter(tmp_path / "chapter.json") as writer:
-            for split in "aba":
-                writer.add(split, "1", [example])
-
-    with pytest.raises(ValueError, match="was closed"):
-        write_a_split_twice()
-    assert list(tmp_path.iterdir()) == []

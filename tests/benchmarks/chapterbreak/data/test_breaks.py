@@ -9,16 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.chapterbreak.boundaries import (
+from ensue.benchmarks.chapterbreak.data.breaks import (
+    Recipe,
     cause_positions,
     dialogue_positions,
     inner_breaks,
     later_apart,
+    lay_out,
     positions,
 )
-from ensue.benchmarks.chapterbreak.chapters import lay_out
-from ensue.benchmarks.chapterbreak.words import Sizes
+from ensue.benchmarks.chapterbreak.data.words import Sizes
 from ensue.text.works.readers import Chapter
+
+
+def recipe(sizes, seed, per_work):
+    return Recipe("s", "robust", ("cause",), sizes, seed, negatives=5, per_work=per_work)
 
 
 def rest(text, places):
@@ -83,7 +88,7 @@ def long_work(seed, chapters=6, cues=12):
 @given(st.integers(0, 500), st.integers(1, 6), st.integers(20, 90))
 def test_examples_begin_with_a_cue_and_do_not_overlap(seed, per_work, suffix):
     laid = long_work(seed)
-    drafts, skipped = inner_breaks("cause", "w", laid, Sizes(300, suffix), seed, 5, per_work)
+    drafts, skipped = inner_breaks("cause", "w", laid, recipe(Sizes(300, suffix), seed, per_work))
     assert (len(drafts), skipped) == (per_work, {})
     text = " ".join(laid.words.text.split())
     golds = []
@@ -101,7 +106,7 @@ def test_examples_begin_with_a_cue_and_do_not_overlap(seed, per_work, suffix):
             assert "CHAPTER" not in suffix_text
         assert 128 <= len(draft.context.split()) <= 300
     assert golds == sorted(golds)
-    assert inner_breaks("cause", "w", laid, Sizes(300, suffix), seed, 5, per_work)[0] == drafts
+    assert inner_breaks("cause", "w", laid, recipe(Sizes(300, suffix), seed, per_work))[0] == drafts
 
 
 def test_little_room_is_used_to_the_last():
@@ -122,7 +127,7 @@ def test_little_room_is_used_to_the_last():
         ]
     laid = lay_out([Chapter("", " ".join(words))])
     for seed in range(20):
-        drafts, _ = inner_breaks("cause", "w", laid, Sizes(50, 8), seed, 5, None)
+        drafts, _ = inner_breaks("cause", "w", laid, recipe(Sizes(50, 8), seed, None))
         assert len(drafts) == 2
         assert all(len(set(draft.negatives)) == 5 for draft in drafts)
 
@@ -130,6 +135,6 @@ def test_little_room_is_used_to_the_last():
 def test_a_work_without_places_is_counted():
     laid = lay_out([Chapter("", "nothing of the kind " * 100)])
     for boundary in ("cause", "dialogue"):
-        drafts, skipped = inner_breaks(boundary, "w", laid, Sizes(100, 20), 0, 5, None)
+        drafts, skipped = inner_breaks(boundary, "w", laid, recipe(Sizes(100, 20), 0, None))
         assert drafts == []
         assert skipped == {f"works with too few places for a {boundary} boundary": 1}
