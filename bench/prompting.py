@@ -23,7 +23,7 @@ from ensue.benchmarks.nlu.examples import DEV, TaskData
 from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
 from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system
 from ensue.benchmarks.superglue.data import read_task
-from ensue.benchmarks.superglue.suite import SPECS
+from ensue.benchmarks.superglue.task import SPECS
 from ensue.environment import environment
 from ensue.fetch.catalog import catalog
 

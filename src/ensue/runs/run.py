@@ -22,6 +22,7 @@ from ensue.models.protocols import Model
 from ensue.progress import Progress
 from ensue.records import DAMAGED, Records
 from ensue.report.results import Results, read_items, read_results
+from ensue.runs import modes as modes  # registers the ways of answering that train
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
 from ensue.scoring.journal import Journal
 from ensue.version import __version__

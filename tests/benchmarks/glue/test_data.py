@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.glue.data import read_task
-from ensue.benchmarks.glue.suite import SPECS, select
+from ensue.benchmarks.glue.task import SPECS, TASK
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, TEST, TEST_MISMATCHED, TRAIN, Example, TaskData
 from ensue.errors import EnsueError
 from tests.benchmarks.glue.folders import write_glue
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _read(folder: Path, task: str, limit: int | None = None) -> TaskData:
-    found = read_task(folder, select(task)[0], limit)
+    found = read_task(folder, TASK.select(task)[0], limit)
     assert found is not None
     return found
 
@@ -108,10 +108,10 @@ def test_only_what_is_there_is_read(folder: Path) -> None:
     (folder / "RTE" / "train.tsv").unlink()
     assert list(_read(folder, "RTE").splits) == [DEV, TEST]
     assert list(_read(folder / "RTE", "RTE").splits) == [DEV, TEST]
-    assert read_task(folder / "RTE", select("CoLA")[0]) is None
+    assert read_task(folder / "RTE", TASK.select("CoLA")[0]) is None
     for path in (folder / "RTE").iterdir():
         path.unlink()
-    assert read_task(folder, select("RTE")[0]) is None
+    assert read_task(folder, TASK.select("RTE")[0]) is None
 
 
 def test_the_fingerprint_is_of_whole_files(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ensue.benchmarks.glue.data import read_task
 from ensue.benchmarks.glue.readers import COLUMNS
-from ensue.benchmarks.glue.suite import SPECS
+from ensue.benchmarks.glue.task import SPECS
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, TaskData
 
 pytestmark = pytest.mark.data

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.glue import suite as glue
+from ensue.benchmarks.glue import task as glue
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.superglue import suite as superglue
+from ensue.benchmarks.superglue import task as superglue
 
 SPECS = {
     suite: {spec.name: spec for spec in specs}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ensue.benchmarks.base import RunContext
-from ensue.benchmarks.glue import suite as glue
+from ensue.benchmarks.glue import task as glue
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, Span, TaskData, TaskSpec
-from ensue.benchmarks.superglue import suite as superglue
+from ensue.benchmarks.superglue import task as superglue
 
 SPECS: Mapping[str, TaskSpec] = {found.name: found for found in (*glue.SPECS, *superglue.SPECS)}
 

@@ -101,7 +101,7 @@ def test_the_rule_is_signed() -> None:
 @pytest.mark.parametrize("task", PUBLISHED)
 def test_the_published_row_comes_out_of_the_dev_sets(task: str) -> None:
     from ensue.benchmarks.superglue.data import read_task
-    from ensue.benchmarks.superglue.suite import SPECS
+    from ensue.benchmarks.superglue.task import SPECS
 
     root = os.environ.get("ENSUE_DATA")
     if not root or not (Path(root) / "superglue" / task).is_dir():

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ensue.benchmarks.glue import data as glue_data
-from ensue.benchmarks.glue import suite as glue
+from ensue.benchmarks.glue import task as glue
 from ensue.benchmarks.nlu.examples import Example
 from ensue.benchmarks.superglue import data as superglue_data
-from ensue.benchmarks.superglue import suite as superglue
+from ensue.benchmarks.superglue import task as superglue
 from ensue.train.finetune.intermediate import NLI_LABELS, PAPER
 from tests.benchmarks.glue.folders import write_glue
 from tests.benchmarks.superglue.folders import write_superglue

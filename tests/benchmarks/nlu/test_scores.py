@@ -10,7 +10,7 @@ import pytest
 
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.judging import Judged, judge
-from ensue.benchmarks.nlu.scores import SCORE, SUITES, rows
+from ensue.benchmarks.nlu.scores import SCORE, rows
 from ensue.report.results import MetricRow
 from tests.benchmarks.nlu.answered import SPECS, labelled, spec
 
@@ -29,7 +29,7 @@ def _scores(found: list[MetricRow], task: str) -> list[MetricRow]:
 
 
 def test_a_benchmark_has_as_many_tasks_as_its_specs_say() -> None:
-    for suite, (_, tasks) in SUITES.items():
+    for suite, tasks in {"glue": 9, "superglue": 8}.items():
         assert sum(one.in_score for one in SPECS[suite].values()) == tasks
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData
 from ensue.benchmarks.superglue.data import read_task
-from ensue.benchmarks.superglue.suite import SPECS, select
+from ensue.benchmarks.superglue.task import SPECS, TASK
 from ensue.errors import EnsueError
 from tests.benchmarks.superglue.folders import ROWS, record, write_rows, write_superglue, wsc
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _read(folder: Path, task: str, limit: int | None = None) -> TaskData:
-    found = read_task(folder, select(task)[0], limit)
+    found = read_task(folder, TASK.select(task)[0], limit)
     assert found is not None
     return found
 
@@ -146,7 +146,7 @@ def test_an_answer_without_words_stays_and_is_counted(folder: Path) -> None:
 
 
 def test_a_task_that_is_not_there_is_none(folder: Path) -> None:
-    assert read_task(folder / "CB", select("BoolQ")[0]) is None
+    assert read_task(folder / "CB", TASK.select("BoolQ")[0]) is None
     (folder / "CB" / "train.jsonl").unlink()
     assert list(_read(folder, "CB").splits) == [DEV, TEST]
 

@@ -11,7 +11,7 @@ import pytest
 
 from ensue.benchmarks.nlu.examples import TEST, Example, TaskSpec
 from ensue.benchmarks.superglue.data import gather_hub_rows, read_hub_task, read_task
-from ensue.benchmarks.superglue.suite import SPECS, select
+from ensue.benchmarks.superglue.task import SPECS, TASK
 from ensue.errors import EnsueError
 from tests.benchmarks.superglue.folders import ROWS, write_superglue
 
@@ -77,13 +77,13 @@ def test_faults_name_the_row() -> None:
     with pytest.raises(
         EnsueError, match=r"^owner/super/cb:test, row 1: the label 3 is no number from 0 to 2"
     ):
-        gather_hub_rows("owner/super", select("CB")[0], {TEST: [row]})
+        gather_hub_rows("owner/super", TASK.select("CB")[0], {TEST: [row]})
     query = {"passage": "x", "query": "@placeholder", "entities": "x", "answers": [], "idx": {}}
     with pytest.raises(EnsueError, match="row 1: 'entities' is not a list of texts"):
-        gather_hub_rows("owner/super", select("ReCoRD")[0], {TEST: [query]})
+        gather_hub_rows("owner/super", TASK.select("ReCoRD")[0], {TEST: [query]})
 
 
 def test_what_cannot_be_reached_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(EnsueError, match=r"^owner/no-such-super does not exist here"):
-        read_hub_task("owner/no-such-super", select("CB")[0])
+        read_hub_task("owner/no-such-super", TASK.select("CB")[0])

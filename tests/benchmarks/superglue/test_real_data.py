@@ -12,8 +12,8 @@ import pytest
 
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, TaskData
 from ensue.benchmarks.superglue.data import read_task
-from ensue.benchmarks.superglue.spans import find_word
-from ensue.benchmarks.superglue.suite import SPECS
+from ensue.benchmarks.superglue.readers import find_word
+from ensue.benchmarks.superglue.task import SPECS
 
 pytestmark = pytest.mark.data
 

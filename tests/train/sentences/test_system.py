@@ -15,6 +15,7 @@ from ensue.benchmarks.nlu.framing import parts_of
 from ensue.benchmarks.nlu.systems import Answered, find, mode_of
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
+from ensue.runs import modes as modes  # registers this way of answering
 from ensue.train.sentences.system import system
 from ensue.train.sentences.training import Member, words_for
 from tests.support.run_context import records_of, run_context

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ensue.benchmarks.glue import mrpc
 from ensue.benchmarks.glue.readers import COLUMNS, Columns, examples, read_split
 from ensue.benchmarks.nlu.examples import (
     DEV,
@@ -13,12 +13,13 @@ from ensue.benchmarks.nlu.examples import (
     TEST,
     TEST_MISMATCHED,
     TRAIN,
+    Example,
     TaskData,
     TaskSpec,
 )
-from ensue.benchmarks.nlu.files import Found, Row, find, task_folder
-from ensue.benchmarks.nlu.gathering import Gathering
-from ensue.benchmarks.nlu.hub import hub_splits, named_label
+from ensue.benchmarks.nlu.files import Found, Row, find, task_folder, tsv_rows
+from ensue.benchmarks.nlu.gathering import Gathering, HubSplits, gather_hub, hub_splits, named_label
+from ensue.errors import EnsueError
 
 _FILES: Mapping[str, tuple[str, ...]] = {TRAIN: ("train.tsv",), DEV: ("dev.tsv",), TEST: ("test.tsv",)}
 _OTHER_FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -49,15 +50,9 @@ _HUB: Mapping[str, tuple[str, Columns]] = {
     "WNLI": ("wnli", _HUB_PAIR),
     "diagnostic": ("ax", _HUB_PREMISE),
 }
-_HUB_SPLITS = {
-    "train": TRAIN,
-    "validation": DEV,
-    "validation_matched": DEV,
-    "validation_mismatched": DEV_MISMATCHED,
-    "test": TEST,
-    "test_matched": TEST,
-    "test_mismatched": TEST_MISMATCHED,
-}
+# MRPC's original two files, divided into training and development as GLUE's download script divides them.
+_MRPC_TRAIN, _MRPC_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
+_MRPC_DEV_IDS, _MRPC_IDS = "dev_ids.tsv", ("#1 ID", "#2 ID")
 
 
 def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
@@ -74,36 +69,60 @@ def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskDat
         found = find(home, *names)
         if found is not None:
             gathering.add_files(split, [found], read_split(spec, split, found, gathering.notes))
-        elif spec.name == "MRPC" and (originals := mrpc.original_files(home, split)):
+        elif spec.name == "MRPC" and (originals := _original_files(home, split)):
             _add_original(gathering, split, originals)
     return gathering.finish()
 
 
 def read_hub_task(name: str, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """A task of a hub data set such as `nyu-mll/glue`, or None where it has no split of the task."""
-    config, _ = _HUB[spec.name]
-    return gather_hub_rows(name, spec, hub_splits(name, config), limit)
+    """Return a task of a hub data set such as `nyu-mll/glue`, None where it has no split of the task."""
+    return gather_hub_rows(name, spec, hub_splits(name, _HUB[spec.name][0]), limit)
 
 
 def gather_hub_rows(
-    name: str, spec: TaskSpec, splits: Mapping[str, Iterable[Mapping[str, object]]], limit: int | None = None
+    name: str, spec: TaskSpec, splits: HubSplits, limit: int | None = None
 ) -> TaskData | None:
-    """A task of rows as the hub has them, by the hub's names of splits."""
-    config, columns = _HUB[spec.name]
-    gathering = Gathering(spec, limit)
-    for theirs, ours in _HUB_SPLITS.items():
-        if theirs in splits:
-            rows = _official(spec, f"{name}/{config}:{theirs}", splits[theirs])
-            gathering.add_rows(ours, examples(spec, rows, columns, gathering.notes))
-    return gathering.finish()
+    """Return a task of rows as the hub has them, by the hub's names of splits."""
+    return gather_hub(f"{name}/{_HUB[spec.name][0]}", spec, splits, _hub_examples, limit)
+
+
+def _hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
+    return examples(spec, (named_label(row, spec) for row in rows), _HUB[spec.name][1], notes)
 
 
 def _add_original(gathering: Gathering, split: str, files: list[Found]) -> None:
-    made = examples(gathering.spec, mrpc.original_rows(files, split), COLUMNS["MRPC"], gathering.notes)
+    made = examples(gathering.spec, _original_rows(files, split), COLUMNS["MRPC"], gathering.notes)
     gathering.add_files(split, files, made)
 
 
-def _official(spec: TaskSpec, place: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Row]:
-    """Rows with their labels spelled out, without those that stand for none."""
-    for number, fields in enumerate(rows, 1):
-        yield named_label(Row(f"{place}, row {number}", fields), spec)
+def _original_files(home: Path, split: str) -> list[Found]:
+    """The original files a split can be made of; none where they are not there."""
+    if split == TEST:
+        return [Found(home / _MRPC_TEST)] if (home / _MRPC_TEST).is_file() else []
+    if split not in (TRAIN, DEV) or not (home / _MRPC_TRAIN).is_file():
+        return []
+    if not (home / _MRPC_DEV_IDS).is_file():
+        raise EnsueError(
+            f"{home / _MRPC_TRAIN} holds the training and the development set, which {_MRPC_DEV_IDS} tells apart: "
+            "put that file beside it, or train.tsv and dev.tsv."
+        )
+    return [Found(home / _MRPC_TRAIN), Found(home / _MRPC_DEV_IDS)]
+
+
+def _original_rows(files: list[Found], split: str) -> Iterator[Row]:
+    """The rows of a split; the development set is those pairs whose ids `dev_ids.tsv` lists."""
+    if split == TEST:
+        yield from tsv_rows(files[0])
+        return
+    pairs, listed = files
+    developed = {
+        (row.text("first"), row.text("second")): row for row in tsv_rows(listed, ("first", "second"))
+    }
+    unseen = dict(developed)
+    for row in tsv_rows(pairs):
+        key = (row.text(_MRPC_IDS[0]), row.text(_MRPC_IDS[1]))
+        unseen.pop(key, None)
+        if (key in developed) == (split == DEV):
+            yield row
+    for row in unseen.values():
+        row.refuse(f"no pair of {pairs.path.name} has these ids; take the list that belongs to it")

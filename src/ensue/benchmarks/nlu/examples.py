@@ -94,6 +94,21 @@ class TaskSpec:
     in_score: bool = True
 
 
+def make_spec(
+    suite: Literal["glue", "superglue"],
+    name: str,
+    form: Form,
+    labels: tuple[str, ...],
+    metrics: tuple[str, ...],
+    sizes: tuple[int, int, int],
+    about: str,
+) -> TaskSpec:
+    """Return a task with so many examples in train, dev and test, whose submission is named after it."""
+    by_split = dict(zip((TRAIN, DEV, TEST), sizes, strict=True))
+    ending = "tsv" if suite == "glue" else "jsonl"
+    return TaskSpec(name, suite, form, labels, metrics, by_split, f"{name}.{ending}", about)
+
+
 @dataclass(frozen=True)
 class TaskData:
     """A task with the splits that were found; `notes` counts what differs from the published files.

@@ -1,15 +1,41 @@
-"""Puts a task together split by split, and counts what differs from the published files."""
+"""Put a task together split by split, from files or from a hub data set, and count what differs from the published.
+
+The `datasets` library is imported only when a hub data set is asked for.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NoReturn
 
-from ensue.benchmarks.nlu.examples import TEST, TEST_MISMATCHED, Example, TaskData, TaskSpec
-from ensue.benchmarks.nlu.files import Found, file_digest
+from ensue.benchmarks.nlu.examples import (
+    DEV,
+    DEV_MISMATCHED,
+    TEST,
+    TEST_MISMATCHED,
+    TRAIN,
+    Example,
+    TaskData,
+    TaskSpec,
+)
+from ensue.benchmarks.nlu.files import Found, Row, file_digest
 from ensue.errors import EnsueError
+from ensue.text.io.rows import hub_library
+
+# A hub data set's splits by its own names, and its rows by the task they are of.
+HubSplits = Mapping[str, Iterable[Mapping[str, object]]]
+HubExamples = Callable[[TaskSpec, Iterable[Row], Counter[str]], Iterator[Example]]
+_HUB_SPLITS = {
+    "train": TRAIN,
+    "validation": DEV,
+    "validation_matched": DEV,
+    "validation_mismatched": DEV_MISMATCHED,
+    "test": TEST,
+    "test_matched": TEST,
+    "test_mismatched": TEST_MISMATCHED,
+}
 
 
 class Gathering:
@@ -82,3 +108,58 @@ class Gathering:
 
 def _refuse(example: Example, what: str) -> NoReturn:
     raise EnsueError(f"{example.where}: {what}.")
+
+
+def hub_splits(name: str, config: str) -> HubSplits:
+    """The splits of one configuration of a data set, streamed."""
+    datasets = hub_library(name)
+    try:
+        loaded: Any = datasets.load_dataset(name, config, streaming=True)
+        return {str(split): _guarded(name, rows) for split, rows in loaded.items()}
+    except Exception as error:  # the library raises dozens of unrelated types
+        raise _unreadable(name, error) from error
+
+
+def gather_hub(
+    place: str, spec: TaskSpec, splits: HubSplits, examples: HubExamples, limit: int | None = None
+) -> TaskData | None:
+    """Return a task of the rows of a hub data set, None where it has no split of the task."""
+    gathering = Gathering(spec, limit)
+    for theirs, ours in _HUB_SPLITS.items():
+        if theirs in splits:
+            rows = (Row(f"{place}:{theirs}, row {n}", fields) for n, fields in enumerate(splits[theirs], 1))
+            gathering.add_rows(ours, examples(spec, rows, gathering.notes))
+    return gathering.finish()
+
+
+def named_label(row: Row, spec: TaskSpec) -> Row:
+    """The row with its class number spelled as a label; -1 stands for a hidden one, which is taken away."""
+    fields = dict(row.fields)
+    label = fields.get("label")
+    if label == -1:
+        del fields["label"]
+    elif spec.labels:
+        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(spec.labels):
+            row.refuse(f"the label {label!r} is no number from 0 to {len(spec.labels) - 1}, nor -1")
+        fields["label"] = spec.labels[label]
+    return row._replace(fields=fields)
+
+
+def _guarded(name: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    """The rows of a stream, which may break off anywhere."""
+    stream = iter(rows)
+    while True:
+        try:
+            row = next(stream)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise _unreadable(name, error) from error
+        yield row
+
+
+def _unreadable(name: str, error: Exception) -> EnsueError:
+    said = " ".join(str(error).split())[:300].rstrip(".")
+    return EnsueError(
+        f"{name} does not exist here and could not be read from the hub ({type(error).__name__}: {said})."
+    )

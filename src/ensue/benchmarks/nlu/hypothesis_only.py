@@ -1,31 +1,30 @@
-"""How far the second text alone gives the label away: a linear bag-of-n-grams classifier that sees nothing else.
+"""Mode `hypothesis-only`: how far the second text alone gives the label away.
 
-As the fastText classifiers of the paper's audit do, it averages a weight vector a class over the words and pairs of
-neighbouring words of a text. The weights are those of the optimum (mean cross-entropy with an L2 penalty), so there
-is no draw and no seed; the penalty is chosen on every tenth training example, held out.
+A linear bag-of-n-grams classifier sees nothing else. As the fastText classifiers of the paper's audit do, it averages
+a weight vector a class over the words and pairs of neighbouring words of a text. The weights are those of the optimum
+(mean cross-entropy with an L2 penalty), so there is no draw and no seed; the penalty is chosen on every tenth
+training example, held out.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.drawn import ROUNDS, Drawn
-from ensue.benchmarks.nlu.examples import Example
+from ensue.benchmarks.base import RunContext, Setting
+from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
+from ensue.benchmarks.nlu.framing import Answers, answered_as
+from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError, RunFailed
-from ensue.metrics.classification import accuracy, confusion_cells
-from ensue.report.results import MetricRow
-from ensue.stats.resampling import confusion_draws
+from ensue.models.protocols import Model
 
 L2 = (1e-2, 1e-3, 1e-4, 1e-5)
-ENTAILMENT, NOT_ENTAILMENT = "entailment", "not_entailment"
-_THREE = {ENTAILMENT, "neutral", "contradiction"}
 _HELD_OUT = 10
 # An n-gram seen in one training text only says nothing of others.
 _MIN_TEXTS = 2
@@ -33,24 +32,50 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 Ints = NDArray[np.int64]
 
 
-class Audit(NamedTuple):
-    """What the classifier reaches; `majority` is the best constant answer's accuracy, `chance` one over classes."""
+class HypothesisOnly:
+    """The system of mode `hypothesis-only`: the audit of the paper's diagnostic set, for any task of pairs.
 
-    accuracy: Drawn
-    majority: float
-    chance: float
-    labels: tuple[str, ...]
-    l2: float
+    A set without training examples of its own is answered by the classifier of the task that answers it, which
+    may learn from that task's dev set where there is no training set.
+    """
 
-    def rows(self, task: str, trained_on: str, split: str) -> list[MetricRow]:
-        """Rows of the audit and of what it is to be compared with."""
-        settings = {"split": split, "audit": "hypothesis-only", "trained_on": trained_on}
-        n = self.accuracy.n
-        return [
-            self.accuracy.row(task, "accuracy", settings),
-            Drawn(self.majority, None, n, self.accuracy.clusters).row(task, "majority", settings),
-            Drawn(self.chance, None, n, self.accuracy.clusters).row(task, "chance", settings),
-        ]
+    settings: Mapping[str, Setting] = {}
+
+    def answer(
+        self,
+        model: Model,
+        tasks: Sequence[TaskData],
+        settings: Mapping[str, Any],
+        seed: int,
+        context: RunContext,
+    ) -> Iterator[Answered]:
+        known = {data.spec.name: data for data in tasks}
+        for data in tasks:
+            source = known.get(data.spec.answered_by, data)
+            split = TRAIN if source.labelled(TRAIN) or source is data else DEV
+            if data.spec.form != "pair" or not source.labelled(split):
+                continue
+            labels = source.spec.labels
+            examples = source.splits[split]
+            gold = np.asarray([labels.index(str(example.gold)) for example in examples], dtype=np.int64)
+            predict, l2 = classifier([example.texts[1] for example in examples], gold, len(labels))
+
+            def answers(asked: list[Example], predict: Any = predict, source: TaskData = source) -> Answers:
+                found = predict([example.texts[1] for example in asked])
+                given = {one.id: source.spec.labels[place] for one, place in zip(asked, found, strict=True)}
+                return Answers(given, {})
+
+            yield Answered(
+                data.spec.name,
+                {
+                    each: answered_as(answers(data.splits[each]), source.spec, data.spec).predictions
+                    for each in data.judged_splits
+                },
+                fits=[{"learned_from": f"{source.spec.name} {split}", "examples": len(gold), "l2": l2}],
+            )
+
+    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+        return "features:1-2-grams-of-second-text"
 
 
 class Bags(NamedTuple):
@@ -58,21 +83,6 @@ class Bags(NamedTuple):
 
     grams: Ints
     starts: Ints
-
-
-def audit(train: Sequence[Example], evaluated: Sequence[Example], *, l2: Sequence[float] = L2) -> Audit:
-    """Train on the second texts of one set of pairs, judge on those of another.
-
-    Where one side has two classes and the other three, neutral and contradiction become not_entailment on both.
-    """
-    gold_train, gold, labels = _aligned(_labels(train, "training"), _labels(evaluated, "evaluated"))
-    predict, best = classifier([example.texts[1] for example in train], gold_train, len(labels), l2)
-    given = predict([example.texts[1] for example in evaluated])
-    cells = confusion_cells(gold, given, len(labels))
-    clusters = [example.resampled_with for example in evaluated]
-    draws = accuracy(confusion_draws(cells, len(labels), clusters, rounds=ROUNDS))
-    right = Drawn(float(np.mean(given == gold)), draws, len(gold), len(set(clusters)))
-    return Audit(right, float(np.bincount(gold).max() / len(gold)), 1.0 / len(labels), labels, best)
 
 
 def classifier(
@@ -183,32 +193,4 @@ def _best_strength(
     return max(scores, key=lambda strength: scores[strength])
 
 
-def _labels(examples: Sequence[Example], name: str) -> list[str]:
-    if not examples:
-        raise EnsueError(
-            f"The {name} examples of the hypothesis-only audit are none; give a split that has some."
-        )
-    for example in examples:
-        place = example.where or f"Example {example.id!r}"
-        if len(example.texts) < 2:
-            raise EnsueError(f"{place}: an audit of second texts needs pairs; this has one text.")
-        if not isinstance(example.gold, str):
-            raise EnsueError(f"{place}: an audit needs labels; this example has {example.gold!r}.")
-    return [str(example.gold) for example in examples]
-
-
-def _aligned(train: list[str], evaluated: list[str]) -> tuple[Ints, Ints, tuple[str, ...]]:
-    """Both as class numbers of the same labels."""
-    sides = [train, evaluated]
-    found = set(train) | set(evaluated)
-    if NOT_ENTAILMENT in found and found & (_THREE - {ENTAILMENT}):
-        sides = [[ENTAILMENT if one == ENTAILMENT else NOT_ENTAILMENT for one in side] for side in sides]
-    if unknown := set(sides[1]) - set(sides[0]):
-        raise EnsueError(
-            f"The audit was trained without the label {sorted(unknown)[0]!r}; train on a task with the same labels."
-        )
-    labels = tuple(sorted(set(sides[0])))
-    if len(labels) < 2:
-        raise EnsueError(f"All training examples of the audit are {labels[0]!r}: there is nothing to learn.")
-    first, second = (np.array([labels.index(one) for one in side], dtype=np.int64) for side in sides)
-    return first, second, labels
+system = HypothesisOnly()

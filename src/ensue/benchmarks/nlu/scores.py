@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.drawn import Drawn, mean_of_answers, mean_of_samples
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, HELD_OUT, TEST, TEST_MISMATCHED, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged
+from ensue.benchmarks.nlu.suites import TITLES, specs_of
 from ensue.report.results import MetricRow
 
 SCORE = "score"
-# What a benchmark is called in its row, and how many tasks its score is the mean of.
-SUITES = {"glue": ("GLUE", 9), "superglue": ("SuperGLUE", 8)}
 # MNLI's second section counts in the same score as its first.
 _SECTIONS = {DEV_MISMATCHED: DEV, TEST_MISMATCHED: TEST}
 
@@ -72,7 +71,7 @@ def benchmark_rows(scores: Sequence[TaskScore]) -> Iterator[MetricRow]:
     A task answered in several ways (templates, shots) counts with the mean over them; where all tasks were
     answered in the same several ways (runs), each way has a row of its own.
     """
-    for suite in SUITES:
+    for suite in TITLES:
         for split in dict.fromkeys(one.split for one in scores if one.spec.suite == suite):
             there = [one for one in scores if (one.spec.suite, one.split) == (suite, split)]
             ways = _ways_of_all(there)
@@ -101,7 +100,7 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
         mean_of_answers([one.figure for one in ways]) if len(ways) > 1 else ways[0].figure
         for ways in by_task.values()
     ]
-    title, tasks = SUITES[suite]
+    tasks = sum(spec.in_score for spec in specs_of(suite))
     settings: dict[str, Any] = {
         "split": split,
         **_common([one.settings for one in scores]),
@@ -110,7 +109,7 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
     }
     if several := [name for name, ways in by_task.items() if len(ways) > 1]:
         settings["averaged"] = ",".join(several)
-    return mean_of_samples(means).row(title, SCORE, settings)
+    return mean_of_samples(means).row(TITLES[suite], SCORE, settings)
 
 
 def _metric_rows(judged: Judged) -> Iterator[MetricRow]:

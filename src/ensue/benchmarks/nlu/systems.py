@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ensue import lazy
 from ensue.benchmarks.base import NamedSystem, RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, Scorer
 
-# What another room implements is named here and imported when it is asked for.
+# By mode, as `module:object`; imported when asked for.
 _MODES = {
     "majority": "ensue.benchmarks.nlu.majority:system",
-    "hypothesis-only": "ensue.benchmarks.nlu.second_text:system",
+    "hypothesis-only": "ensue.benchmarks.nlu.hypothesis_only:system",
     "prompt": "ensue.benchmarks.nlu.prompting.scoring:system",
     "generate": "ensue.benchmarks.nlu.prompting.generating:system",
     "frozen": "ensue.benchmarks.nlu.frozen:system",
-    "train": "ensue.train.sentences.system:system",
-    "finetune": "ensue.train.finetune.system:system",
 }
-MODES = tuple(_MODES)
+
+
+def register(mode: str, reference: str) -> None:
+    """Add a way of answering that a layer above this one implements; `ensue.runs.modes` does so."""
+    _MODES[mode] = reference
+
+
+def modes() -> tuple[str, ...]:
+    """Return all ways of answering, those of this package first."""
+    return tuple(_MODES)
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ def named(name: str) -> NamedSystem:
 
 
 def mode_of(model: Model, asked: str | None) -> str:
-    """The way a model answers when none was asked for."""
+    """Return the way a model answers when none was asked for."""
     if asked is not None:
         return asked
     if model.card.kind in ("majority", "hypothesis-only"):
@@ -88,7 +95,8 @@ def mode_of(model: Model, asked: str | None) -> str:
 
 
 def find(mode: str) -> System:
-    """The system of a mode."""
-    module, _, attribute = _MODES[mode].partition(":")
-    found: System = getattr(importlib.import_module(module), attribute)
+    """Return the system of a mode."""
+    if mode not in _MODES:
+        raise EnsueError(f"There is no mode {mode!r}; there is {', '.join(_MODES)}.")
+    found: System = lazy.load(_MODES[mode])
     return found

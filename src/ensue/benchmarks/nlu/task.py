@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +17,28 @@ from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
 from ensue.benchmarks.nlu.judging import items, judge
-from ensue.benchmarks.nlu.scores import SUITES, rows
+from ensue.benchmarks.nlu.scores import rows
+from ensue.benchmarks.nlu.suites import TITLES
 from ensue.benchmarks.nlu.systems import Answered, System
-from ensue.benchmarks.nlu.task_names import choose
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.report.results import Item
 
-COMMON = {
-    "mode": Setting(
-        None,
-        f"how the model answers: {', '.join(systems.MODES)} (none: what it can do best)",
-        read.optional(read.one_of(*systems.MODES)),
-    ),
-    "runs": Setting(1, "trainings a task, from --seed on; the best on dev answers", read.whole()),
-}
-
 ReadTask = Callable[[Path, TaskSpec, int | None], TaskData | None]
 ReadHubTask = Callable[[str, TaskSpec, int | None], TaskData | None]
+
+
+def _common() -> dict[str, Setting]:
+    """Return the settings of every mode; which modes there are is known once a run is made."""
+    names = systems.modes()
+    return {
+        "mode": Setting(
+            None,
+            f"how the model answers: {', '.join(names)} (none: what it can do best)",
+            read.optional(read.one_of(*names)),
+        ),
+        "runs": Setting(1, "trainings a task, from --seed on; the best on dev answers", read.whole()),
+    }
 
 
 @dataclass(frozen=True)
@@ -123,20 +127,30 @@ class NluTask:
         read_hub_task: ReadHubTask,
     ) -> None:
         self.name, self.specs = name, specs
-        self._read, self._read_hub = read_task, read_hub_task
+        self.read_task, self._read_hub = read_task, read_hub_task
 
-    @cached_property
+    @property
     def settings(self) -> Mapping[str, Setting]:
-        """Those of all modes: which one it will be is known once the model is."""
-        return COMMON | {
-            key: one for mode in systems.MODES for key, one in systems.find(mode).settings.items()
+        """The settings of all modes: which one it will be is known once the model is."""
+        return _common() | {
+            key: one for mode in systems.modes() for key, one in systems.find(mode).settings.items()
         }
+
+    def select(self, task: str) -> list[TaskSpec]:
+        """Return the task of a name, or all where the name is empty; capitals do not matter."""
+        wanted = task.strip("/").lower()
+        found = [spec for spec in self.specs if wanted in ("", spec.name.lower())]
+        if found:
+            return found
+        known = {spec.name.lower(): spec.name for spec in self.specs}
+        close = difflib.get_close_matches(wanted, known, n=1)
+        hint = f"did you mean {known[close[0]]}?" if close else f"there is {', '.join(known.values())}."
+        raise EnsueError(f"{TITLES[self.name]} has no task {task!r}; {hint}")
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared:
-        title = SUITES[self.name][0]
-        asked = [spec for name in task.split(",") for spec in choose(title, self.specs, name)]
+        asked = [spec for name in task.split(",") for spec in self.select(name)]
         # A diagnostic set is answered by another task's classifier, which has to be there to be trained.
         helpers = {spec.answered_by for spec in asked} - {spec.name for spec in asked}
         wanted = [spec for spec in self.specs if spec in asked or spec.name in helpers]
@@ -150,7 +164,7 @@ class NluTask:
                 raise EnsueError(
                     f"{folder} is not a folder; {self.name} needs the one of the official download."
                 )
-            found = {spec.name: self._read(folder, spec, limit) for spec in wanted}
+            found = {spec.name: self.read_task(folder, spec, limit) for spec in wanted}
         else:
             found = {spec.name: self._read_hub(data, spec, limit) for spec in wanted}
         # A task that only helps another is not judged, so that all of its training set may be learnt from.
@@ -172,8 +186,8 @@ def _items(answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iter
 
 def _refuse_foreign(mode: str, settings: Mapping[str, Any]) -> None:
     """A setting of another way of answering would be passed over in silence, so it is refused."""
-    own = {*COMMON, *systems.find(mode).settings}
-    for other in systems.MODES:
+    own = {*_common(), *systems.find(mode).settings}
+    for other in systems.modes():
         for key, setting in systems.find(other).settings.items():
             if key not in own and settings[key] != setting.default:
                 raise EnsueError(

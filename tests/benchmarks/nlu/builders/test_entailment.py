@@ -26,10 +26,10 @@ def pairs(path: Path, premises: int = 10) -> Path:
 
 def test_two_classes_in_glues_layout(tmp_path):
     from ensue.benchmarks.glue.data import read_task
-    from ensue.benchmarks.glue.suite import select
+    from ensue.benchmarks.glue.task import TASK
 
     build_rte(str(pairs(tmp_path / "nli.jsonl")), tmp_path / "out")
-    data = read_task(tmp_path / "out", select("RTE")[0])
+    data = read_task(tmp_path / "out", TASK.select("RTE")[0])
     assert data is not None
     assert {split: len(found) for split, found in data.splits.items()} == {"train": 24, "dev": 3, "test": 3}
     for found in data.splits.values():

@@ -135,10 +135,10 @@ def test_the_files_are_official_balanced_and_share_no_article(tmp_path):
 
 def test_what_is_built_is_what_glue_reads(tmp_path):
     from ensue.benchmarks.glue.data import read_task
-    from ensue.benchmarks.glue.suite import select as tasks
+    from ensue.benchmarks.glue.task import TASK
 
     build_qnli(str(squad(tmp_path / "squad.json")), tmp_path / "out")
-    data = read_task(tmp_path / "out", tasks("QNLI")[0])
+    data = read_task(tmp_path / "out", TASK.select("QNLI")[0])
     assert data is not None
     assert {split: len(examples) for split, examples in data.splits.items()} == {
         "train": 40,

@@ -116,7 +116,7 @@ def collection(path: Path, count: int = 10) -> Path:
 
 def test_wsc_marks_both_by_their_words_and_superglue_reads_it(tmp_path):
     from ensue.benchmarks.superglue.data import read_task
-    from ensue.benchmarks.superglue.suite import select
+    from ensue.benchmarks.superglue.task import TASK
 
     done = build_winograd("WSC", str(collection(tmp_path / "s.jsonl")), tmp_path / "out")
     assert done.skipped == {"candidates that the text does not name": 10}
@@ -131,7 +131,7 @@ def test_wsc_marks_both_by_their_words_and_superglue_reads_it(tmp_path):
             assert line["label"] is (target["span1_text"] == "the clerk")
         assert not seen & {line["text"] for line in lines}
         seen |= {line["text"] for line in lines}
-    data = read_task(tmp_path / "out", select("WSC")[0])
+    data = read_task(tmp_path / "out", TASK.select("WSC")[0])
     assert data is not None
     example = data.splits["train"][0]
     assert [example.texts[0][span.start : span.end] for span in example.spans][1] == "she"

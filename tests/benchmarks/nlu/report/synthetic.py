@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ensue.benchmarks.glue import suite as glue
+from ensue.benchmarks.glue import task as glue
 from ensue.benchmarks.nlu.diagnostics import TAXONOMY, diagnose, has_tags
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, TEST, Example, TaskData
 from ensue.benchmarks.nlu.judging import judge
 from ensue.benchmarks.nlu.scores import rows
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.superglue import suite as superglue
+from ensue.benchmarks.superglue import task as superglue
 from tests.report.synthetic import make_results, write_run
 
 SPECS = {"glue": glue.SPECS, "superglue": superglue.SPECS}

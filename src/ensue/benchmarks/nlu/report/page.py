@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.nlu.published import citation
 from ensue.benchmarks.nlu.report.fits import Training, dev_spreads, trainings
 from ensue.benchmarks.nlu.report.published import diagnostics_table, split_tables
-from ensue.benchmarks.nlu.report.scores import Line, Sheet, Spread, phenomena, specs_of
+from ensue.benchmarks.nlu.report.scores import Line, Sheet, Spread, phenomena
 from ensue.benchmarks.nlu.report.sheets import sheet_of
 from ensue.benchmarks.nlu.report.table import (
     all_lines,
@@ -18,7 +17,9 @@ from ensue.benchmarks.nlu.report.table import (
     value_words,
     without_words,
 )
+from ensue.benchmarks.nlu.suites import specs_of
 from ensue.benchmarks.probing.report.sheets import run_names
+from ensue.benchmarks.published import citation
 from ensue.errors import EnsueError
 from ensue.report.page import Page
 from ensue.report.results import read_fits, read_results
@@ -100,7 +101,7 @@ def nlu_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, An
             _run_facts(folder, sheet, each)
             for folder, sheet, each in zip(folders, sheets, results, strict=True)
         ],
-        "citation": citation(first.suite),
+        "citation": citation(f"ensue.benchmarks.{first.suite}"),
         "measure_words": lambda measures: measure_words(measures, _METRICS),
         "short_words": measure_words,
         "minus": value_words,

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ensue.benchmarks.nlu.diagnostics import TAXONOMY
 from ensue.benchmarks.nlu.examples import DEV, TEST, TaskSpec
-from ensue.benchmarks.nlu.published import HUMAN, PublishedRow, published
 from ensue.benchmarks.nlu.report.scores import (
     MISMATCHED,
     SCORE,
@@ -19,10 +18,12 @@ from ensue.benchmarks.nlu.report.scores import (
     Sheet,
     Spread,
     base_split,
-    specs_of,
     spread_of,
-    title_of,
 )
+from ensue.benchmarks.nlu.suites import TITLES, specs_of
+from ensue.benchmarks.published import PublishedFigure, published
+
+HUMAN = "human"
 
 
 class Cell(NamedTuple):
@@ -72,38 +73,42 @@ class SystemsTable(NamedTuple):
 
 def split_tables(sheets: Sequence[Sheet]) -> list[SystemsTable]:
     """A table a split: those of the runs first, then those that only published systems were judged on."""
-    rows = published(sheets[0].suite)
+    rows = published(f"ensue.benchmarks.{sheets[0].suite}")
     own = dict.fromkeys(block.split for sheet in sheets for block in sheet.blocks)
-    known = {base_split(row.split) for row in rows if row.metric == SCORE}
+    known = {base_split(row.settings["split"]) for row in rows if row.metric == SCORE}
     splits = [*own, *(split for split in (DEV, TEST) if split in known and split not in own)]
     found = [_split_table(split, sheets, rows) for split in splits]
     return [table for table in found if table.measured or table.published]
 
 
-def _split_table(split: str, sheets: Sequence[Sheet], rows: Sequence[PublishedRow]) -> SystemsTable:
+def _split_table(split: str, sheets: Sequence[Sheet], rows: Sequence[PublishedFigure]) -> SystemsTable:
     suite = sheets[0].suite
     blocks = [(sheet.name, block) for sheet in sheets if (block := sheet.block(split))]
     judged = [line for _, block in blocks for line in _lines(block)]
     # Where no run was judged on this split, the tasks they were judged on elsewhere are of interest.
     lines = judged or [line for sheet in sheets for block in sheet.blocks for line in block.lines]
     names = {line.name for line in lines}
-    on_split = [row for row in rows if base_split(row.split) == split and not row.category]
+    on_split = [
+        row
+        for row in rows
+        if base_split(row.settings["split"]) == split and not row.settings.get("category", "")
+    ]
     columns = []
     for spec in specs_of(suite):
         if spec.in_score and spec.name in names:
             printed = [_measure(row) for row in on_split if row.task == spec.name]
             own = [measure for line in judged if line.name == spec.name for measure in line.measures]
             columns.append(Column(spec.name, _ordered([*own, *printed], spec.metrics)))
-    if columns and (not judged or title_of(suite) in names):
-        columns.insert(0, Column(title_of(suite), []))
+    if columns and (not judged or TITLES[suite] in names):
+        columns.insert(0, Column(TITLES[suite], []))
     measured = [SystemRow(name, _cells(block, columns)) for name, block in blocks]
     return SystemsTable(split, columns, measured, _published_groups(on_split, columns))
 
 
-def _measure(row: PublishedRow) -> Measure:
+def _measure(row: PublishedFigure) -> Measure:
     if row.task != "MNLI":
         return Measure(row.metric)
-    return Measure(row.metric, "mm" if row.split.endswith(MISMATCHED) else "m")
+    return Measure(row.metric, "mm" if row.settings["split"].endswith(MISMATCHED) else "m")
 
 
 def _ordered(measures: Sequence[Measure], metrics: Sequence[str]) -> list[Measure]:
@@ -130,7 +135,7 @@ def _cell(line: Line, column: Column) -> Cell:
     return Cell(values, low, high, line.answers[0].main.n, line.spread, covers)
 
 
-def _published_groups(rows: Iterable[PublishedRow], columns: Sequence[Column]) -> list[Group]:
+def _published_groups(rows: Iterable[PublishedFigure], columns: Sequence[Column]) -> list[Group]:
     """The published systems that have anything in these columns, in the order of their tables."""
     found: dict[tuple[str, str], dict[str, dict[str, dict[Measure, float]]]] = {}
     for row in rows:
@@ -166,13 +171,17 @@ def diagnostics_table(sheets: Sequence[Sheet]) -> SystemsTable | None:
     tasks = {line.name for sheet in sheets for line in sheet.diagnostics}
     if not tasks:
         return None
-    rows = [row for row in published(suite) if row.task in tasks]
+    rows = [row for row in published(f"ensue.benchmarks.{suite}") if row.task in tasks]
     columns = [
         Column(f"{spec.name} {metric}", [Measure(metric)])
         for spec in specs_of(suite)
         for metric in _diagnostic_metrics(sheets, spec)
     ]
-    phenomena = dict.fromkeys(Phenomenon(row.category, row.tag) for row in rows if row.category)
+    phenomena = dict.fromkeys(
+        Phenomenon(row.settings.get("category", ""), row.settings.get("tag", ""))
+        for row in rows
+        if row.settings.get("category", "")
+    )
     order = [Phenomenon(category) for category in TAXONOMY]
     columns += [
         Column(f"{place.category} {place.tag}", [], place)
@@ -218,11 +227,15 @@ def _figures_cell(figures: Sequence[Figure]) -> Cell:
     return Cell((spread.mean,), n=first.n, spread=spread)
 
 
-def _diagnostic_groups(rows: Sequence[PublishedRow], columns: Sequence[Column]) -> list[Group]:
+def _diagnostic_groups(rows: Sequence[PublishedFigure], columns: Sequence[Column]) -> list[Group]:
     known = {column.name for column in columns}
     found: dict[tuple[str, str], dict[str, dict[str, Cell]]] = {}
     for row in rows:
-        name = f"{row.category} {row.tag}" if row.category else f"{row.task} {row.metric}"
+        name = (
+            f"{row.settings.get('category', '')} {row.settings.get('tag', '')}"
+            if row.settings.get("category", "")
+            else f"{row.task} {row.metric}"
+        )
         if name in known:
             systems = found.setdefault((row.table, row.group), {})
             systems.setdefault(row.system, {})[name] = Cell((row.value,), digits=_digits(row, rows))
@@ -232,7 +245,11 @@ def _diagnostic_groups(rows: Sequence[PublishedRow], columns: Sequence[Column]) 
     ]
 
 
-def _digits(row: PublishedRow, rows: Iterable[PublishedRow]) -> int:
+def _place(row: PublishedFigure) -> Phenomenon:
+    return Phenomenon(row.settings.get("category", ""), row.settings.get("tag", ""))
+
+
+def _digits(row: PublishedFigure, rows: Iterable[PublishedFigure]) -> int:
     """As many as are printed: some tables have whole hundredths only."""
     printed = [one.value for one in rows if (one.table, one.metric) == (row.table, row.metric)]
     return 2 if all(round(value, 2) == value for value in printed) else 3

@@ -6,12 +6,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.glue import suite as glue
 from ensue.benchmarks.nlu.diagnostics import TAXONOMY
-from ensue.benchmarks.nlu.examples import TaskSpec
-from ensue.benchmarks.superglue import suite as superglue
+from ensue.benchmarks.nlu.suites import TITLES
 
-_SUITES = {"glue": ("GLUE", glue.SPECS), "superglue": ("SuperGLUE", superglue.SPECS)}
 SCORE = "score"
 MISMATCHED = "-mismatched"
 
@@ -142,7 +139,7 @@ class Sheet(NamedTuple):
 
     @property
     def title(self) -> str:
-        return title_of(self.suite)
+        return TITLES[self.suite]
 
     def block(self, split: str) -> Block | None:
         return next((block for block in self.blocks if block.split == split), None)
@@ -156,11 +153,6 @@ def phenomena() -> list[Phenomenon]:
     return found
 
 
-def is_suite(name: str) -> bool:
-    """Whether a benchmark is told this way."""
-    return name in _SUITES
-
-
 def base_split(split: str) -> str:
     """Dev or test: MNLI's second section belongs to the split of its first.
 
@@ -168,16 +160,6 @@ def base_split(split: str) -> str:
     'dev'
     """
     return split.removesuffix(MISMATCHED)
-
-
-def title_of(suite: str) -> str:
-    """The benchmark's name as it is written."""
-    return _SUITES[suite][0]
-
-
-def specs_of(suite: str) -> tuple[TaskSpec, ...]:
-    """The tasks of a suite, in its order."""
-    return _SUITES[suite][1]
 
 
 def spread_of(values: Sequence[float], ways: Sequence[str]) -> Spread:

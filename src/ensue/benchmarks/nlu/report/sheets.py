@@ -20,10 +20,8 @@ from ensue.benchmarks.nlu.report.scores import (
     Phenomenon,
     Sheet,
     base_split,
-    is_suite,
-    specs_of,
-    title_of,
 )
+from ensue.benchmarks.nlu.suites import TITLES, specs_of
 
 # What a row's settings say of what was measured; the rest says how the task was answered.
 _OF_THE_ROW = ("split", "category", "tag", "sections", "part", "covers", "tasks", "averaged")
@@ -34,7 +32,7 @@ _NOT_LEARNT = re.compile(r"task (\S+) left out: ")
 def sheet_of(results: Mapping[str, Any], name: str | None = None) -> Sheet | None:
     """A run's figures; None where it is of another benchmark or its rows are not of the known form."""
     suite = str(results.get("benchmark")).partition("/")[0]
-    if not is_suite(suite):
+    if suite not in TITLES:
         return None
     rows = [
         row
@@ -43,7 +41,7 @@ def sheet_of(results: Mapping[str, Any], name: str | None = None) -> Sheet | Non
     ]
     if not rows:
         return None
-    title, specs = title_of(suite), specs_of(suite)
+    title, specs = TITLES[suite], specs_of(suite)
     ways = _ways(rows)
     lines = [line for spec in specs for line in _task_lines(spec, rows)]
     blocks = [

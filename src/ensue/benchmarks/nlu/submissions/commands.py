@@ -36,8 +36,9 @@ def submit(
     Where a run answered in several ways, --set picks one (as in --set template=question).
     """
     from ensue.benchmarks.nlu.examples import DEV, TEST
-    from ensue.benchmarks.nlu.submissions.formats import files_of, specs_of
+    from ensue.benchmarks.nlu.submissions.formats import files_of
     from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
+    from ensue.benchmarks.nlu.suites import specs_of
     from ensue.report.results import ITEMS_FILE, read_numbered_items, read_results
 
     if split not in (TEST, DEV):

@@ -8,7 +8,6 @@ toolkit wrote them and the site took them; any spelling of those two words is re
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +17,6 @@ from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
 from ensue.benchmarks.nlu.submissions.problems import Problems
 from ensue.errors import EnsueError
 
-SUITES = ("glue", "superglue")
 HEADER = "index\tprediction"
 _MISMATCHED = "-mismatched"
 _SHOWN = 40
@@ -30,14 +28,6 @@ class Row(NamedTuple):
     id: str
     prediction: Prediction | None
     line: int
-
-
-def specs_of(suite: str) -> tuple[TaskSpec, ...]:
-    """The tasks of a suite, in the order of its tables."""
-    if suite not in SUITES:
-        raise EnsueError(f"There is no suite {suite!r} to submit to; there is {' and '.join(SUITES)}.")
-    found: tuple[TaskSpec, ...] = importlib.import_module(f"ensue.benchmarks.{suite}.suite").SPECS
-    return found
 
 
 class _Wrong(ValueError):

@@ -5,7 +5,6 @@ The command line and the server call the same `grade`. It needs no model, and no
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, open_archive
-from ensue.benchmarks.nlu.submissions.formats import SUITES, files_of, parse, specs_of
+from ensue.benchmarks.nlu.submissions.formats import files_of, parse
 from ensue.benchmarks.nlu.submissions.problems import Problem, Problems, Refused
+from ensue.benchmarks.nlu.suites import TITLES, specs_of, suite_of
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -100,15 +100,15 @@ def _check_labels(
 def guess_suite(archive: Path, limits: Limits | None = None) -> str:
     """The suite whose files a zip has; the names of the two have different endings."""
     problems = Problems()
-    expected = [file for suite in SUITES for spec in specs_of(suite) for file in files_of(spec, TEST)]
+    expected = [file for suite in TITLES for spec in specs_of(suite) for file in files_of(spec, TEST)]
     opened = open_archive(archive, expected, problems, limits)
     opened.close()
-    for suite in SUITES:
+    for suite in TITLES:
         names = {file for spec in specs_of(suite) for file in files_of(spec, TEST)}
         if names & set(opened.names):
             return suite
     problems.add(
-        "", 0, f"no file of {' or '.join(SUITES)} is in it; the first would be called {expected[0]}."
+        "", 0, f"no file of {' or '.join(TITLES)} is in it; the first would be called {expected[0]}."
     )
     raise Refused(archive, problems.listed(), problems.count())
 
@@ -131,8 +131,7 @@ def read_labels(folder: Path, suite: str, tasks: Sequence[str] = ()) -> dict[str
     specs = _wanted(suite, tasks)
     if not folder.is_dir():
         raise EnsueError(f"{folder} is not a folder; name the one that holds the tasks of {suite}.")
-    read_task = importlib.import_module(f"ensue.benchmarks.{suite}.data").read_task
-    found = {spec.name: read_task(folder, spec) for spec in specs}
+    found = {spec.name: suite_of(suite).read_task(folder, spec, None) for spec in specs}
     return {name: data for name, data in found.items() if data is not None}
 
 
@@ -229,7 +228,7 @@ def _judge(
 ) -> Graded:
     from ensue.benchmarks.nlu.diagnostics import phenomena_rows
     from ensue.benchmarks.nlu.judging import judge
-    from ensue.benchmarks.nlu.scores import SCORE, SUITES, rows
+    from ensue.benchmarks.nlu.scores import SCORE, rows
     from ensue.benchmarks.nlu.systems import Answered
 
     judged, phenomena = [], []
@@ -240,7 +239,7 @@ def _judge(
             judged.append(one)
         phenomena += phenomena_rows(data[task], answered, part)
     metrics = [*rows(judged), *phenomena]
-    title = SUITES[suite][0]
-    scores = [row["value"] for row in metrics if row["task"] == title and row["metric"] == SCORE]
+    total = (TITLES[suite], SCORE)
+    scores = [row["value"] for row in metrics if (row["task"], row["metric"]) == total]
     notes = [note for one in judged for note in one.notes]
     return Graded(archive, suite, split, metrics, scores[0] if scores else None, not_scored, notes)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
-from ensue.benchmarks.nlu.submissions.formats import check_prediction, files_of, render, specs_of
+from ensue.benchmarks.nlu.submissions.formats import check_prediction, files_of, render
+from ensue.benchmarks.nlu.suites import specs_of
 from ensue.errors import EnsueError
 
 # Predictions by task, split and example.

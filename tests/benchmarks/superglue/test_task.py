@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ensue.benchmarks.superglue.suite import SPECS, select
+from ensue.benchmarks.superglue.task import SPECS, TASK
 from ensue.errors import EnsueError
 
 
@@ -25,7 +25,7 @@ def test_labels_stand_in_the_order_of_class_numbers() -> None:
 
 
 def test_tasks_are_found_by_name() -> None:
-    assert [spec.name for spec in select("ax-B")] == ["AX-b"]
-    assert tuple(select("")) == SPECS
-    with pytest.raises(EnsueError, match=r"superglue has no task 'multi-rc'; did you mean MultiRC\?"):
-        select("multi-rc")
+    assert [spec.name for spec in TASK.select("ax-B")] == ["AX-b"]
+    assert tuple(TASK.select("")) == SPECS
+    with pytest.raises(EnsueError, match=r"SuperGLUE has no task 'multi-rc'; did you mean MultiRC\?"):
+        TASK.select("multi-rc")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ensue.benchmarks.glue.suite import SPECS, select
+from ensue.benchmarks.glue.task import SPECS, TASK
 from ensue.errors import EnsueError
 
 
@@ -23,9 +23,9 @@ def test_pairs_and_scores_have_the_labels_of_submissions() -> None:
 
 
 def test_tasks_are_found_by_name() -> None:
-    assert [spec.name for spec in select("sst-2")] == ["SST-2"]
-    assert tuple(select("")) == SPECS
-    with pytest.raises(EnsueError, match=r"glue has no task 'MNLL'; did you mean MNLI\?"):
-        select("MNLL")
+    assert [spec.name for spec in TASK.select("sst-2")] == ["SST-2"]
+    assert tuple(TASK.select("")) == SPECS
+    with pytest.raises(EnsueError, match=r"GLUE has no task 'MNLL'; did you mean MNLI\?"):
+        TASK.select("MNLL")
     with pytest.raises(EnsueError, match="there is CoLA, SST-2, MRPC"):
-        select("translation")
+        TASK.select("translation")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.nlu.files import Row
-from ensue.benchmarks.superglue.spans import NEAR, find_word, given_word, mention
+from ensue.benchmarks.superglue.readers import NEAR, find_word, given_word, mention
 from ensue.errors import EnsueError
 
 ROW = Row("x.jsonl, line 3", {})
