@@ -66,8 +66,8 @@ ROOMS = {
     ),
     "squality": judging(
         "squality",
-        "judged evaluation statistics versions human",
-        "test_evaluation test_human test_human_eval test_statistics test_versions test_task",
+        "human_eval evaluation statistics data",
+        "test_evaluation test_human_eval test_statistics test_data test_task",
     ),
 }
 

@@ -52,7 +52,7 @@ def test_every_hint_names_the_extra_that_brings_what_is_missing() -> None:
 def test_word_counts_without_spacy_say_what_to_install() -> None:
     code = (
         "import sys; sys.modules['spacy'] = None\n"
-        "from ensue.benchmarks.squality.words import spacy_words\n"
+        "from ensue.benchmarks.squality.statistics import spacy_words\n"
         "from ensue.errors import EnsueError\n"
         "try:\n    spacy_words('A word.')\nexcept EnsueError as error:\n    print(error)\n"
     )

@@ -9,17 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy.stats import rankdata
 
-from ensue.benchmarks.crowd.rankings import Ranking, aggregate, agreeing_pairs, agreement, shared_ranks
+from ensue.benchmarks.crowd.rankings import (
+    ReviewerRanking,
+    aggregate,
+    agreeing_pairs,
+    agreement,
+    shared_ranks,
+)
 from ensue.errors import EnsueError
 
 WRITERS = ("ana", "ben", "cas", "dot")
 
 
 @some.composite
-def rounds(draw: some.DrawFn) -> list[Ranking]:
+def rounds(draw: some.DrawFn) -> list[ReviewerRanking]:
     """Four writers, each ranking the three others, ties allowed."""
     return [
-        Ranking(who, {other: draw(some.integers(1, 3)) for other in WRITERS if other != who})
+        ReviewerRanking(who, {other: draw(some.integers(1, 3)) for other in WRITERS if other != who})
         for who in WRITERS
     ]
 
@@ -27,7 +33,7 @@ def rounds(draw: some.DrawFn) -> list[Ranking]:
 def test_unanimous_reviewers_give_their_own_order() -> None:
     order = {name: place for place, name in enumerate(WRITERS)}
     rankings = [
-        Ranking(
+        ReviewerRanking(
             who, {o: 1 + sum(order[x] < order[o] for x in WRITERS if x != who) for o in WRITERS if o != who}
         )
         for who in WRITERS
@@ -40,7 +46,7 @@ def test_unanimous_reviewers_give_their_own_order() -> None:
 
 
 @given(rounds())
-def test_places_are_those_of_the_mean_of_scipys_ranks(rankings: list[Ranking]) -> None:
+def test_places_are_those_of_the_mean_of_scipys_ranks(rankings: list[ReviewerRanking]) -> None:
     given_ranks: dict[str, list[float]] = {writer: [] for writer in WRITERS}
     for ranking in rankings:
         names = list(ranking.places)
@@ -56,14 +62,14 @@ def test_places_are_those_of_the_mean_of_scipys_ranks(rankings: list[Ranking]) -
 
 @given(rounds(), some.permutations(WRITERS), some.permutations(range(4)))
 def test_neither_the_order_of_writers_nor_of_reviews_matters(
-    rankings: list[Ranking], writers: list[str], order: list[int]
+    rankings: list[ReviewerRanking], writers: list[str], order: list[int]
 ) -> None:
     one = {s.writer: s for s in aggregate(WRITERS, rankings)}
     assert {s.writer: s for s in aggregate(writers, [rankings[place] for place in order])} == one
 
 
 @given(rounds())
-def test_only_pairs_that_both_order_alike_agree(rankings: list[Ranking]) -> None:
+def test_only_pairs_that_both_order_alike_agree(rankings: list[ReviewerRanking]) -> None:
     standings = aggregate(WRITERS, rankings)
     place = {one.writer: one.place for one in standings}
     for ranking in rankings:
@@ -84,16 +90,16 @@ def test_shared_ranks_are_scipys(places: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("rankings", "said"),
     [
-        ([Ranking("ana", {"ana": 1, "ben": 2, "cas": 3})], "'ana' ranks their own response"),
-        ([Ranking("ana", {"ben": 1, "cas": 2, "eve": 3})], "ranks 'eve', who did not answer"),
-        ([Ranking("ana", {"ben": 1, "cas": 2})], "has not ranked the response of 'dot'"),
-        ([Ranking("ana", {"ben": 0, "cas": 2, "dot": 3})], "not between 1 and 3"),
-        ([Ranking("ana", {"ben": 1, "cas": 2, "dot": 4})], "not between 1 and 3"),
-        ([Ranking("ana", {"ben": 1, "cas": 2, "dot": 3})] * 2, "two rankings of one question"),
-        ([Ranking("ana", {"ben": 1, "cas": 2, "dot": 3})], "Nobody has ranked the response of 'ana'"),
+        ([ReviewerRanking("ana", {"ana": 1, "ben": 2, "cas": 3})], "'ana' ranks their own response"),
+        ([ReviewerRanking("ana", {"ben": 1, "cas": 2, "eve": 3})], "ranks 'eve', who did not answer"),
+        ([ReviewerRanking("ana", {"ben": 1, "cas": 2})], "has not ranked the response of 'dot'"),
+        ([ReviewerRanking("ana", {"ben": 0, "cas": 2, "dot": 3})], "not between 1 and 3"),
+        ([ReviewerRanking("ana", {"ben": 1, "cas": 2, "dot": 4})], "not between 1 and 3"),
+        ([ReviewerRanking("ana", {"ben": 1, "cas": 2, "dot": 3})] * 2, "two rankings of one question"),
+        ([ReviewerRanking("ana", {"ben": 1, "cas": 2, "dot": 3})], "Nobody has ranked the response of 'ana'"),
     ],
 )
-def test_rankings_that_cannot_be_are_refused(rankings: list[Ranking], said: str) -> None:
+def test_rankings_that_cannot_be_are_refused(rankings: list[ReviewerRanking], said: str) -> None:
     with pytest.raises(EnsueError, match=said):
         aggregate(WRITERS, rankings)
 

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ensue.benchmarks.settings import resolve
+from ensue.benchmarks.squality.task import SETTINGS
+
 STORY = (
     "The ferry had not run since spring. Every morning Ilse carried two pails down to the landing, waited until the "
     "fog lifted, and carried them home again, full of river water and one small silver fish."
@@ -24,6 +27,9 @@ ANSWERS = (
         "A landing on a river, in the fog of early morning.",
     ),
 )
+# Settings of a run that takes no time.
+QUICK: dict[str, Any] = {"metrics": "rouge", "statistics": "no"}
+LONG = " ".join(f"On day {n} Ilse went down to the landing and no ferry came." for n in range(60))
 ASKED = ("What is the plot of the story?", "Where does it happen?")
 
 
@@ -77,3 +83,13 @@ def write_rows(path: Path, *rows: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def values(found: Any) -> dict[str, float]:
+    """The values of a run by metric."""
+    return {row["metric"]: row["value"] for row in found.results["metrics"]}
+
+
+def asked(**given: Any) -> dict[str, Any]:
+    """All settings, those that are given and the defaults."""
+    return resolve("squality", SETTINGS, given)

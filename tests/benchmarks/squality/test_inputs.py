@@ -79,7 +79,7 @@ def test_a_chat_template_is_used_where_it_is_asked_for_and_there() -> None:
 @given(story=STORY, limit=some.integers(0, 80))
 def test_as_many_first_words_as_fit(causal: bool, story: str, limit: int) -> None:
     layout = Layout(causal, "</s>")
-    room = Room(limit, words, exact=True)
+    room = Room(limit, words)
     if words([layout(QUESTION, "")])[0] > limit:
         if words([layout(QUESTION, story)])[0] > limit:
             with pytest.raises(EnsueError, match="alone does not fit"):
@@ -104,7 +104,7 @@ def test_retrieved_sentences_fit_and_stand_in_order(sentences, limit, draw) -> N
     sentences = [f"{n} {sentence}" for n, sentence in enumerate(sentences)]
     order = list(range(len(sentences)))
     draw.shuffle(order)
-    room = Room(limit, words, exact=True)
+    room = Room(limit, words)
     found = retrieved(PLAIN, QUESTION, sentences, order, room)
     assert words([found.text])[0] <= limit
     numbers = [int(number) for number in re.findall(r"\d+", found.text)]
@@ -130,18 +130,16 @@ def test_room_is_the_models_less_what_it_writes() -> None:
 def test_tokens_are_counted_with_the_models_tokenizer_where_it_is_here() -> None:
     room = room_of(Tokenised(), None, 1)
     text = "The ferry had not run since spring."
-    assert room.exact
     assert room.count([text, ""]) == [len(Tokenised.tokenizer(text)["input_ids"]), 2]
     assert (
         token_counter(Tokenised.tokenizer)(["a </s> b"])[0]
         < token_counter(Tokenised.tokenizer)(["a </x> b"])[0]
     )
-    assert not room_of(Named(), None, 1).exact
     assert estimated(["one two three four five", ""]) == [8, 0]
 
 
 def test_what_has_no_limit_is_left_whole() -> None:
-    room = Room(None, words, exact=True)
+    room = Room(None, words)
     assert truncated(PLAIN, QUESTION, "The mill.", room).left_out == 0
     assert retrieved(PLAIN, QUESTION, ["The mill.", "Fog."], [1, 0], room).text == PLAIN(
         QUESTION, "The mill. Fog."

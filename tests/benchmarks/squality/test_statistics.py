@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from ensue.benchmarks.squality.data import Question, Response, Story, read_stories
-from ensue.benchmarks.squality.statistics import PAIRS, lengths, sharing, story_compressions
-from ensue.benchmarks.squality.words import plain_words
+from ensue.benchmarks.squality.statistics import PAIRS, lengths, plain_words, sharing
 from ensue.errors import EnsueError
 from tests.benchmarks.squality.invented import ANSWERS, STORY, story_row, write_rows
 
@@ -82,7 +81,6 @@ def test_lengths_are_told_apart_by_kind_of_question(tmp_path: Path) -> None:
     size = len(plain_words(STORY))
     assert found.story_words == pytest.approx((1.5 * size, 0.5 * size, size, 2 * size))
     assert found.compression == pytest.approx(1 - standard.fmean(both) / (1.5 * size))
-    assert story_compressions(stories, plain_words)[0] == pytest.approx(1 - counts[0][0] / size)
 
 
 def test_nothing_to_count_is_said() -> None:
@@ -94,7 +92,7 @@ def test_nothing_to_count_is_said() -> None:
 
 def test_the_words_of_spacy_and_ours_are_the_same_on_plain_prose() -> None:
     pytest.importorskip("spacy")
-    from ensue.benchmarks.squality.words import spacy_words
+    from ensue.benchmarks.squality.statistics import spacy_words
 
     text = "\"It's late,\" she said; he didn't (or wouldn't) answer... The ferry — gone!\nWho'd row?"
     assert spacy_words(text) == plain_words(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
 
 import numpy as np
 import pytest
@@ -13,12 +12,11 @@ from hypothesis import strategies as st
 
 from ensue.backends.names import load_model
 from ensue.benchmarks.summaries.bertscore import (
-    Tokens,
+    WeighedTokens,
     bertscore_of,
     layer_for,
     match,
     unit,
-    weighted_bertscore_of,
 )
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens
@@ -32,7 +30,7 @@ def model(tmp_path_factory):
     return load_model(str(tiny.save_encoder(tmp_path_factory.mktemp("models") / "encoder")))
 
 
-def naive(model, candidate: str, reference: str, layer: int, weight) -> list[float]:
+def naive(model, candidate: str, reference: str, layer: int) -> list[float]:
     """One pair, token by token: all may be matched, the first and the last ([CLS] and [SEP]) weigh nothing."""
 
     def states(text: str) -> tuple[list[int], list[torch.Tensor]]:
@@ -44,12 +42,8 @@ def naive(model, candidate: str, reference: str, layer: int, weight) -> list[flo
     def share(one, other) -> float:
         if len(one[0]) == 2 or len(other[0]) == 2:
             return 0.0
-        total = weighed = 0.0
-        for token, vector in list(zip(*one, strict=True))[1:-1]:
-            nearest = max(float(torch.cosine_similarity(vector, v, dim=0)) for v in other[1])
-            weighed += weight(token) * nearest
-            total += weight(token)
-        return weighed / total if total else 0.0
+        nearest = [max(float(torch.cosine_similarity(v, w, dim=0)) for w in other[1]) for v in one[1][1:-1]]
+        return sum(nearest) / len(nearest)
 
     given_, wanted = states(candidate), states(reference)
     precision, recall = share(given_, wanted), share(wanted, given_)
@@ -91,9 +85,7 @@ def test_the_tuned_layer_is_taken_where_none_is_named(model, tmp_path) -> None:
     candidates, references = POOL[:2], [POOL[2:4], POOL[3:5]]
     found = bertscore_of(deep, candidates, references)
     for candidate, own, row in zip(candidates, references, found, strict=True):
-        np.testing.assert_allclose(
-            row, [naive(deep, candidate, one, 9, lambda _: 1.0) for one in own], atol=1e-5
-        )
+        np.testing.assert_allclose(row, [naive(deep, candidate, one, 9) for one in own], atol=1e-5)
     assert found != bertscore_of(deep, candidates, references, layer=12)
 
 
@@ -102,24 +94,8 @@ def test_every_pair_by_itself(model, layer) -> None:
     candidates, references = [*POOL[:3], ""], [POOL[1:4], POOL[:1], [POOL[2], "", POOL[6]], POOL[:1]]
     found = bertscore_of(model, candidates, references, layer=layer)
     for candidate, own, row in zip(candidates, references, found, strict=True):
-        expected = [
-            naive(model, candidate, one, -1 if layer is None else layer, lambda _: 1.0) for one in own
-        ]
+        expected = [naive(model, candidate, one, -1 if layer is None else layer) for one in own]
         np.testing.assert_allclose(row, expected, atol=1e-5)
-
-
-def test_rare_tokens_weigh_more(model) -> None:
-    candidates, references = [POOL[0], POOL[5]], [[POOL[1], POOL[2]], [POOL[6]]]
-    ids = [set(model.tokenizer(text)["input_ids"]) for text in (POOL[1], POOL[2], POOL[6])]
-
-    def weight(token: int) -> float:
-        return log((len(ids) + 1) / (sum(token in one for one in ids) + 1))
-
-    found = weighted_bertscore_of(model, candidates, references)
-    for candidate, own, row in zip(candidates, references, found, strict=True):
-        expected = [naive(model, candidate, one, -1, weight) for one in own]
-        np.testing.assert_allclose(row, expected, atol=1e-5)
-    assert found != bertscore_of(model, candidates, references)
 
 
 def test_each_text_is_encoded_once(model) -> None:
@@ -150,8 +126,8 @@ def test_identity_symmetry_and_order(model, candidate: str, references: Sequence
 def test_vectors_without_length_and_tokens_without_weight() -> None:
     axes = unit(np.asarray([[2.0, 0.0], [0.0, 0.0]], np.float32))
     np.testing.assert_array_equal(axes, [[1.0, 0.0], [0.0, 0.0]])
-    both = Tokens(axes, np.ones(2))
+    both = WeighedTokens(axes, np.ones(2))
     assert match(both, [both])[0] == pytest.approx((0.5, 0.5, 0.5))
-    assert match(Tokens(axes, np.zeros(2)), [both])[0].f1 == 0.0
-    opposite = Tokens(-axes[:1], np.ones(1))
-    assert match(Tokens(axes[:1], np.ones(1)), [opposite]) == [(-1.0, -1.0, 0.0)]
+    assert match(WeighedTokens(axes, np.zeros(2)), [both])[0].f1 == 0.0
+    opposite = WeighedTokens(-axes[:1], np.ones(1))
+    assert match(WeighedTokens(axes[:1], np.ones(1)), [opposite]) == [(-1.0, -1.0, 0.0)]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ensue.errors import EnsueError
 
 
-class Ranking(NamedTuple):
+class ReviewerRanking(NamedTuple):
     """One reviewer's view: for each response, named by its writer, a place from 1; equal places are ties."""
 
     reviewer: str
@@ -31,7 +31,7 @@ class Standing(NamedTuple):
     mean_rank: Fraction
 
 
-def check_rankings(writers: Sequence[str], rankings: Sequence[Ranking]) -> None:
+def check_rankings(writers: Sequence[str], rankings: Sequence[ReviewerRanking]) -> None:
     """Refuse rankings that the protocol cannot have: of one's own response, of a part, or twice by one reviewer."""
     known = set(writers)
     if len(known) != len(writers):
@@ -52,11 +52,12 @@ def check_rankings(writers: Sequence[str], rankings: Sequence[Ranking]) -> None:
             raise EnsueError(f"{who} gives a place that is not between 1 and {len(ranking.places)}.")
 
 
-def aggregate(writers: Sequence[str], rankings: Sequence[Ranking]) -> list[Standing]:
-    """All responses by the mean of their ranks, best first; those that tie share the better place.
+def aggregate(writers: Sequence[str], rankings: Sequence[ReviewerRanking]) -> list[Standing]:
+    """Order all responses by the mean of their ranks, best first; those that tie share the better place.
 
-    >>> votes = [Ranking("a", {"b": 1, "c": 2}), Ranking("b", {"a": 1, "c": 2}), Ranking("c", {"a": 1, "b": 2})]
-    >>> [(one.writer, one.place) for one in aggregate(["a", "b", "c"], votes)]
+    >>> votes = {"a": {"b": 1, "c": 2}, "b": {"a": 1, "c": 2}, "c": {"a": 1, "b": 2}}
+    >>> found = aggregate("abc", [ReviewerRanking(*vote) for vote in votes.items()])
+    >>> [(one.writer, one.place) for one in found]
     [('a', 1), ('b', 2), ('c', 3)]
     """
     check_rankings(writers, rankings)
@@ -77,7 +78,7 @@ def aggregate(writers: Sequence[str], rankings: Sequence[Ranking]) -> list[Stand
 
 
 def shared_ranks(places: Mapping[str, int]) -> dict[str, Fraction]:
-    """Ranks from 1 of the order that places say, tied ones sharing the mean of theirs.
+    """Return ranks from 1 of the order that places say, tied ones sharing the mean of theirs.
 
     >>> shared_ranks({"a": 1, "b": 1, "c": 3})
     {'a': Fraction(3, 2), 'b': Fraction(3, 2), 'c': Fraction(3, 1)}
@@ -89,8 +90,8 @@ def shared_ranks(places: Mapping[str, int]) -> dict[str, Fraction]:
     }
 
 
-def agreeing_pairs(ranking: Ranking, standings: Sequence[Standing]) -> int:
-    """Of how many pairs a reviewer and the aggregate say that the same one is better; a tie is never agreement."""
+def agreeing_pairs(ranking: ReviewerRanking, standings: Sequence[Standing]) -> int:
+    """Count the pairs of which a reviewer and the aggregate say that the same one is better; a tie never agrees."""
     overall = {one.writer: one.place for one in standings}
     return sum(
         (ranking.places[a] - ranking.places[b]) * (overall[a] - overall[b]) > 0
@@ -98,8 +99,8 @@ def agreeing_pairs(ranking: Ranking, standings: Sequence[Standing]) -> int:
     )
 
 
-def agreement(questions: Iterable[tuple[Sequence[Ranking], Sequence[Standing]]]) -> float:
-    """The share of all reviewers' pairs that agree with the aggregate (the paper's 76 %)."""
+def agreement(questions: Iterable[tuple[Sequence[ReviewerRanking], Sequence[Standing]]]) -> float:
+    """Return the share of all reviewers' pairs that agree with the aggregate (the paper's 76 %)."""
     agreeing = pairs = 0
     for rankings, standings in questions:
         for ranking in rankings:

@@ -20,7 +20,7 @@ LONGEST_COPY = 20
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-class Run(NamedTuple):
+class SharedRun(NamedTuple):
     """The longest stretch of words two texts share: how long it is, and where it begins in either, in words."""
 
     words: int
@@ -36,7 +36,7 @@ class Fault(NamedTuple):
 
 
 def words_of(text: str) -> list[str]:
-    """Words as a writer counts them: divided by white space.
+    """Return words as a writer counts them: divided by white space.
 
     >>> words_of("The mill - it stood.")
     ['The', 'mill', '-', 'it', 'stood.']
@@ -45,7 +45,7 @@ def words_of(text: str) -> list[str]:
 
 
 def compared_words(text: str) -> list[str]:
-    """Words as copying is looked for: without case and punctuation, so that neither hides it.
+    """Return words as copying is looked for: without case and punctuation, so that neither hides it.
 
     >>> compared_words("The Mill's wheel -- stopped!")
     ['the', "mill's", 'wheel', 'stopped']
@@ -53,14 +53,14 @@ def compared_words(text: str) -> list[str]:
     return [word.lower().replace("’", "'") for word in _WORD.findall(text)]
 
 
-def longest_shared_run(words: Sequence[str], source: Sequence[str]) -> Run:
-    """The longest run of words in both, the first of equally long ones; its length is 0 where they share none.
+def longest_shared_run(words: Sequence[str], source: Sequence[str]) -> SharedRun:
+    """Find the longest run of words in both, the first of equally long ones; its length is 0 where they share none.
 
     >>> longest_shared_run("he saw the old mill".split(), "the old mill burned".split())
-    Run(words=3, start=2, source_start=0)
+    SharedRun(words=3, start=2, source_start=0)
     """
     # Texts that share a run of n words share one of every smaller length, so the length can be halved in on.
-    best, low, high = Run(0, 0, 0), 1, min(len(words), len(source))
+    best, low, high = SharedRun(0, 0, 0), 1, min(len(words), len(source))
     while low <= high:
         length = (low + high) // 2
         found = _run_of(words, source, length)
@@ -72,7 +72,7 @@ def longest_shared_run(words: Sequence[str], source: Sequence[str]) -> Run:
 
 
 def length_fault(text: str, least: int = LEAST_WORDS, most: int = MOST_WORDS) -> Fault | None:
-    """What is wrong with a response's length, if anything."""
+    """Return what is wrong with a response's length, if anything."""
     count = len(words_of(text))
     if count < least:
         return Fault("short", f"This response has {_words(count)}; write at least {least}.")
@@ -82,7 +82,7 @@ def length_fault(text: str, least: int = LEAST_WORDS, most: int = MOST_WORDS) ->
 
 
 def copying_fault(text: str, sources: Mapping[str, str], longest: int = LONGEST_COPY) -> Fault | None:
-    """The longest run that is copied from one of the named sources, where it is longer than allowed."""
+    """Return the longest run that is copied from one of the named sources, where it is longer than allowed."""
     words = compared_words(text)
     runs = {name: longest_shared_run(words, compared_words(source)) for name, source in sources.items()}
     if not runs:
@@ -102,23 +102,23 @@ def copying_fault(text: str, sources: Mapping[str, str], longest: int = LONGEST_
 def response_faults(
     text: str, story: str, others: Sequence[str] = (), *, longest: int = LONGEST_COPY
 ) -> list[Fault]:
-    """All there is to mend in a response before it is taken."""
+    """Return all there is to mend in a response before it is taken."""
     sources = {"the story": story}
     sources |= {f"answer {number}": other for number, other in enumerate(others, 1)}
     found = (length_fault(text), copying_fault(text, sources, longest))
     return [fault for fault in found if fault is not None]
 
 
-def _run_of(words: Sequence[str], source: Sequence[str], length: int) -> Run | None:
-    """The first run of this length in both."""
+def _run_of(words: Sequence[str], source: Sequence[str], length: int) -> SharedRun | None:
+    """Find the first run of this length in both."""
     places: dict[tuple[str, ...], int] = {}
     for start in range(len(words) - length + 1):
         places.setdefault(tuple(words[start : start + length]), start)
-    found: Run | None = None
+    found: SharedRun | None = None
     for start in range(len(source) - length + 1):
         own = places.get(tuple(source[start : start + length]))
         if own is not None and (found is None or own < found.start):
-            found = Run(length, own, start)
+            found = SharedRun(length, own, start)
     return found
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ensue.benchmarks.summaries.retrieval import fill
+from ensue.benchmarks.summaries.extractive import fill
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 
@@ -63,21 +63,20 @@ class Room:
 
     limit: int | None
     count: Count
-    exact: bool
 
     def fits(self, text: str) -> bool:
         return self.limit is None or self.count([text])[0] <= self.limit
 
 
-class Given(NamedTuple):
-    """What the model reads, and how many words or sentences of the story it had to do without."""
+class ModelInput(NamedTuple):
+    """What a model reads, and how many words or sentences of the story it had to do without."""
 
     text: str
     left_out: int
 
 
 def layout_of(model: Model, style: str = "plain") -> Layout:
-    """How a model is to be asked; a tokenizer's own separator or, in style `chat`, its chat template is used."""
+    """Return how to ask a model, with its tokenizer's own separator or, in style `chat`, its chat template."""
     tokenizer = model.tokenizer if isinstance(model, Tokenising) else None
     if style == "chat":
         if not getattr(tokenizer, "chat_template", None):
@@ -87,7 +86,7 @@ def layout_of(model: Model, style: str = "plain") -> Layout:
 
 
 def layout_for(causal: bool, tokenizer: Any) -> Layout:
-    """The same from the kind of model and its tokenizer, for training."""
+    """Return the same from the kind of model and its tokenizer, for training."""
     own = getattr(tokenizer, "sep_token", None)
     return Layout(causal, str(own) if own else _SEPARATOR)
 
@@ -101,8 +100,7 @@ def _chat_of(tokenizer: Any) -> Chat:
 
 
 def room_of(model: Model, most: int | None, new: int) -> Room:
-    """The room a model has; a causal one must have room for the `new` tokens of its summary, too."""
-    exact = isinstance(model, Tokenising)
+    """Return the room a model has; a causal one must have room for the `new` tokens of its summary, too."""
     count = token_counter(model.tokenizer) if isinstance(model, Tokenising) else estimated
     limit = model.card.max_length
     if limit is not None and model.card.kind != "seq2seq":
@@ -114,11 +112,11 @@ def room_of(model: Model, most: int | None, new: int) -> Room:
             f"{model.card.name} takes {model.card.max_length} tokens, which leaves nothing for a story beside "
             f"a summary of {new}; set max_tokens lower."
         )
-    return Room(min(limits, default=None), count, exact)
+    return Room(min(limits, default=None), count)
 
 
 def token_counter(tokenizer: Any) -> Count:
-    """How many tokens texts have, special ones included."""
+    """Return what counts the tokens of texts, special ones included."""
 
     def count(texts: Sequence[str]) -> list[int]:
         found = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
@@ -128,15 +126,15 @@ def token_counter(tokenizer: Any) -> Count:
 
 
 def estimated(texts: Sequence[str]) -> list[int]:
-    """About how many tokens texts have, by their words; rather too many than too few."""
+    """Estimate how many tokens texts have, by their words; rather too many than too few."""
     return [round(_TOKENS_A_WORD * len(text.split())) for text in texts]
 
 
-def truncated(layout: Layout, question: str, story: str, room: Room) -> Given:
-    """As many of the story's first words as fit between question and question."""
+def truncated(layout: Layout, question: str, story: str, room: Room) -> ModelInput:
+    """Give as many of the story's first words as fit between question and question."""
     whole = layout(question, story)
     if room.fits(whole):
-        return Given(whole, 0)
+        return ModelInput(whole, 0)
     assert room.limit is not None, "what has no limit fits"
     ends = [0, *(word.end() for word in _WORD.finditer(story))]
     # A word is at least a token, so no more words than tokens can fit.
@@ -148,16 +146,16 @@ def truncated(layout: Layout, question: str, story: str, room: Room) -> Given:
             low = middle
         else:
             high = middle - 1
-    return Given(layout(question, story[: ends[low]]), len(ends) - 1 - low)
+    return ModelInput(layout(question, story[: ends[low]]), len(ends) - 1 - low)
 
 
 def retrieved(
     layout: Layout, question: str, sentences: Sequence[str], order: Sequence[int], room: Room
-) -> Given:
-    """The sentences that fit, the nearest to the question first, in the story's order."""
+) -> ModelInput:
+    """Give the sentences that fit, the nearest to the question first, in the story's order."""
     whole = layout(question, " ".join(sentences))
     if room.fits(whole):
-        return Given(whole, 0)
+        return ModelInput(whole, 0)
     assert room.limit is not None, "what has no limit fits"
     _refuse_long(layout, question, room)
     empty, base, *costs = room.count(["", layout(question, ""), *sentences])
@@ -165,10 +163,10 @@ def retrieved(
     while taken:
         text = layout(question, " ".join(sentences[place] for place in taken))
         if room.fits(text):
-            return Given(text, len(sentences) - len(taken))
+            return ModelInput(text, len(sentences) - len(taken))
         # Joined, sentences may have a few tokens more than each by itself.
         taken.remove(max(taken, key=order.index))
-    return Given(layout(question, ""), len(sentences))
+    return ModelInput(layout(question, ""), len(sentences))
 
 
 def _refuse_long(layout: Layout, question: str, room: Room) -> None:

@@ -7,11 +7,19 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.squality.human_eval import RatingRow
-
 HUMAN = "human"
 METRICS = ("rouge1", "rouge2", "rougeL", "meteor", "bertscore")
 _QUESTIONS_RATED = 100
+
+
+class RatingRow(NamedTuple):
+    """One cell of table A.10 with both its numbers, on the scale of the ratings."""
+
+    system: str
+    property: str
+    mean: float
+    deviation: float
+    n: int
 
 
 class PublishedDataset(NamedTuple):

@@ -1,30 +1,29 @@
-"""What summarises: people, a story's beginning, its best sentences or the nearest ones, or a model that writes."""
+"""What summarises: people, a story's first, best or nearest sentences, a file of summaries, a model that writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import LoadModel, NamedSystem, RunContext
-from ensue.benchmarks.squality.data import Example, Story
-from ensue.benchmarks.squality.given import read_summaries
+from ensue.benchmarks.nlu.files import Found, jsonl_rows
+from ensue.benchmarks.squality.data import Story, StoryQuestion
 from ensue.benchmarks.squality.inputs import (
     STOPS,
-    Given,
     Layout,
+    ModelInput,
     Room,
     layout_of,
     retrieved,
     room_of,
     truncated,
 )
-from ensue.benchmarks.summaries.extractive import lead, oracle
-from ensue.benchmarks.summaries.retrieval import Retriever, nearest_text
-from ensue.benchmarks.summaries.written import WrittenTexts
+from ensue.benchmarks.summaries.extractive import Retriever, lead, nearest_text, oracle
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, portion_of, require
+from ensue.records import digest_of, plain
 from ensue.text.sentences import split_sentences
 
 HUMAN, LEAD, ORACLE, RETRIEVAL, WRITTEN = "human", "lead", "oracle", "retrieval", "written"
@@ -35,6 +34,8 @@ BASELINE_KIND = "summaries"
 DEFAULT_ENCODER = "minilm"
 # Prompts handed to a generator at once: what is finished is kept after each portion.
 _ON_CPU, _ELSEWHERE = 4, 16
+# What models wrote, among the records of a run; the key holds all that a text depends on.
+_TEXTS = plain("texts")
 
 
 class Summary(NamedTuple):
@@ -45,7 +46,7 @@ class Summary(NamedTuple):
 
 
 def system_of(model: Model, asked: str | None) -> str:
-    """Which system a run is of: what was asked for, or what the model can do."""
+    """Return the system a run is of: what was asked for, or what the model can do."""
     if asked is not None:
         return asked
     if model.card.kind == BASELINE_KIND:
@@ -60,23 +61,32 @@ def system_of(model: Model, asked: str | None) -> str:
     )
 
 
+def named(name: str) -> NamedSystem:
+    """Return a summariser that needs no model."""
+    return NamedSystem.of(name, BASELINE_KIND, summaries=name)
+
+
 def summarise(
     system: str,
     model: Model,
-    examples: Sequence[Example],
+    examples: Sequence[StoryQuestion],
     settings: Mapping[str, Any],
     *,
     encoder: Encoder | None,
-    kept: WrittenTexts,
+    question: Mapping[str, Any],
     context: RunContext,
+    some: bool = False,
 ) -> list[Summary]:
-    """A summary for every example, by any system but people; `encoder` is what `retriever_of` found."""
+    """Return a summary for every example, by any system but people.
+
+    `encoder` is what `retriever_of` found, `question` everything that what a model writes depends on; `some` says
+    that the examples are not all of a split.
+    """
     if system == LEAD:
         return [Summary(lead(sentences_of(one.story), settings["words"]), {}) for one in examples]
     if system == WRITTEN:
         if settings["summaries"] is None:
             raise EnsueError("Measuring summaries that are written already needs --set summaries=FILE.")
-        some = settings["limit"] is not None
         found = read_summaries(Path(settings["summaries"]).expanduser(), examples, some=some)
         return [Summary(text.strip(), {}) for text in found]
     if system == ORACLE:
@@ -84,21 +94,54 @@ def summarise(
     retriever = None if encoder is None else Retriever(encoder)
     if system == RETRIEVAL:
         assert retriever is not None, "who retrieves has an encoder"
-        return [_nearest(one, retriever, settings["words"]) for one in _told(examples, context)]
+        nearest = []
+        for one in examples:
+            nearest.append(_nearest(one, retriever, settings["words"]))
+            _report(context, len(nearest), len(examples))
+        return nearest
     generator = require(model, Generator, "Summarising")
-    return _generated(generator, examples, settings, retriever, kept, context)
+    return _generated(generator, examples, settings, retriever, question, context)
+
+
+def _report(context: RunContext, done: int, total: int) -> None:
+    if context.progress is not None:
+        context.progress(done, total, "summaries")
+
+
+def read_summaries(path: Path, examples: Sequence[StoryQuestion], *, some: bool = False) -> list[str]:
+    """Read the summary of every example, in their order, from rows with `id` (as in items.jsonl) and `summary`.
+
+    One that is missing, unknown or there twice is named. Where the examples are only `some` of a split, the file may
+    well have others.
+    """
+    known = {one.id for one in examples}
+    found: dict[str, str] = {}
+    for row in jsonl_rows(Found(path)):
+        name = row.text("id")
+        if name in found:
+            row.refuse(f"{name} was there before; leave one of the two")
+        if name not in known and not some:
+            row.refuse(f"{name} is no question of this split, such as {examples[0].id}")
+        found[name] = row.any_text("summary")
+    missing = [one.id for one in examples if one.id not in found]
+    if missing:
+        raise EnsueError(
+            f"{path} has no summary for {len(missing)} of {len(examples)} questions, {missing[0]} among them; "
+            f"an empty one counts, a missing one does not."
+        )
+    return [found[one.id] for one in examples]
 
 
 @lru_cache(maxsize=256)
 def sentences_of(story: Story) -> tuple[str, ...]:
-    """A story's sentences; divided once, though five questions are asked about it."""
+    """Return a story's sentences; they are divided once, though five questions are asked about it."""
     return tuple(split_sentences(story.text))
 
 
 def prompts_of(
-    examples: Sequence[Example], layout: Layout, room: Room, retriever: Retriever | None
-) -> list[Given]:
-    """What a model reads for each example: the truncated story, or the retrieved part of it."""
+    examples: Sequence[StoryQuestion], layout: Layout, room: Room, retriever: Retriever | None
+) -> list[ModelInput]:
+    """Return what a model reads for each example: the truncated story, or the retrieved part of it."""
     given = []
     for one in examples:
         question = one.question.text
@@ -112,27 +155,27 @@ def prompts_of(
 
 
 def generation_options(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Beam search and lengths, all of them said; a server is asked plainly."""
+    """Return beam search and lengths, all of them said; a server is asked plainly."""
     if model.card.kind == "endpoint":
         return {}
     return {name: settings[name] for name in ("beams", "min_tokens", "block_ngrams", "length_penalty")}
 
 
-def _oracle(example: Example) -> Summary:
+def _oracle(example: StoryQuestion) -> Summary:
     sentences = sentences_of(example.story)
     chosen = oracle(sentences, example.question.references)
     text = " ".join(sentences[place] for place in chosen.places)
     return Summary(text, {"sentences": list(chosen.places)})
 
 
-def _nearest(example: Example, retriever: Retriever, words: int) -> Summary:
+def _nearest(example: StoryQuestion, retriever: Retriever, words: int) -> Summary:
     sentences = sentences_of(example.story)
     order = retriever.nearest(example.question.text, sentences)
     return Summary(nearest_text(order, sentences, words), {"nearest": order[:10]})
 
 
 def retriever_of(system: str, model: Model, named: str | None, load: LoadModel) -> Encoder | None:
-    """What ranks sentences where any are retrieved: the named encoder, the model itself, or the default."""
+    """Return what ranks sentences where any are retrieved: the named encoder, the model itself, or the default."""
     if system not in (RETRIEVAL, GENERATE) or (system == GENERATE and named is None):
         return None
     if named is None and isinstance(model, Encoder):
@@ -143,13 +186,13 @@ def retriever_of(system: str, model: Model, named: str | None, load: LoadModel) 
 
 def _generated(
     generator: Generator,
-    examples: Sequence[Example],
+    examples: Sequence[StoryQuestion],
     settings: Mapping[str, Any],
     retriever: Retriever | None,
-    kept: WrittenTexts,
+    question: Mapping[str, Any],
     context: RunContext,
 ) -> list[Summary]:
-    """What a model writes, portion by portion; what an interrupted run wrote is taken as it is.
+    """Have a model write, portion by portion; what an interrupted run wrote is taken as it is.
 
     Portions are cut from all examples, whatever is known already, so that the same texts meet in a batch when a run
     goes on; one of which anything is missing is written whole.
@@ -160,10 +203,11 @@ def _generated(
     # Like-long ones together: a batch is as slow as its longest.
     order = sorted(range(len(examples)), key=lambda place: (-len(given[place].text), place))
     size = portion_of(generator, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+    records, keys = context.records, [digest_of(question, one.id) for one in examples]
     stop = STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
     for begin in range(0, len(order), size):
         portion = order[begin : begin + size]
-        if all(kept.get(examples[place].id) is not None for place in portion):
+        if all(records.has(_TEXTS, keys[place]) for place in portion):
             continue
         texts = generator.generate(
             [given[place].text for place in portion],
@@ -171,24 +215,11 @@ def _generated(
             stop=stop,
             **generation_options(generator, settings),
         )
-        kept.add((examples[place].id, text.strip()) for place, text in zip(portion, texts, strict=True))
-        if context.progress is not None:
-            context.progress(begin + len(portion), len(examples), "summaries")
+        written = zip(portion, texts, strict=True)
+        records.add(_TEXTS, ((keys[place], text.strip()) for place, text in written))
+        _report(context, begin + len(portion), len(examples))
     missing = "sentences_left_out" if retriever else "words_cut"
     return [
-        Summary(kept.get(one.id) or "", {missing: each.left_out})
-        for one, each in zip(examples, given, strict=True)
+        Summary(records.get(_TEXTS, key) or "", {missing: each.left_out})
+        for key, each in zip(keys, given, strict=True)
     ]
-
-
-def _told(examples: Sequence[Example], context: RunContext) -> Iterator[Example]:
-    """The examples one by one, telling how many are done."""
-    for done, example in enumerate(examples, 1):
-        yield example
-        if context.progress is not None:
-            context.progress(done, len(examples), "summaries")
-
-
-def named(name: str) -> NamedSystem:
-    """Return a summariser that needs no model."""
-    return NamedSystem.of(name, "summaries", summaries=name)

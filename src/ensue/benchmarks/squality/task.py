@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.nlu.files import file_digest
 from ensue.benchmarks.squality.data import (
     REFERENCES,
-    Example,
+    SPLITS,
     Story,
+    StoryQuestion,
     check_references,
     examples,
+    find_file,
     read_stories,
+    split_name,
 )
 from ensue.benchmarks.squality.evaluation import (
     METRICS,
+    FurtherModels,
     bertscore_by,
     human_items,
     judged_items,
     measures_of,
     rows_of,
 )
-from ensue.benchmarks.squality.given import digest_of
-from ensue.benchmarks.squality.human_eval import find_human_eval, read_human_eval
+from ensue.benchmarks.squality.human_eval import TASK as HUMAN_EVAL
+from ensue.benchmarks.squality.human_eval import HumanEvalRun, find_human_eval, read_human_eval
 from ensue.benchmarks.squality.inputs import STYLES
-from ensue.benchmarks.squality.rated_run import TASK as HUMAN_EVAL
-from ensue.benchmarks.squality.rated_run import HumanEvalRun
-from ensue.benchmarks.squality.statistics import lengths, sharing
+from ensue.benchmarks.squality.statistics import statistics_row
 from ensue.benchmarks.squality.systems import (
     GENERATE,
     HUMAN,
@@ -40,16 +43,12 @@ from ensue.benchmarks.squality.systems import (
     RETRIEVAL,
     SYSTEMS,
     WRITTEN,
+    Summary,
     retriever_of,
     summarise,
     system_of,
 )
-from ensue.benchmarks.squality.versions import SPLITS, find_file, split_name
-from ensue.benchmarks.squality.words import plain_words, spacy_words
-from ensue.benchmarks.summaries.loads import Loads
-from ensue.benchmarks.summaries.written import WrittenTexts
 from ensue.errors import EnsueError
-from ensue.models.card import ModelCard
 from ensue.models.protocols import Encoder, Model
 from ensue.version import __version__
 
@@ -126,64 +125,45 @@ class SqualityRun:
         """Have every question answered, and measure the answers against people's."""
         system = system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
-        load = Loads(context.load or load_by_name)
+        skipped: Counter[str] = Counter()
+        load = FurtherModels(context.load)
         encoder = retriever_of(system, model, self.settings["retrieve"], load)
         measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
         asked = list(examples(self.stories))
-        skipped: Counter[str] = Counter()
-        kept = WrittenTexts(context.records, self._question(model, encoder))
         if system == HUMAN:
-            alone = [one for one in asked if len(one.question.references) < 2]
-            if alone:
-                skipped["questions with one reference, which has none to be measured against"] = len(alone)
-            items = human_items([one for one in asked if one not in alone], measures, about)
+            shared = [one for one in asked if len(one.question.references) > 1]
+            if len(shared) < len(asked):
+                alone = "questions with one reference, which has none to be measured against"
+                skipped[alone] = len(asked) - len(shared)
+            items = human_items(shared, measures, about)
         else:
             summaries = summarise(
                 system,
                 model,
                 asked,
-                {**self.settings, "limit": self.limit},
+                self.settings,
                 encoder=encoder,
-                kept=kept,
+                question=self._question(model, encoder),
                 context=context,
+                some=self.limit is not None,
             )
-            notes.update(_noted([one.text for one in summaries], [one.about for one in summaries]))
+            notes.update(_noted(summaries))
             items = judged_items(asked, summaries, measures, about)
-        notes.update({f"questions with {n} references": c for n, c in self._counts(asked).items()})
+        notes.update(_odd_references(asked))
+        row = statistics_row(self.everything, notes) if self.settings["statistics"] == "yes" else None
         return Outcome(
             items=items,
             metrics=rows_of(items),
-            signature=self._signature(model, system, encoder, load.cards),
+            signature=self._signature(model, system, encoder, load),
             skipped=dict(skipped),
             tokens=0,
-            extras=self._statistics(notes) if self.settings["statistics"] == "yes" else {},
+            extras={} if row is None else {"statistics": [row]},
             notes=+notes,
         )
 
-    def _counts(self, asked: Sequence[Example]) -> dict[int, int]:
-        """How many questions have another number of references than the usual four; none where it was checked."""
-        found = Counter(len(one.question.references) for one in asked)
-        return {n: count for n, count in sorted(found.items()) if n != REFERENCES}
-
-    def _statistics(self, notes: Counter[str]) -> dict[str, list[dict[str, Any]]]:
-        """Tables 5.2 and 5.3 over every split that is here."""
-        words, name = spacy_words, "spacy"
-        try:
-            words("A word.")
-        except EnsueError:
-            words, name = plain_words, "plain"
-            notes["statistics counted without spaCy: stories come out 0.7 % longer"] = 1
-        try:
-            found = lengths(self.everything, words)
-        except EnsueError as error:
-            notes[f"no statistics: {error}"] = 1
-            return {}
-        lines = [{**asdict_of(one), "shares": list(one.shares)} for one in sharing(self.everything, words)]
-        return {"statistics": [{"words": name, "lengths": asdict_of(found), "sharing": lines}]}
-
     def _question(self, model: Model, encoder: Encoder | None) -> dict[str, Any]:
-        """Everything that what a model writes depends on; a retriever by what it is, since names are reused."""
+        """Return all that what a model writes depends on; a retriever by what it is, since names are reused."""
         return {
             "version": __version__,
             "model": model.card.identity or model.card.name,
@@ -194,18 +174,13 @@ class SqualityRun:
             **{name: self.settings[name] for name in _WRITING},
         }
 
-    def _signature(
-        self, model: Model, system: str, encoder: Encoder | None, loaded: Mapping[str, ModelCard]
-    ) -> str:
+    def _signature(self, model: Model, system: str, encoder: Encoder | None, load: FurtherModels) -> str:
         s, card = self.settings, model.card
         parts = [f"model:{card.signed_name}", f"weights:{card.mark}", f"system:{system}"]
         if system == GENERATE:
             parts += [f"beams:{s['beams']}", f"tokens:{s['min_tokens']}-{s['max_tokens']}"]
-            parts += [
-                f"ngrams:{s['block_ngrams'] or 'all'}",
-                f"length:{s['length_penalty']:g}",
-                "sampling:no",
-            ]
+            parts += [f"ngrams:{s['block_ngrams'] or 'all'}", f"length:{s['length_penalty']:g}"]
+            parts.append("sampling:no")
             parts += [f"prompt:{s['prompt']}", f"input:{s['max_input'] or card.max_length or 'whole'}"]
             parts.append(f"generation:{card.generation[:12] or '-'}")
         if encoder is not None:
@@ -213,12 +188,12 @@ class SqualityRun:
         if system in (LEAD, RETRIEVAL):
             parts.append(f"words:{s['words']}")
         if system == WRITTEN:
-            parts.append(f"summaries:{digest_of(Path(s['summaries']).expanduser())[:12]}")
+            parts.append(f"summaries:{file_digest(Path(s['summaries']).expanduser()).hex()[:12]}")
         parts += [f"set:{self.label}/{s['split']}", "references:best", "rouge:stems"]
         if "meteor" in s["metrics"]:
             parts.append("meteor:nltk")
         if "bertscore" in s["metrics"]:
-            parts.append(bertscore_by(s, loaded))
+            parts.append(bertscore_by(s, load))
         parts.append(f"seed:{self.seed}")
         return " ".join(parts)
 
@@ -256,7 +231,7 @@ class SqualityTask:
             if limit is not None:
                 few = set(list(dict.fromkeys(one.story for one in rated))[:limit])
                 rated = [one for one in rated if one.story in few]
-            return HumanEvalRun(rated, stories, folder, label, seed, settings, load_by_name)
+            return HumanEvalRun(rated, stories, folder, label, seed, settings)
         if not folder.exists():
             raise EnsueError(f"{folder} is not there; name SQuALITY's folder or a file of it with --data.")
         path, label = find_file(folder, settings["version"], settings["split"])
@@ -267,22 +242,6 @@ class SqualityTask:
         if not stories:
             raise EnsueError(f"{path} has no story in it; name another file with --data.")
         return SqualityRun(stories, everything, path, label, limit, seed, settings)
-
-
-def load_by_name(name: str) -> Model:
-    """A further model a run needs: a retriever, BERTScore's encoder."""
-    # Only where one is needed: loading models is the business of another room.
-    from ensue.backends.names import load_model
-
-    return load_model(name)
-
-
-def asdict_of(found: Any) -> dict[str, Any]:
-    """A named tuple as a mapping, those within it too."""
-    return {
-        name: asdict_of(value) if hasattr(value, "_asdict") else value
-        for name, value in found._asdict().items()
-    }
 
 
 def _checked(path: Path, references: int | None) -> list[Story]:
@@ -296,7 +255,7 @@ def _checked(path: Path, references: int | None) -> list[Story]:
 
 
 def _all_splits(folder: Path, settings: dict[str, Any], own: list[Story]) -> list[Story]:
-    """The stories of every split of the version that is here; what was asked for is read and checked already."""
+    """Read the stories of every split of the version that is here; those of the run's own are read already."""
     if folder.is_file():
         return own
     found: list[Story] = []
@@ -312,16 +271,22 @@ def _all_splits(folder: Path, settings: dict[str, Any], own: list[Story]) -> lis
     return found
 
 
-def _noted(texts: Sequence[str], about: Sequence[dict[str, Any]]) -> Counter[str]:
-    """What was done to inputs and what came out empty, counted."""
+def _noted(summaries: Sequence[Summary]) -> Counter[str]:
+    """Count what was done to inputs and what came out empty."""
     notes = Counter[str]()
-    for text, facts in zip(texts, about, strict=True):
-        notes["summaries that are empty, which score 0"] += not text.strip()
-        notes["stories cut to what the model takes"] += bool(facts.get("words_cut"))
+    for one in summaries:
+        notes["summaries that are empty, which score 0"] += not one.text.strip()
+        notes["stories cut to what the model takes"] += bool(one.about.get("words_cut"))
         notes["stories of which only the sentences nearest the question were read"] += bool(
-            facts.get("sentences_left_out")
+            one.about.get("sentences_left_out")
         )
     return +notes
+
+
+def _odd_references(asked: Sequence[StoryQuestion]) -> dict[str, int]:
+    """Count questions with another number of references than the usual four; none where it was checked."""
+    found = Counter(len(one.question.references) for one in asked)
+    return {f"questions with {n} references": found[n] for n in sorted(found) if n != REFERENCES}
 
 
 TASK = SqualityTask()

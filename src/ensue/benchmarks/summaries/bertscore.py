@@ -8,23 +8,21 @@ text is encoded once; a candidate is compared with all of its references in one 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import log
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ensue.metrics.overlap import NOTHING, Overlap, harmonic
-from ensue.models.protocols import TextTokens, TokenEncoder
+from ensue.models.protocols import TokenEncoder
 
 Vectors = npt.NDArray[np.float32]
 Weights = npt.NDArray[np.float64]
 
 
-class Tokens(NamedTuple):
-    """The unit vectors of a text's tokens and how much each token weighs."""
+class WeighedTokens(NamedTuple):
+    """The unit vectors of a text's tokens and how much each token weighs: special ones nothing."""
 
     vectors: Vectors
     weights: Weights
@@ -71,7 +69,7 @@ TUNED_LAYERS: Mapping[str, int] = {
 
 
 def layer_for(model: str, layer: int | None = None) -> int | None:
-    """The layer that is asked for, or the one tuned for a model of that name; None, the last, where there is none."""
+    """Return the layer asked for, or the one tuned for a model of that name; None, the last, where there is none."""
     if layer is not None:
         return layer
     # Who published a copy makes no difference: `FacebookAI/roberta-large` is `roberta-large`.
@@ -85,44 +83,23 @@ def bertscore_of(
     *,
     layer: int | None = None,
 ) -> list[list[Overlap]]:
-    """BERTScore of each candidate with each of its references, all words weighing the same."""
-    return _scores(encoder, candidates, references, layer, lambda token: 1.0)
+    """Return BERTScore of each candidate with each of its references, all words weighing the same."""
+    texts = list(dict.fromkeys([*candidates, *(reference for own in references for reference in own)]))
+    known: dict[str, WeighedTokens] = {}
+    vectors = encoder.encode_tokens(texts, layer_for(encoder.card.name, layer))
+    for text, found, tokens in zip(texts, vectors, encoder.text_tokens(texts), strict=True):
+        # A text of special tokens only has no words that could be matched.
+        kept = len(found) if not all(tokens.special) else 0
+        weights = np.asarray([0.0 if special else 1.0 for special in tokens.special], dtype=np.float64)
+        known[text] = WeighedTokens(unit(found[:kept]), weights[:kept])
+    return [
+        match(known[candidate], [known[reference] for reference in own])
+        for candidate, own in zip(candidates, references, strict=True)
+    ]
 
 
-def weighted_bertscore_of(
-    encoder: TokenEncoder,
-    candidates: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    layer: int | None = None,
-) -> list[list[Overlap]]:
-    """As `bertscore_of`, each token weighing by how rare it is in the references (idf)."""
-    # A reference of several candidates counts each time, as in the `bert_score` package.
-    given = [reference for own in references for reference in own]
-    rare = inverse_frequencies(one.ids for one in encoder.text_tokens(given))
-    return _scores(encoder, candidates, references, layer, lambda token: rare.get(token, rare[None]))
-
-
-def inverse_frequencies(documents: Iterable[Sequence[int]]) -> Mapping[int | None, float]:
-    """Of each token log((documents + 1) / (documents that have it + 1)); under None that of a token in none."""
-    held = Counter[int]()
-    count = 0
-    for document in documents:
-        held.update(set(document))
-        count += 1
-    found: dict[int | None, float] = {token: log((count + 1) / (times + 1)) for token, times in held.items()}
-    return found | {None: log(count + 1)}
-
-
-def weights_of(tokens: TextTokens, weight: Callable[[int], float]) -> Weights:
-    """The weight of each token of a text; special ones have none."""
-    return np.asarray(
-        [0.0 if special else weight(token) for token, special in zip(*tokens, strict=True)], dtype=np.float64
-    )
-
-
-def match(candidate: Tokens, references: Sequence[Tokens]) -> list[Overlap]:
-    """BERTScore of one candidate with each reference; 0 where either has no token, or none that weighs anything."""
+def match(candidate: WeighedTokens, references: Sequence[WeighedTokens]) -> list[Overlap]:
+    """Score one candidate with each reference; 0 where either has no token, or none that weighs anything."""
     out = [NOTHING] * len(references)
     present = [i for i, one in enumerate(references) if len(one.vectors)]
     if not len(candidate.vectors) or not present:
@@ -142,32 +119,12 @@ def match(candidate: Tokens, references: Sequence[Tokens]) -> list[Overlap]:
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Vectors of length one; one without length stays as it is."""
+    """Scale vectors to length one; one without length stays as it is."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0), dtype=np.float32)
 
 
 def _weighed(values: Weights, weights: Weights) -> float:
-    """The weighted mean, rounding past the largest cosine taken off; 0 where nothing weighs."""
+    """Return the weighted mean, rounding past the largest cosine taken off; 0 where nothing weighs."""
     total = float(weights.sum())
     return float(np.clip(values @ weights / total, -1.0, 1.0)) if total > 0.0 else 0.0
-
-
-def _scores(
-    encoder: TokenEncoder,
-    candidates: Sequence[str],
-    references: Sequence[Sequence[str]],
-    layer: int | None,
-    weight: Callable[[int], float],
-) -> list[list[Overlap]]:
-    texts = list(dict.fromkeys([*candidates, *(reference for own in references for reference in own)]))
-    known: dict[str, Tokens] = {}
-    vectors = encoder.encode_tokens(texts, layer_for(encoder.card.name, layer))
-    for text, found, tokens in zip(texts, vectors, encoder.text_tokens(texts), strict=True):
-        # A text of special tokens only has no words that could be matched.
-        kept = len(found) if not all(tokens.special) else 0
-        known[text] = Tokens(unit(found[:kept]), weights_of(tokens, weight)[:kept])
-    return [
-        match(known[candidate], [known[reference] for reference in own])
-        for candidate, own in zip(candidates, references, strict=True)
-    ]

@@ -16,6 +16,7 @@ from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
 from ensue.fetch.store import pull
 from ensue.metrics.meteor import meteor_of
+from ensue.metrics.overlap import rouge_of
 from ensue.models.protocols import TokenEncoder
 from ensue.text.wordnet import VARIABLE, WordNet, find_wordnet, load_wordnet
 
@@ -51,7 +52,7 @@ def over_references(values: Sequence[float]) -> OverReferences:
 def scores_of(
     candidates: Sequence[str], references: Sequence[Sequence[str]], measures: Sequence[Measure]
 ) -> dict[str, list[list[float]]]:
-    """Each metric of each candidate with each of its references."""
+    """Measure each candidate with each of its references by every metric."""
     return {
         name: [[float(value) for value in row] for row in values]
         for measure in measures
@@ -60,7 +61,7 @@ def scores_of(
 
 
 def named(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """One summary's metrics under the names they have in results: `rouge1`, `rouge1_mean`, `rouge1_loo`."""
+    """Return one summary's metrics under the names they have in results: `rouge1`, `rouge1_mean`, `rouge1_loo`."""
     found: dict[str, float] = {}
     for name, values in scores.items():
         over = over_references(values)
@@ -71,8 +72,19 @@ def named(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return found
 
 
+def rouge_measure(
+    candidates: Sequence[str], references: Sequence[Sequence[str]]
+) -> dict[str, list[list[float]]]:
+    """Return ROUGE-1, ROUGE-2 and ROUGE-L with stems, by reference, as F1."""
+    rows = rouge_of(candidates, references)
+    return {
+        name: [[getattr(one, name).f1 for one in row] for row in rows]
+        for name in ("rouge1", "rouge2", "rougeL")
+    }
+
+
 def meteor_measure(wordnet: WordNet) -> Measure:
-    """METEOR by NLTK, which is what the paper's figures were made with (its human row comes out)."""
+    """Measure METEOR by NLTK, which is what the paper's figures were made with (its human row comes out)."""
 
     def measure(
         candidates: Sequence[str], references: Sequence[Sequence[str]]
@@ -85,7 +97,7 @@ def meteor_measure(wordnet: WordNet) -> Measure:
 def bertscore_measure(
     encoder: TokenEncoder, layer: int | None = None, notes: Counter[str] | None = None
 ) -> Measure:
-    """BERTScore (F1) by an encoder; figures of different encoders cannot be compared.
+    """Measure BERTScore (F1) by an encoder; figures of different encoders cannot be compared.
 
     Texts that the encoder cuts are counted in `notes`.
     """
@@ -105,7 +117,7 @@ def bertscore_measure(
 
 
 def _cut(encoder: TokenEncoder, texts: Sequence[str]) -> int:
-    """How many texts fill all that an encoder takes."""
+    """Count the texts that fill all that an encoder takes."""
     limit = encoder.card.max_length
     if limit is None:
         return 0
@@ -113,7 +125,7 @@ def _cut(encoder: TokenEncoder, texts: Sequence[str]) -> int:
 
 
 def wordnet_for_meteor() -> WordNet:
-    """WordNet from where it lies on this machine; fetched once, as models are, where it lies nowhere."""
+    """Load WordNet from where it lies on this machine; it is fetched once, as models are, where it lies nowhere."""
     folder = find_wordnet()
     if folder is not None:
         return load_wordnet(folder)

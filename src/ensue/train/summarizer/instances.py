@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ensue.benchmarks.squality.data import Example
+from ensue.benchmarks.squality.data import StoryQuestion
 from ensue.benchmarks.squality.inputs import Room, layout_for, token_counter
 from ensue.benchmarks.squality.systems import prompts_of
-from ensue.benchmarks.summaries.retrieval import Retriever
+from ensue.benchmarks.summaries.extractive import Retriever
 from ensue.errors import EnsueError
 from ensue.scoring.network import Network
 from ensue.scoring.tokens import own_bos
@@ -46,10 +46,10 @@ class Shape(NamedTuple):
 
 
 def make_instances(
-    examples: Sequence[Example], tokenizer: Any, shape: Shape, retriever: Retriever | None = None
+    examples: Sequence[StoryQuestion], tokenizer: Any, shape: Shape, retriever: Retriever | None = None
 ) -> list[Instance]:
     """Every example once with each of its references; inputs are cut as in the benchmark, so that they agree."""
-    room = Room(shape.max_input, token_counter(tokenizer), exact=True)
+    room = Room(shape.max_input, token_counter(tokenizer))
     given = prompts_of(examples, layout_for(shape.causal, tokenizer), room, retriever)
     found: list[Instance] = []
     for example, each in zip(examples, given, strict=True):

@@ -15,9 +15,8 @@ from accelerate import Accelerator
 
 from ensue.atomic import make_readable
 from ensue.backends.names import load_model
-from ensue.benchmarks.squality.data import Story, check_references, examples, read_stories
-from ensue.benchmarks.squality.versions import find_file
-from ensue.benchmarks.summaries.retrieval import Retriever
+from ensue.benchmarks.squality.data import Story, check_references, examples, find_file, read_stories
+from ensue.benchmarks.summaries.extractive import Retriever
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.protocols import Encoder, require
 from ensue.progress import Progress
