@@ -112,7 +112,7 @@ def main() -> None:
     if given.job:
         work(json.loads(given.job))
         return
-    from ensue.backends.pulling import pull_model
+    from ensue.backends.names import pull_model
     from ensue.fetch.catalog import catalog
 
     model = str(pull_model(catalog()["minilm"]))

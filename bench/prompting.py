@@ -17,8 +17,7 @@ from typing import Any
 import cases
 from run import HERE, Contender, agree, as_markdown, measure
 
-from ensue.backends.names import load_model
-from ensue.backends.pulling import pull_model
+from ensue.backends.names import load_model, pull_model
 from ensue.benchmarks.nlu.examples import DEV, TaskData
 from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
 from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system

@@ -18,8 +18,7 @@ from typing import Any
 
 import cases
 
-from ensue.backends.names import load_model
-from ensue.backends.pulling import pull_model
+from ensue.backends.names import load_model, pull_model
 from ensue.environment import environment
 from ensue.fetch.catalog import catalog
 from ensue.fetch.store import home

@@ -19,7 +19,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 @pytest.fixture(scope="session")
 def smollm2_folder() -> Path:
     """The converted default model, fetched on first use."""
-    from ensue.backends.pulling import pull_model
+    from ensue.backends.names import pull_model
     from ensue.fetch.catalog import catalog
 
     return pull_model(catalog()["smollm2"])

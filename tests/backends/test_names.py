@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends.names import BASELINES, SUMMARISERS, UNTRAINED, load_model
+from ensue.backends.names import BASELINES, load_model
+from ensue.backends.systems import SYSTEMS
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
 from ensue.models import Encoder, Generator, Scorer, abilities, require, write_card_facts
@@ -94,7 +95,7 @@ def test_the_list_has_every_short_name_and_the_baselines():
     listed = here("models", "list", "--json")
     rows = json.loads(listed.out)
     names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "en_core_web_sm", "wordnet"}
-    here_already = {"smollm2-qg", "minilm-qa", *BASELINES, *UNTRAINED, *SUMMARISERS}
+    here_already = {"smollm2-qg", "minilm-qa", *BASELINES, *SYSTEMS}
     assert {row["name"] for row in rows} == names | here_already
     assert {row["name"] for row in rows if row["here"]} == here_already
     words = here("models", "list")
@@ -158,7 +159,7 @@ def test_facts_are_added_to_a_card_and_unknown_ones_left_out(tmp_path):
     assert card.training == "on shuffled stories"
     assert "colour" not in read_card_facts(folder)
     assert {path.name for path in folder.iterdir()} >= {"ensue-card.json"}
-    assert not list(Path(folder).glob("*.tmp"))
+    assert not list(Path(folder).glob("*.part"))
 
 
 def test_nothing_of_a_folder_is_run(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends.shipped import SHIPPED, shipped_folder
+from ensue.backends.names import SHIPPED, shipped_folder
 from ensue.benchmarks.qags.answer_quality import evaluate_answerer
 from ensue.benchmarks.qags.choices import FAST
 from ensue.benchmarks.qags.finding import DefaultFinder

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends.names import load_model
-from ensue.backends.pulling import pull_model
+from ensue.backends.names import load_model, pull_model
 from ensue.errors import EnsueError
 from ensue.fetch import store
 from ensue.fetch.catalog import Entry, Package, catalog

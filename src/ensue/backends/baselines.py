@@ -1,4 +1,4 @@
-"""Baselines that need no weights: chance, words without order, and what learns from a task or summarises by rule."""
+"""Baselines that need no weights: chance, and words without order."""
 
 from __future__ import annotations
 
@@ -116,20 +116,9 @@ class UnigramModel(_WordScorer):
         return self._unknown + math.fsum(self._letters.get(letter, self._unknown_letter) for letter in word)
 
 
-class Untrained:
-    """A system that is only a name yet: it learns from a task's training set, or guesses its commonest label."""
+def load_unigram(source: str = "") -> UnigramModel:
+    """Count the words of a file's texts, or of the bundled ones where none is named."""
+    from ensue.text.documents import read_documents
 
-    def __init__(self, name: str) -> None:
-        kind = {"most-frequent": "majority", "hypothesis-only": name}.get(name, "untrained")
-        self.card = ModelCard(
-            name=name, kind=kind, source="ensue", identity={"architecture": name}, licence="Apache-2.0"
-        )
-
-
-class SummaryBaseline:
-    """A summariser that needs no model, under its name: what it does is known to the benchmarks of summaries."""
-
-    def __init__(self, name: str) -> None:
-        self.card = ModelCard(
-            name=name, kind="summaries", source="ensue", identity={"summaries": name}, licence="Apache-2.0"
-        )
+    source = source or "bundled"
+    return UnigramModel((" ".join(document.sentences) for document in read_documents(source).items), source)

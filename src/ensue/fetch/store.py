@@ -49,13 +49,32 @@ def pull(entry: Entry, converters: Mapping[str, Convert] | None = None) -> Path:
     target = folder_of(entry)
     if pulled(entry):
         return target
-    try:
+    with _at_home(f"{entry.name} cannot be kept"):
         return _pull(entry, target, converters or {})
+
+
+def make_once(target: Path, make: Callable[[Path], Path], trouble: str) -> Path:
+    """Make a model folder where it is not there yet, in a folder beside it, and rename it into place."""
+    if not (target / "config.json").is_file():
+        with _at_home(trouble):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+                made = make(Path(scratch))
+                # Another process may have been faster, and its copy is as good.
+                if not target.exists():
+                    made.rename(target)
+    return target
+
+
+@contextmanager
+def _at_home(trouble: str) -> Iterator[None]:
+    """Say in one sentence what is to be done where the folder for models cannot be written to."""
+    try:
+        yield
     except OSError as error:
-        reason = error.strerror or error
         raise EnsueError(
-            f"{entry.name} cannot be kept in {home()}: {reason}; make room there or set ENSUE_HOME to a "
-            f"writable folder."
+            f"{trouble} in {home()}: {error.strerror or error}; make room there or set ENSUE_HOME to a writable "
+            f"folder."
         ) from error
 
 

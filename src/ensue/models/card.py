@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ensue.atomic import write_atomic
 from ensue.errors import EnsueError
 
 CARD_FILE = "ensue-card.json"
@@ -88,8 +89,5 @@ def read_card_facts(folder: Path) -> dict[str, Any]:
 
 def write_card_facts(folder: Path, **facts: Any) -> None:
     """State facts about a model in its folder, as training code does when it saves what it trained."""
-    path = folder / CARD_FILE
-    temporary = path.with_suffix(".tmp")
     merged = {**read_card_facts(folder), **facts}
-    temporary.write_text(json.dumps(merged, indent=2, sort_keys=True) + "\n", "utf-8")
-    temporary.replace(path)
+    write_atomic(folder / CARD_FILE, [json.dumps(merged, indent=2, sort_keys=True) + "\n"])

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ensue.backends.discourse.model import save_discourse
-from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
+from ensue.backends.discourse.model import DiscourseNetwork, EncoderShape, save_discourse
 from ensue.backends.discourse.words import UNKNOWN, Vocabulary, WordCounter, load_vocabulary, words_of
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError, RunFailed

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from ensue.backends.names import load_model
 from ensue.backends.qg.generator import as_generator
-from ensue.backends.qg.prompts import chat_prompt, few_shot_prompt, marked_excerpt, plain_prompt
-from ensue.backends.qg.questioner import prompted_questioner
+from ensue.backends.qg.questioner import (
+    chat_prompt,
+    few_shot_prompt,
+    marked_excerpt,
+    plain_prompt,
+    prompted_questioner,
+)
 from ensue.errors import EnsueError, TooLong
 from ensue.models.protocols import AnswerSpan, Questioner
 from tests.support import tiny

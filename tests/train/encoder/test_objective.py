@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
+from ensue.backends.discourse.model import DiscourseNetwork, EncoderShape
 from ensue.train.encoder.objective import (
     Batch,
     Objective,

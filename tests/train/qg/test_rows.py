@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from ensue.backends.qg.prompts import plain_prompt
+from ensue.backends.qg.questioner import plain_prompt
 from ensue.models.protocols import AnswerSpan
 from ensue.text.io.squad import read_squad, read_squads
 from ensue.train.qg.rows import (

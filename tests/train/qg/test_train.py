@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from ensue.backends.names import load_model
 from ensue.backends.names import load_model as load
-from ensue.backends.qg.prompts import plain_prompt
+from ensue.backends.qg.questioner import plain_prompt
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan, Questioner
 from ensue.text.io.squad import read_squad, split_articles

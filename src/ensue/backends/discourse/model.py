@@ -1,49 +1,93 @@
-"""A trained discourse-aware sentence encoder as a model folder: loading, saving, and encoding texts."""
+"""The discourse-aware sentence encoder: word vectors, a bidirectional GRU and the mean over positions."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
-from ensue.atomic import make_readable
 from ensue.backends.discourse.words import VOCABULARY, Vocabulary, load_vocabulary
-from ensue.backends.hf.loading import (
-    Options,
-    check_folder,
-    need_torch,
-    pick_device,
-    pick_dtype,
-    weights_fingerprint,
-)
+from ensue.backends.hf.loading import WEIGHTS, ModelFolder, file_digest, save_folder, state_of
 from ensue.errors import EnsueError
-from ensue.models.card import ModelCard, read_card_facts
+from ensue.models.card import ModelCard
 from ensue.scoring.finite import check_rows
 
+
+@dataclass(frozen=True)
+class EncoderShape:
+    """The encoder's sizes: `dimension` is that of the GRU in each direction, so vectors are twice as wide."""
+
+    vocabulary: int
+    embedding: int = 300
+    dimension: int = 300
+
+    @property
+    def width(self) -> int:
+        return 2 * self.dimension
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class DiscourseNetwork(nn.Module):  # type: ignore[misc]
+    """A sentence's words to one vector: the mean of the GRU's states, both directions side by side."""
+
+    def __init__(self, shape: EncoderShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embedding = nn.Embedding(shape.vocabulary, shape.embedding)
+        nn.init.uniform_(self.embedding.weight, -((3 / shape.embedding) ** 0.5), (3 / shape.embedding) ** 0.5)
+        self.gru = nn.GRU(shape.embedding, shape.dimension, bidirectional=True, batch_first=True)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors of sentences: `ids` is sentences × words, padded with anything; `lengths` stays on the CPU.
+
+        The GRU runs in the weights' own precision even where the rest is mixed: half precision gains it nothing
+        at this size and loses digits at every step.
+        """
+        with torch.autocast(ids.device.type, enabled=False):
+            packed = nn.utils.rnn.pack_padded_sequence(
+                self.embedding(ids), lengths, batch_first=True, enforce_sorted=False
+            )
+            states, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True)
+            # Positions after a sentence's end come back as zeros.
+            counts = lengths.to(ids.device, non_blocking=True).to(states.dtype)
+            mean: Tensor = states.sum(1) / counts[:, None]
+            return mean
+
+
+def padded(rows: Sequence[Sequence[int] | np.ndarray[Any, Any]]) -> tuple[Tensor, Tensor]:
+    """Rows of numbers as one table, padded with 0, and their lengths."""
+    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    table = np.zeros((len(rows), int(lengths.max())), dtype=np.int64)
+    table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(
+        [np.asarray(r, np.int64) for r in rows]
+    )
+    return torch.from_numpy(table), torch.from_numpy(lengths)
+
+
 ARCHITECTURE = "DiscourseEncoder"
-WEIGHTS = "model.safetensors"
 _BATCH_WORDS = {"cpu": 8192, "cuda": 131_072}
 
 
 class DiscourseModel:
     """A BiGRU sentence encoder with its vocabulary."""
 
-    def __init__(self, network: Any, vocabulary: Vocabulary, card: ModelCard, device: Any) -> None:
-        self.network, self.vocabulary, self.card, self.device = network, vocabulary, card, device
+    def __init__(self, network: DiscourseNetwork, vocabulary: Vocabulary, card: ModelCard) -> None:
+        self.network, self.vocabulary, self.card = network, vocabulary, card
+        self.device = network.embedding.weight.device
 
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
     ) -> npt.NDArray[np.float32]:
         """The mean state of each text, in order; a text without a word is read as one unknown word."""
-        import torch
-
-        from ensue.backends.discourse.network import padded
-
         if layers is not None:
             raise EnsueError(f"{self.card.name} has one vector a text and no layers to choose from.")
         if pooling not in (None, "mean"):
@@ -64,56 +108,30 @@ class DiscourseModel:
         return out
 
 
-def load_discourse(folder: Path, name: str, config: dict[str, Any], options: Options) -> DiscourseModel:
-    """The encoder saved in a folder."""
-    need_torch(f"Loading {name}")
-    from safetensors.torch import load_file
-
-    from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
-
-    check_folder(folder, options)
-    vocabulary = load_vocabulary(folder)
-    try:
-        network = DiscourseNetwork(EncoderShape(**config["shape"]))
-        network.load_state_dict(load_file(folder / WEIGHTS))
-    except Exception as error:  # a broken folder raises types of several libraries
-        reason = " ".join(str(error).split())[:200]
-        raise EnsueError(
-            f"{name} is no sentence encoder that can be loaded ({type(error).__name__}): {reason}"
-        ) from error
+def load_discourse(folder: ModelFolder) -> DiscourseModel:
+    """Load the encoder saved in a folder."""
+    folder.check()
+    vocabulary = load_vocabulary(folder.path)
+    with folder.loading("sentence encoder"):
+        network = DiscourseNetwork(EncoderShape(**folder.config["shape"]))
+        network.load_state_dict(load_file(folder.path / WEIGHTS))
     if len(vocabulary) != network.shape.vocabulary:
         raise EnsueError(
-            f"{folder / VOCABULARY} has {len(vocabulary)} words where config.json says {network.shape.vocabulary}."
+            f"{folder.path / VOCABULARY} has {len(vocabulary)} words where config.json says "
+            f"{network.shape.vocabulary}."
         )
-    device = pick_device(options.device)
-    network = network.to(pick_dtype(options.dtype)).eval().requires_grad_(False).to(device)
-    facts = read_card_facts(folder)
-    card = ModelCard(
-        name=name,
-        kind="discourse-encoder",
-        source=str(facts.get("source", folder)),
-        identity={
-            "weights": weights_fingerprint(folder),
-            "tokenizer": hashlib.sha256((folder / VOCABULARY).read_bytes()).hexdigest(),
-            "dtype": options.dtype,
-            "revision": "-",
-        },
-        licence=str(facts.get("licence", "unknown")),
-        training=str(facts.get("training", "")),
-    )
-    return DiscourseModel(network, vocabulary, card, device)
+    identity = {
+        "weights": folder.weights_fingerprint(),
+        "tokenizer": file_digest(folder.path / VOCABULARY),
+        "dtype": folder.options.dtype,
+        "revision": "-",
+    }
+    return DiscourseModel(folder.placed(network), vocabulary, folder.card("discourse-encoder", identity))
 
 
 def save_discourse(folder: Path, network: Any, vocabulary: Vocabulary) -> None:
     """Save an encoder as a model folder: one file of weights, a configuration, the words."""
-    from safetensors.torch import save_file
-
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary.save(folder)
     config = {"architectures": [ARCHITECTURE], "shape": network.shape.as_dict()}
-    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", "utf-8")
-    weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
-    temporary = folder / f".{WEIGHTS}.part"
-    save_file(weights, temporary)
-    temporary.replace(folder / WEIGHTS)
-    make_readable(folder)
+    save_folder(folder, config, state_of(network))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.hf.loading import Loaded
+from ensue.backends.hf.loading import Loaded, ModelFolder, load
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens
@@ -171,6 +171,11 @@ class EncoderModel(VectorModel):
         stated = {"pooling": self.pooling + "+normalise" * self.normalise, "length": str(length)}
         card = replace(loaded.card, max_length=length, identity={**loaded.card.identity, **stated})
         super().__init__(replace(loaded, card=card))
+
+
+def load_encoder(folder: ModelFolder) -> EncoderModel:
+    """Load a folder as an encoder."""
+    return EncoderModel(load(folder, "AutoModel", "encoder"), folder.path)
 
 
 def stated_pooling(folder: Path) -> tuple[str, bool]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ensue.atomic import make_readable
-from ensue.backends.hf.loading import need_torch
+from ensue.backends.hf.loading import file_digest, need_torch, one_line
 from ensue.errors import EnsueError
-from ensue.fetch.store import home
+from ensue.fetch.store import home, make_once
 from ensue.models.card import write_card_facts
 
 _MAGIC = b"GGUF"
@@ -60,8 +58,7 @@ def convert(path: Path, target: Path) -> Path:
         tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
         model = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, IndexError, struct.error) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise EnsueError(f"{path} cannot be converted: {reason}") from error
+        raise EnsueError(f"{path} cannot be converted: {one_line(error)}") from error
     # The weights are plain floats now; a quantisation config would make loaders look for packed ones.
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
@@ -121,25 +118,10 @@ def bos_facts(path: Path) -> dict[str, Any]:
 
 
 def converted(path: Path) -> Path:
-    """The converted copy of a GGUF file, made on first use and found again by the file's digest."""
+    """Return the converted copy of a GGUF file, made on first use and found again by the file's digest."""
     try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_digest(path)
     except OSError as error:
         raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
     target = home() / "converted" / f"{digest[:32]}-{_CONVERSION}"
-    if (target / "config.json").is_file():
-        return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            ready = convert(path, Path(scratch) / "model")
-            # Another process may have been faster, and its copy is as good.
-            if not target.exists():
-                ready.rename(target)
-    except OSError as error:
-        raise EnsueError(
-            f"{path} cannot be converted in {home()}: {error.strerror or error}; set ENSUE_HOME to a writable "
-            f"folder."
-        ) from error
-    return target
+    return make_once(target, lambda work: convert(path, work / "model"), f"{path} cannot be converted")

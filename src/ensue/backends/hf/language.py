@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from ensue.backends.hf.encoder import VectorModel
-from ensue.backends.hf.running import default_budget
+from ensue.backends.hf.loading import ModelFolder, load
+from ensue.backends.hf.running import default_budget, known_way
 from ensue.backends.qg.questioner import CausalQuestioner, prompted_questioner
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan, Asked
@@ -47,7 +48,6 @@ class CausalModel(LanguageModel):
     @cached_property
     def executor(self) -> Any:
         """The executor, probed once: how this model may be run is found out, not assumed."""
-        from ensue.backends.hf.running import known_way
         from ensue.scoring.probe import CausalWay, find_causal_way
 
         options = self._loaded.options
@@ -156,7 +156,6 @@ class MaskedModel(LanguageModel):
     @cached_property
     def executor(self) -> Any:
         """The executor, probed once: how this model may be run is found out, not assumed."""
-        from ensue.backends.hf.running import known_way
         from ensue.scoring.probe import MaskedWay, find_masked_way
 
         mask = self.specials.mask
@@ -193,3 +192,13 @@ class MaskedModel(LanguageModel):
             f"boundary:joint-lcp window:{policy.window}/{self.length(policy)} overflow:{policy.overflow} "
             f"dtype:{self.card.identity['dtype']}"
         )
+
+
+def load_causal(folder: ModelFolder) -> CausalModel:
+    """Load a folder as a left-to-right language model."""
+    return CausalModel(load(folder, "AutoModelForCausalLM", "causal"))
+
+
+def load_masked(folder: ModelFolder) -> MaskedModel:
+    """Load a folder as a masked language model."""
+    return MaskedModel(load(folder, "AutoModelForMaskedLM", "masked"))

@@ -1,22 +1,23 @@
-"""What all Hugging Face backends share: checking a model folder, loading it safely, and fingerprinting it."""
+"""Model folders: read and check one, load it safely, fingerprint it, and save what was trained as one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from ensue.atomic import make_readable, replacing, write_atomic
 from ensue.backends.hf.generate import generation_fingerprint
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, read_card_facts
 
-Kind = Literal["causal", "masked", "encoder"]
-# What a configuration holds where pictures or sounds are read beside text.
-_OTHER_SENSES = ("vision_config", "audio_config", "speech_config", "image_config", "text_config")
+# The file of weights of a model that is saved whole, and of one that stands on another.
+WEIGHTS, ADAPTER = "model.safetensors", "adapter.safetensors"
 
 
 @dataclass(frozen=True)
@@ -54,75 +55,159 @@ def need_torch(why: str) -> None:
     transformers.utils.logging.disable_progress_bar()
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The model's config.json, or one sentence about what is wrong with the folder."""
-    path = folder / "config.json"
-    if not path.is_file():
-        raise EnsueError(f"{folder} is not a model folder: it has no config.json.")
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise EnsueError(f"{path} is not readable JSON: {error}.") from None
-    if not isinstance(config, dict):
-        raise EnsueError(f"{path} is not a model configuration.")
-    return config
+@dataclass(frozen=True)
+class ModelFolder:
+    """A folder that holds a model: its configuration, how it is to be loaded, and what is known of it beyond that."""
 
+    path: Path
+    name: str
+    config: dict[str, Any]
+    options: Options
+    facts: dict[str, Any]
 
-def kind_of(folder: Path, config: dict[str, Any]) -> Kind:
-    """What a model folder is, by the architecture it states."""
-    names = config.get("architectures") or []
-    if not names:
-        raise EnsueError(
-            f"{folder / 'config.json'} names no architecture, so it is unclear what the model can do."
-        )
-    name = str(names[0])
-    if name.endswith(("ForMaskedLM", "ForPreTraining")):
-        return "masked"
-    if name.endswith(("ForCausalLM", "LMHeadModel")):
-        return "causal"
-    if others := [key for key in _OTHER_SENSES if key in config]:
-        raise EnsueError(
-            f"{folder} is a model of more than text ({name}, with {others[0]}), which cannot be run here; give its "
-            f"language model alone, saved as one (…ForCausalLM), or serve it and give the endpoint."
-        )
-    if name.endswith("ForConditionalGeneration") and not config.get("is_encoder_decoder"):
-        raise EnsueError(
-            f"{folder} states {name} and no encoder-decoder, so it is unclear what the model is; "
-            f"give one saved as …ForCausalLM."
-        )
-    return "encoder"
+    @classmethod
+    def read(
+        cls, path: Path, name: str, options: Options, facts: dict[str, Any] | None = None
+    ) -> ModelFolder:
+        """Read the folder's config.json and card; `facts` say more than the card, or something else."""
+        file = path / "config.json"
+        if not file.is_file():
+            raise EnsueError(f"{path} is not a model folder: it has no config.json.")
+        try:
+            config = json.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise EnsueError(f"{file} is not readable JSON: {error}.") from None
+        if not isinstance(config, dict):
+            raise EnsueError(f"{file} is not a model configuration.")
+        return cls(path, name, config, options, {**read_card_facts(path), **(facts or {})})
 
-
-def check_folder(folder: Path, options: Options) -> None:
-    """Refuse a folder that lacks a tokenizer or safe weights before anything is loaded."""
-    names = {path.name for path in folder.iterdir()}
-    if not names & {"tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model"}:
-        raise EnsueError(f"{folder} has no tokenizer (tokenizer.json, vocab.txt or a sentencepiece model).")
-    if not any(name.endswith(".safetensors") for name in names):
-        pickled = [name for name in names if name.endswith((".bin", ".pt", ".pth"))]
-        if pickled and not options.allow_pickle:
+    def check(self) -> None:
+        """Refuse a folder that lacks a tokenizer or safe weights before anything is loaded."""
+        names = {path.name for path in self.path.iterdir()}
+        if not names & {"tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model"}:
             raise EnsueError(
-                f"{folder} holds only pickled weights ({pickled[0]}), which can run code; convert them to "
-                f"safetensors or pass --allow-pickle if you trust them."
+                f"{self.path} has no tokenizer (tokenizer.json, vocab.txt or a sentencepiece model)."
             )
-        if not pickled:
-            raise EnsueError(f"{folder} holds no weights (*.safetensors).")
+        if not any(name.endswith(".safetensors") for name in names):
+            pickled = [name for name in names if name.endswith((".bin", ".pt", ".pth"))]
+            if pickled and not self.options.allow_pickle:
+                raise EnsueError(
+                    f"{self.path} holds only pickled weights ({pickled[0]}), which can run code; convert them to "
+                    f"safetensors or pass --allow-pickle if you trust them."
+                )
+            if not pickled:
+                raise EnsueError(f"{self.path} holds no weights (*.safetensors).")
+
+    def card(
+        self, kind: str, identity: dict[str, str], *, licence: str = "unknown", **more: Any
+    ) -> ModelCard:
+        """Make the model's card of its identity and of the facts every folder may state."""
+        return ModelCard(
+            name=self.name,
+            kind=kind,
+            source=str(self.facts.get("source", self.path)),
+            identity=identity,
+            licence=str(self.facts.get("licence", licence)),
+            training=str(self.facts.get("training", "")),
+            **more,
+        )
+
+    @contextmanager
+    def loading(self, what: str) -> Iterator[None]:
+        """Turn what a broken folder raises, types of several libraries, into one sentence."""
+        try:
+            yield
+        except EnsueError:
+            raise
+        except Exception as error:
+            raise EnsueError(
+                f"{self.name} is no {what} that can be loaded ({type(error).__name__}): {one_line(error)}"
+            ) from error
+
+    def placed(self, network: Any) -> Any:
+        """Cast a network to the dtype asked for, ready to run, and put it on its device."""
+        network = network.to(pick_dtype(self.options.dtype)).eval().requires_grad_(False)
+        return network.to(pick_device(self.options.device))
+
+    def weights_fingerprint(self) -> str:
+        """Return a digest of the weight files and the configuration."""
+        digest = hashlib.sha256()
+        for path in sorted(self.path.iterdir()):
+            if path.name == "config.json" or path.suffix in (".safetensors", ".bin", ".pt", ".pth"):
+                digest.update(path.name.encode() + b"\0" + bytes.fromhex(file_digest(path)))
+        return digest.hexdigest()
+
+    def tokenizer_fingerprint(self, tokenizer: Any) -> str:
+        """Return a digest of the tokenizer as it stands in memory (or of its files, for a slow one)."""
+        digest = hashlib.sha256(repr(sorted(tokenizer.special_tokens_map.items())).encode())
+        if tokenizer.is_fast:
+            digest.update(tokenizer.backend_tokenizer.to_str().encode())
+        else:
+            for path in sorted(self.path.iterdir()):
+                if path.suffix in (".model", ".txt") or path.name.startswith(("tokenizer", "vocab")):
+                    digest.update(path.read_bytes())
+        return digest.hexdigest()
 
 
-def load(
-    folder: Path, name: str, auto_class: str, kind: Kind, options: Options, facts: dict[str, Any]
-) -> Loaded:
+def save_folder(
+    folder: Path, config: Mapping[str, Any], weights: Mapping[str, Any], file: str = WEIGHTS
+) -> None:
+    """Write a model's weights and configuration to its folder, each file complete or not at all."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / file) as part:
+        save_file(dict(weights), part)
+    make_readable(folder)
+    write_config(folder, config)
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write a folder's configuration; its bytes are part of a model's fingerprint, so their form is fixed."""
+    text = json.dumps(config, indent=2, sort_keys=True, default=str) + "\n"
+    write_atomic(folder / "config.json", [text])
+
+
+def state_of(network: Any) -> dict[str, Any]:
+    """Return all weights of a network as safetensors stores them."""
+    return {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def one_line(error: BaseException) -> str:
+    """Put what an error says on one line of at most 200 characters."""
+    return " ".join(str(error).split())[:200]
+
+
+def load_base(folder: ModelFolder) -> Any:
+    """Load the model that an adapter's configuration names as its base, in float32 on the CPU."""
+    from ensue.backends.names import load_model
+
+    base = folder.config.get("base")
+    if not isinstance(base, str) or not base:
+        raise EnsueError(
+            f"{folder.path / 'config.json'} names no base model, without which {folder.name} cannot be used."
+        )
+    return load_model(base, device="cpu")
+
+
+def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
     """Load a checked folder; weights are cast to the asked dtype and put in eval mode."""
-    need_torch(f"Loading {name}")
     import transformers
 
-    check_folder(folder, options)
-    dtype = pick_dtype(options.dtype)
+    folder.check()
+    name, options, facts = folder.name, folder.options, folder.facts
     remote = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
+    dtype = pick_dtype(options.dtype)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **remote)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, **remote)
         network, report = getattr(transformers, auto_class).from_pretrained(
-            folder,
+            folder.path,
             dtype=dtype,
             use_safetensors=None if options.allow_pickle else True,
             output_loading_info=True,
@@ -133,33 +218,27 @@ def load(
             raise EnsueError(
                 f"{name} brings code of its own, which is run only with --trust-remote-code, if you trust it."
             ) from error
-        reason = " ".join(str(error).split())[:200]
-        raise EnsueError(f"{name} cannot be loaded ({type(error).__name__}): {reason}") from error
+        raise EnsueError(f"{name} cannot be loaded ({type(error).__name__}): {one_line(error)}") from error
     _refuse_missing(name, report["missing_keys"])
     device = pick_device(options.device)
     try:
         network = network.eval().requires_grad_(False).to(device)
     except (RuntimeError, AssertionError) as error:
         raise EnsueError(f"{name} cannot be put on {device}: {str(error).splitlines()[0]}") from None
-    facts = {**read_card_facts(folder), **facts}
-    card = ModelCard(
-        name=name,
-        kind=kind,
-        source=str(facts.get("source", folder)),
-        identity={
-            "weights": weights_fingerprint(folder),
-            "tokenizer": tokenizer_fingerprint(tokenizer, folder),
+    card = folder.card(
+        kind,
+        {
+            "weights": folder.weights_fingerprint(),
+            "tokenizer": folder.tokenizer_fingerprint(tokenizer),
             "dtype": options.dtype,
             "revision": options.revision or "-",
         },
-        licence=str(facts.get("licence", "unknown")),
         max_length=facts.get("max_length") or max_length(network, tokenizer),
         needs_bos=bool(facts.get("needs_bos", False)),
         trained_on_shuffled_text=bool(facts.get("trained_on_shuffled_text", False)),
-        training=str(facts.get("training", "")),
         weights_name=str(facts.get("weights_name", "")),
         note=str(facts.get("note", "")),
-        generation=generation_fingerprint(folder) if network.can_generate() else "",
+        generation=generation_fingerprint(folder.path) if network.can_generate() else "",
     )
     return Loaded(network, tokenizer, card, options)
 
@@ -210,25 +289,3 @@ def max_length(network: Any, tokenizer: Any) -> int | None:
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**7:
         limits.append(tokenizer.model_max_length)
     return min(limits) if limits else None
-
-
-def weights_fingerprint(folder: Path) -> str:
-    """A digest of the weight files and the configuration."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if path.name == "config.json" or path.suffix in (".safetensors", ".bin", ".pt", ".pth"):
-            with path.open("rb") as file:
-                digest.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
-
-
-def tokenizer_fingerprint(tokenizer: Any, folder: Path) -> str:
-    """A digest of the tokenizer as it stands in memory (or of its files, for a slow one)."""
-    digest = hashlib.sha256(repr(sorted(tokenizer.special_tokens_map.items())).encode())
-    if tokenizer.is_fast:
-        digest.update(tokenizer.backend_tokenizer.to_str().encode())
-    else:
-        for path in sorted(folder.iterdir()):
-            if path.suffix in (".model", ".txt") or path.name.startswith(("tokenizer", "vocab")):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ensue.backends.hf.generate import cut_at, decoding, own_tokens_only
-from ensue.backends.hf.loading import Loaded, Options, load
-from ensue.backends.qg.prompts import check_span
-from ensue.backends.qg.questioner import check_asked
+from ensue.backends.hf.loading import Loaded, ModelFolder, load
+from ensue.backends.qg.questioner import check_asked, check_span
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan, Asked
@@ -240,19 +238,9 @@ class Seq2SeqModel:
         return str(self.network.device.type)
 
 
-def is_seq2seq(config: Mapping[str, Any]) -> bool:
-    """Whether a configuration is that of an encoder-decoder with a language-model head."""
-    names = config.get("architectures") or [""]
-    return bool(config.get("is_encoder_decoder")) and str(names[0]).endswith("ForConditionalGeneration")
-
-
-def load_seq2seq(
-    folder: Path, name: str, config: Mapping[str, Any], options: Options, facts: dict[str, Any]
-) -> Seq2SeqModel:
-    """The model in a folder; its config.json may state its questions' input under `ensue_questions`."""
-    loaded = load(folder, name, "AutoModelForSeq2SeqLM", "encoder", options, facts)
-    loaded.card = replace(loaded.card, kind="seq2seq")
-    stated = config.get(SETTINGS) or {}
+def load_seq2seq(folder: ModelFolder) -> Seq2SeqModel:
+    """Load an encoder-decoder; its config.json may state its questions' input under `ensue_questions`."""
+    stated = folder.config.get(SETTINGS) or {}
     if not isinstance(stated, dict):
-        raise EnsueError(f'{folder / "config.json"}: "{SETTINGS}" must be an object with a template.')
-    return Seq2SeqModel(loaded, QuestionInput.from_settings(stated))
+        raise EnsueError(f'{folder.path / "config.json"}: "{SETTINGS}" must be an object with a template.')
+    return Seq2SeqModel(load(folder, "AutoModelForSeq2SeqLM", "seq2seq"), QuestionInput.from_settings(stated))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ensue.backends.pulling import pull_model
+from ensue.backends.names import pull_model
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
 

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.atomic import make_readable
-from ensue.backends.hf.loading import Options, load, max_length, need_torch, pick_device, pick_dtype
+from ensue.backends.hf.loading import (
+    ADAPTER,
+    ModelFolder,
+    file_digest,
+    load,
+    load_base,
+    max_length,
+    pick_device,
+    pick_dtype,
+    save_folder,
+    write_config,
+)
 from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.errors import EnsueError
-from ensue.models.card import ModelCard, read_card_facts
 
 if TYPE_CHECKING:
     from ensue.backends.qa.network import AdapterShape, SpanNetwork
 
 ARCHITECTURE = "ExtractiveAnswerer"
-ADAPTER = "adapter.safetensors"
 # Under which a Hugging Face folder's configuration may say how its model is to read.
 READING = "ensue_reading"
 
 
-def load_hf_answerer(
-    folder: Path, name: str, config: Mapping[str, Any], options: Options, facts: dict[str, Any]
-) -> AnswerModel:
-    """The extractive model of a Hugging Face folder."""
-    loaded = load(folder, name, "AutoModelForQuestionAnswering", "encoder", options, facts)
+def load_hf_answerer(folder: ModelFolder) -> AnswerModel:
+    """Load the extractive model of a Hugging Face folder."""
+    loaded = load(folder, "AutoModelForQuestionAnswering", "answerer")
     network = loaded.network
 
     def scores(**inputs: Any) -> Any:
@@ -37,58 +43,46 @@ def load_hf_answerer(
         out = network(**inputs)
         return torch.stack([out.start_logits, out.end_logits], -1)
 
-    held = dict(config.get(READING) or {})
+    held = dict(folder.config.get(READING) or {})
     # As many as SQuAD's systems read at once, unless the folder says otherwise or the model takes fewer.
     held["max_length"] = min(held.get("max_length", 384), loaded.card.max_length or 384)
     held.setdefault("stride", min(128, held["max_length"] // 3))
     held.setdefault("max_question", min(64, held["max_length"] // 3))
-    reading = make_reading(held, folder / "config.json")
-    card = _with_reading(loaded.card, reading)
-    return AnswerModel(scores, loaded.tokenizer, card, reading, network.device, options.batch_tokens)
+    reading = make_reading(held, folder.path / "config.json")
+    identity = {**loaded.card.identity, "reading": json.dumps(asdict(reading), sort_keys=True)}
+    card = replace(loaded.card, identity=identity, max_length=reading.max_length)
+    return AnswerModel(scores, loaded.tokenizer, card, reading, network.device, folder.options.batch_tokens)
 
 
-def load_answerer(folder: Path, name: str, config: Mapping[str, Any], options: Options) -> AnswerModel:
-    """The adapter of a folder on the encoder it was trained with, merged into one network."""
-    need_torch(f"Loading {name}")
+def load_answerer(folder: ModelFolder) -> AnswerModel:
+    """Load the adapter of a folder on the encoder it was trained with, merged into one network."""
     from safetensors.torch import load_file
 
     from ensue.backends.qa.network import AdapterShape, with_adapter
     from ensue.backends.suffixlm.model import bare_encoder
 
-    reading = make_reading(config.get("reading") or {}, folder / "config.json")
-    base = _base(folder, config, name)
-    try:
-        held = dict(config["adapter"])
+    reading = make_reading(folder.config.get("reading") or {}, folder.path / "config.json")
+    base = _base(folder)
+    with folder.loading("answerer"):
+        held = dict(folder.config["adapter"])
         shape = AdapterShape(**{**held, "targets": tuple(held.get("targets", ()))})
         trunk = base.network.base_model
         bare_encoder(trunk)
-        network = with_adapter(trunk, shape, load_file(folder / ADAPTER))
-    except Exception as error:  # a broken folder raises types of several libraries
-        reason = " ".join(str(error).split())[:200]
-        raise EnsueError(
-            f"{name} is no answerer that can be loaded ({type(error).__name__}): {reason}"
-        ) from error
-    _check_room(reading, network.trunk, folder)
+        network = with_adapter(trunk, shape, load_file(folder.path / ADAPTER))
+    _check_room(reading, network.trunk, folder.path)
+    options = folder.options
     device = pick_device(options.device)
     network = network.eval().requires_grad_(False).to(device)
     # The head stays in float32.
     network.trunk.to(pick_dtype(options.dtype))
-    facts = read_card_facts(folder)
-    card = ModelCard(
-        name=name,
-        kind="answerer",
-        source=str(facts.get("source", folder)),
-        identity={
-            "weights": adapter_fingerprint(folder),
-            "base": base.card.identity["weights"],
-            "tokenizer": base.card.identity["tokenizer"],
-            "dtype": options.dtype,
-            "revision": "-",
-        },
-        licence=str(facts.get("licence", base.card.licence)),
-        max_length=reading.max_length,
-        training=str(facts.get("training", "")),
-    )
+    identity = {
+        "weights": adapter_fingerprint(folder.path),
+        "base": base.card.identity["weights"],
+        "tokenizer": base.card.identity["tokenizer"],
+        "dtype": options.dtype,
+        "revision": "-",
+    }
+    card = folder.card("answerer", identity, licence=base.card.licence, max_length=reading.max_length)
     return AnswerModel(network, base.tokenizer, card, reading, device, options.batch_tokens)
 
 
@@ -96,11 +90,8 @@ def save_answerer(
     folder: Path, network: SpanNetwork, shape: AdapterShape, reading: Reading, base: str, fingerprint: str
 ) -> None:
     """Save what was trained: a small file of weights, and a configuration that names the encoder under it."""
-    from safetensors.torch import save_file
-
     from ensue.backends.qa.network import adapter_tensors
 
-    folder.mkdir(parents=True, exist_ok=True)
     config = {
         "architectures": [ARCHITECTURE],
         "base": base,
@@ -108,11 +99,7 @@ def save_answerer(
         "adapter": shape.as_dict(),
         "reading": asdict(reading),
     }
-    part = folder / f".{ADAPTER}.part"
-    save_file(adapter_tensors(network), part)
-    part.replace(folder / ADAPTER)
-    make_readable(folder)
-    write_config(folder, config)
+    save_folder(folder, config, adapter_tensors(network), ADAPTER)
 
 
 def save_full_answerer(folder: Path, network: SpanNetwork, reading: Reading, tokenizer: Any) -> None:
@@ -139,13 +126,6 @@ def save_full_answerer(folder: Path, network: SpanNetwork, reading: Reading, tok
     write_config(folder, {**config, READING: asdict(reading)})
 
 
-def write_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write a folder's configuration whole or not at all."""
-    part = folder / ".config.json.part"
-    part.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", "utf-8")
-    part.replace(folder / "config.json")
-
-
 def make_reading(held: Any, path: Path) -> Reading:
     """How a configuration says a model reads; one sentence where it says something else."""
     known = {field.name for field in fields(Reading)}
@@ -158,26 +138,22 @@ def make_reading(held: Any, path: Path) -> Reading:
 
 
 def adapter_fingerprint(folder: Path) -> str:
-    """A digest of adapter and configuration alone, the same wherever a folder's log and checkpoints are."""
+    """Return a digest of adapter and configuration alone, the same wherever a folder's log and checkpoints are."""
     digest = hashlib.sha256()
     for name in ("config.json", ADAPTER):
-        digest.update(name.encode() + b"\0" + hashlib.sha256((folder / name).read_bytes()).digest())
+        digest.update(name.encode() + b"\0" + bytes.fromhex(file_digest(folder / name)))
     return digest.hexdigest()
 
 
-def _base(folder: Path, config: Mapping[str, Any], name: str) -> Any:
-    """The encoder an adapter stands on, in float32 on the CPU; the very one it was trained with."""
-    from ensue.backends.names import load_model
-
-    asked = config.get("base")
-    if not isinstance(asked, str) or not asked:
-        raise EnsueError(f"{folder / 'config.json'} names no base: the encoder its adapter stands on.")
-    base: Any = load_model(asked, device="cpu")
+def _base(folder: ModelFolder) -> Any:
+    """Load the encoder an adapter stands on, in float32 on the CPU; the very one it was trained with."""
+    base: Any = load_base(folder)
+    asked = folder.config["base"]
     if getattr(base, "network", None) is None or getattr(base, "tokenizer", None) is None:
-        raise EnsueError(f"{name} stands on {asked}, which is no encoder.")
-    if base.card.identity.get("weights") != config.get("base_weights"):
+        raise EnsueError(f"{folder.name} stands on {asked}, which is no encoder.")
+    if base.card.identity.get("weights") != folder.config.get("base_weights"):
         raise EnsueError(
-            f"{name} was trained on other weights than those of {asked} here; get the encoder its card names."
+            f"{folder.name} was trained on other weights than those of {asked} here; get the encoder its card names."
         )
     return base
 
@@ -192,10 +168,3 @@ def _check_room(reading: Reading, trunk: Any, folder: Path) -> None:
         raise EnsueError(
             f"{folder} reads {reading.max_length} tokens at once, but its encoder takes {limit}."
         )
-
-
-def _with_reading(card: ModelCard, reading: Reading) -> ModelCard:
-    from dataclasses import replace
-
-    stated = {"reading": json.dumps(asdict(reading), sort_keys=True)}
-    return replace(card, kind="answerer", identity={**card.identity, **stated}, max_length=reading.max_length)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ensue.atomic import make_readable
-from ensue.backends.hf.loading import Options, need_torch, pick_device, pick_dtype
-from ensue.backends.qg.prompts import plain_prompt
-from ensue.backends.qg.questioner import CausalQuestioner
+from ensue.backends.hf.loading import ADAPTER, Loaded, ModelFolder, file_digest, load_base, save_folder
+from ensue.backends.qg.questioner import CausalQuestioner, plain_prompt
 from ensue.errors import EnsueError
-from ensue.models.card import read_card_facts
 
 ARCHITECTURE = "QuestionGenerator"
-ADAPTER = "adapter.safetensors"
 # Raised when the wording of `plain_prompt` changes: an adapter knows only the prompt it was trained with.
 PROMPT = 1
 # The linear layers of Llama-like models; attention and feed-forward alike.
@@ -44,57 +39,45 @@ def base_fingerprint(network: Any) -> str:
     return digest.hexdigest()
 
 
-def load_question_generator(
-    folder: Path, name: str, config: dict[str, Any], options: Options
-) -> CausalQuestioner:
-    """The generator saved in a folder, its adapter merged into the model it was trained on."""
-    need_torch(f"Loading {name}")
+def load_question_generator(folder: ModelFolder) -> CausalQuestioner:
+    """Load the generator saved in a folder, its adapter merged into the model it was trained on."""
     from ensue.backends.hf.language import CausalModel
-    from ensue.backends.hf.loading import Loaded
     from ensue.backends.hf.lora import add_lora, merge_lora
 
-    base = _base_model(folder, name, config)
+    config, options = folder.config, folder.options
+    base = _base_model(folder)
     if config.get("prompt") != PROMPT:
         raise EnsueError(
-            f"{name} was trained with prompt {config.get('prompt')!r} where this version of ensue has {PROMPT}; "
-            f"train it again, or use the version it was trained with."
+            f"{folder.name} was trained with prompt {config.get('prompt')!r} where this version of ensue has "
+            f"{PROMPT}; train it again, or use the version it was trained with."
         )
     network = base.network
-    try:
+    with folder.loading("question generator"):
         shape = dict(config["adapter"])
         adapter = Adapter(int(shape["rank"]), float(shape["alpha"]), tuple(shape["targets"]))
         names = add_lora(network, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-        _fill(network, names, folder / ADAPTER)
-    except EnsueError:
-        raise
-    except Exception as error:  # a broken folder raises types of several libraries
-        reason = " ".join(str(error).split())[:200]
-        raise EnsueError(
-            f"{name} is no question generator that can be loaded ({type(error).__name__}): {reason}"
-        ) from error
+        _fill(network, names, folder.path / ADAPTER)
     merge_lora(network)
-    # Merged in full precision, and only then as small and where it is asked for.
-    network = (
-        network.to(pick_dtype(options.dtype)).eval().requires_grad_(False).to(pick_device(options.device))
-    )
-    facts = read_card_facts(folder)
     card = replace(
+        # Its questions end with the token it was trained with, whatever the base says.
         base.card,
-        name=name,
+        generation="",
+        name=folder.name,
         kind="question-generator",
-        source=str(facts.get("source", folder)),
+        source=str(folder.facts.get("source", folder.path)),
         identity={
             **base.card.identity,
             "dtype": options.dtype,
-            "adapter": _digest(folder / ADAPTER),
+            # Of the adapter alone: a training leaves its checkpoints beside it.
+            "adapter": file_digest(folder.path / ADAPTER),
             "end": str(config.get("end", base.tokenizer.eos_token)),
         },
-        licence=str(facts.get("licence", base.card.licence)),
-        training=str(facts.get("training", "")),
-        # Its questions end with the token it was trained with, whatever the base says.
-        generation="",
+        licence=str(folder.facts.get("licence", base.card.licence)),
+        training=str(folder.facts.get("training", "")),
     )
-    return as_generator(CausalModel(Loaded(network, base.tokenizer, card, options)), config.get("end"))
+    # Merged in full precision, and only then as small and where it is asked for.
+    loaded = Loaded(folder.placed(network), base.tokenizer, card, options)
+    return as_generator(CausalModel(loaded), config.get("end"))
 
 
 def as_generator(model: Any, end: str | None = None) -> CausalQuestioner:
@@ -116,18 +99,12 @@ def save_question_generator(
 ) -> None:
     """Save the adapters of a network in half precision, with what is needed to put them back."""
     import torch
-    from safetensors.torch import save_file
 
-    folder.mkdir(parents=True, exist_ok=True)
     weights = {
         name: value.detach().to("cpu", torch.float16).contiguous()
         for name, value in network.named_parameters()
         if name.endswith((".down", ".up"))
     }
-    part = folder / f".{ADAPTER}.part"
-    save_file(weights, part)
-    part.replace(folder / ADAPTER)
-    make_readable(folder)
     config = {
         "architectures": [ARCHITECTURE],
         "base": base,
@@ -136,31 +113,20 @@ def save_question_generator(
         "prompt": PROMPT,
         "adapter": asdict(adapter),
     }
-    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", "utf-8")
+    save_folder(folder, config, weights, ADAPTER)
 
 
-def _digest(path: Path) -> str:
-    """Of the adapter alone: a training leaves its checkpoints beside it."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _base_model(folder: Path, name: str, config: dict[str, Any]) -> Any:
-    """The causal model the adapter was trained on, and no other."""
+def _base_model(folder: ModelFolder) -> Any:
+    """Load the causal model the adapter was trained on, and no other."""
     from ensue.backends.hf.language import CausalModel
-    from ensue.backends.names import load_model
 
-    stated = config.get("base")
-    if not isinstance(stated, str) or not stated:
-        raise EnsueError(
-            f"{folder / 'config.json'} names no base model, without which {name} cannot be used."
-        )
-    base = load_model(stated, device="cpu")
+    base, stated = load_base(folder), folder.config["base"]
     if not isinstance(base, CausalModel):
-        raise EnsueError(f"{name} belongs on a causal language model, which {stated} is not.")
-    if base_fingerprint(base.network) != config.get("base_fingerprint"):
+        raise EnsueError(f"{folder.name} belongs on a causal language model, which {stated} is not.")
+    if base_fingerprint(base.network) != folder.config.get("base_fingerprint"):
         raise EnsueError(
-            f'{stated} is not the model {name} was trained on: its weights differ; point "base" in '
-            f"{folder / 'config.json'} to the right one."
+            f'{stated} is not the model {folder.name} was trained on: its weights differ; point "base" in '
+            f"{folder.path / 'config.json'} to the right one."
         )
     return base
 

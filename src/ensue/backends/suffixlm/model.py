@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,21 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ensue.atomic import make_readable
-from ensue.backends.hf.loading import (
-    Options,
-    check_folder,
-    need_torch,
-    pick_device,
-    pick_dtype,
-    tokenizer_fingerprint,
-    weights_fingerprint,
-)
+from ensue.backends.hf.loading import WEIGHTS, ModelFolder, save_folder, state_of
 from ensue.backends.suffixlm.segments import first_segment, frame_of, pack_to_end, sentence_tokens
 from ensue.errors import EnsueError
-from ensue.models.card import ModelCard, read_card_facts
+from ensue.models.card import ModelCard
 from ensue.scoring.finite import check_rows
 
 Attention = Literal["softmax", "average"]
@@ -183,14 +174,14 @@ def truncate_encoder(encoder: Any, layers: int) -> None:
 
 ARCHITECTURE = "SuffixLM"
 _BATCH_SEGMENTS = {"cuda": 2048}
-WEIGHTS = "model.safetensors"
 
 
 class SuffixModel:
     """A SuffixLM with its tokenizer."""
 
-    def __init__(self, network: Any, tokenizer: Any, card: ModelCard, device: Any) -> None:
-        self.network, self.tokenizer, self.card, self.device = network, tokenizer, card, device
+    def __init__(self, network: SuffixLM, tokenizer: Any, card: ModelCard) -> None:
+        self.network, self.tokenizer, self.card = network, tokenizer, card
+        self.device = network.scale.device
         self._frame = frame_of(tokenizer, network.shape.segment_tokens)
 
     @property
@@ -206,8 +197,6 @@ class SuffixModel:
         A prefix of n tokens is the last n / 128 segments (at least one), so every segment is encoded once
         whatever the number of lengths. A suffix is its first segment: the sentences that fit whole, as in training.
         """
-        import torch
-
         shape = self.network.shape
         counts = [max(tokens // shape.segment_tokens, 1) for tokens in prefix_tokens]
         size = self._frame.room
@@ -230,8 +219,6 @@ class SuffixModel:
         return out
 
     def _encode(self, segments: Sequence[Sequence[int]]) -> Any:
-        import torch
-
         step = _BATCH_SEGMENTS.get(self.device.type, 64)
         pieces = []
         for begin in range(0, len(segments), step):
@@ -243,8 +230,6 @@ class SuffixModel:
 
 def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
     """Ids and mask of rows, padded to the longest."""
-    import torch
-
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), pad, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)
@@ -254,61 +239,37 @@ def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
     return ids, mask
 
 
-def load_suffixlm(folder: Path, name: str, config: dict[str, Any], options: Options) -> SuffixModel:
-    """The SuffixLM saved in a folder."""
-    need_torch(f"Loading {name}")
+def load_suffixlm(folder: ModelFolder) -> SuffixModel:
+    """Load the SuffixLM saved in a folder."""
     import transformers
-    from safetensors.torch import load_file
 
-    check_folder(folder, options)
-    try:
-        described = dict(config["encoder"])
+    folder.check()
+    with folder.loading("SuffixLM"):
+        described = dict(folder.config["encoder"])
         encoder_config = transformers.AutoConfig.for_model(described.pop("model_type"), **described)
         encoder = transformers.AutoModel.from_config(encoder_config)
         bare_encoder(encoder)
-        network = SuffixLM(encoder, Shape(**config["shape"]))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        network.load_state_dict(load_file(folder / WEIGHTS))
-    except Exception as error:  # a broken folder raises types of four libraries
-        reason = " ".join(str(error).split())[:200]
-        raise EnsueError(
-            f"{name} is no SuffixLM that can be loaded ({type(error).__name__}): {reason}"
-        ) from error
-    device = pick_device(options.device)
-    network = network.to(pick_dtype(options.dtype)).eval().requires_grad_(False).to(device)
-    facts = read_card_facts(folder)
-    card = ModelCard(
-        name=name,
-        kind="suffixlm",
-        source=str(facts.get("source", folder)),
-        identity={
-            "weights": weights_fingerprint(folder),
-            "tokenizer": tokenizer_fingerprint(tokenizer, folder),
-            "dtype": options.dtype,
-            "revision": "-",
-        },
-        licence=str(facts.get("licence", "unknown")),
-        max_length=network.shape.max_segments * network.shape.segment_tokens,
-        training=str(facts.get("training", "")),
-    )
-    return SuffixModel(network, tokenizer, card, device)
+        network = SuffixLM(encoder, Shape(**folder.config["shape"]))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, local_files_only=True)
+        network.load_state_dict(load_file(folder.path / WEIGHTS))
+    identity = {
+        "weights": folder.weights_fingerprint(),
+        "tokenizer": folder.tokenizer_fingerprint(tokenizer),
+        "dtype": folder.options.dtype,
+        "revision": "-",
+    }
+    longest = network.shape.max_segments * network.shape.segment_tokens
+    card = folder.card("suffixlm", identity, max_length=longest)
+    return SuffixModel(folder.placed(network), tokenizer, card)
 
 
 def save_suffixlm(folder: Path, network: Any, tokenizer: Any) -> None:
     """Save a SuffixLM as a model folder: one file of weights, a configuration, the tokenizer."""
-    from safetensors.torch import save_file
-
-    folder.mkdir(parents=True, exist_ok=True)
     config = {
         "architectures": [ARCHITECTURE],
         "shape": network.shape.as_dict(),
         "encoder": network.encoder.config.to_dict(),
     }
+    folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(folder)
-    text = json.dumps(config, indent=2, sort_keys=True, default=str) + "\n"
-    (folder / "config.json").write_text(text, "utf-8")
-    weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
-    temporary = folder / f".{WEIGHTS}.part"
-    save_file(weights, temporary)
-    temporary.replace(folder / WEIGHTS)
-    make_readable(folder)
+    save_folder(folder, config, state_of(network))

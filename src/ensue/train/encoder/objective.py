@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.discourse.network import DiscourseNetwork
+from ensue.backends.discourse.model import DiscourseNetwork
 from ensue.train.encoder.corpus import Corpus, Ints
 from ensue.train.encoder.options import LEVELS, TERMS, EncoderOptions
 

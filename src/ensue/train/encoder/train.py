@@ -11,8 +11,7 @@ import numpy.typing as npt
 import torch
 from accelerate import Accelerator
 
-from ensue.backends.discourse.model import save_discourse
-from ensue.backends.discourse.network import DiscourseNetwork, EncoderShape
+from ensue.backends.discourse.model import DiscourseNetwork, EncoderShape, save_discourse
 from ensue.backends.discourse.words import Vocabulary
 from ensue.errors import EnsueError
 from ensue.parallel import cores

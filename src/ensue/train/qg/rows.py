@@ -15,8 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.qg.prompts import plain_prompt
-from ensue.backends.qg.questioner import after_prompt, question_tokens
+from ensue.backends.qg.questioner import after_prompt, plain_prompt, question_tokens
 from ensue.models.protocols import AnswerSpan
 from ensue.scoring.network import Network
 from ensue.text.io.squad import Answer, Article, examples_of

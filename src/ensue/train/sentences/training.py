@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ensue.backends.words.vectors import WordVectorModel
+from ensue.backends.words import WordVectorModel
 from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.fitting import Learner, Split, fit
 from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, Parts, answered_as, ask, frame, outputs_of

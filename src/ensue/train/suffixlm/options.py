@@ -183,7 +183,7 @@ def ids_in(path: Path | None) -> list[str] | None:
 def _stated_pooling(encoder: str) -> str:
     """Return what a sentence-transformers folder says of itself; the first token's state (the paper) otherwise."""
     from ensue.backends.hf.encoder import stated_pooling
-    from ensue.backends.pulling import pull_model
+    from ensue.backends.names import pull_model
     from ensue.fetch.catalog import catalog
 
     folder = pull_model(catalog()[encoder]) if encoder in catalog() else Path(encoder).expanduser()

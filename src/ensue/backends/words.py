@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
@@ -15,9 +14,10 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.hf.loading import ModelFolder, Options, file_digest
 from ensue.errors import EnsueError
-from ensue.fetch.store import home
-from ensue.models.card import ModelCard, read_card_facts
+from ensue.fetch.store import home, make_once
+from ensue.models.card import ModelCard
 
 ARCHITECTURE = "WordVectors"
 VECTORS, WORDS = "vectors.f32", "words.txt"
@@ -73,52 +73,33 @@ class WordVectorModel:
         return [row for row in found if row >= 0]
 
 
-def load_word_vectors(folder: Path, name: str, source: str | None = None) -> WordVectorModel:
-    """The model in a folder that `keep` made."""
-    facts = read_card_facts(folder)
+def load_word_vectors(folder: ModelFolder) -> WordVectorModel:
+    """Load the model in a folder that `keep` made."""
+    path = folder.path
     try:
-        width = int(json.loads((folder / "config.json").read_text("utf-8"))["width"])
-        words = (folder / WORDS).read_bytes().decode().removesuffix("\n").split("\n")
-        table: Table = np.memmap(folder / VECTORS, _FLOAT, "r").reshape(len(words), width)
+        width = int(folder.config["width"])
+        words = (path / WORDS).read_bytes().decode().removesuffix("\n").split("\n")
+        table: Table = np.memmap(path / VECTORS, _FLOAT, "r").reshape(len(words), width)
         digest = hashlib.sha256(f"{width} ".encode())
         for part in (WORDS, VECTORS):
-            with (folder / part).open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            digest.update(bytes.fromhex(file_digest(path / part)))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EnsueError(f"{folder} does not hold whole word vectors ({error}); delete it.") from None
-    card = ModelCard(
-        name=name,
-        kind="word-vectors",
-        source=source or str(facts.get("source", folder)),
-        identity={"vectors": digest.hexdigest(), "words": "white space, as is, else lower case"},
-        licence=str(facts.get("licence", "unknown")),
-        training=str(facts.get("training", "")),
-    )
-    return WordVectorModel(table, {word: row for row, word in enumerate(words)}, card)
+        raise EnsueError(f"{path} does not hold whole word vectors ({error}); delete it.") from None
+    identity = {"vectors": digest.hexdigest(), "words": "white space, as is, else lower case"}
+    rows = {word: row for row, word in enumerate(words)}
+    return WordVectorModel(table, rows, folder.card("word-vectors", identity))
 
 
-def from_text(path: Path) -> WordVectorModel:
-    """Vectors from a text file, `word v1 v2 …` a line, plain or .gz; a binary copy is kept in ENSUE_HOME."""
+def load_text_vectors(file: str | Path) -> WordVectorModel:
+    """Load vectors from a text file, `word v1 v2 …` a line, plain or .gz; a binary copy is kept in ENSUE_HOME."""
+    path = Path(file).expanduser()
     try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_digest(path)
     except OSError as error:
         raise EnsueError(f"The word vectors {path} cannot be read: {error.strerror}.") from None
     target = home() / "word-vectors" / digest[:32]
-    if not (target / "config.json").is_file():
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-                made = keep(read_text(path), Path(scratch) / "made")
-                # Another process may have been faster; its copy is the same.
-                if not target.exists():
-                    made.rename(target)
-        except OSError as error:
-            raise EnsueError(
-                f"A copy of {path} cannot be kept in {target.parent}: {error.strerror or error}; make room there "
-                f"or set ENSUE_HOME to a writable folder."
-            ) from error
-    return load_word_vectors(target, f"cbow:{path.name}", str(path))
+    make_once(target, lambda work: keep(read_text(path), work / "made"), f"A copy of {path} cannot be kept")
+    return load_word_vectors(ModelFolder.read(target, f"cbow:{path.name}", Options(), {"source": str(path)}))
 
 
 def from_index(data: Path, target: Path) -> Path:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ensue.backends import words as word_vectors
 from ensue.backends.names import load_model
-from ensue.backends.words import vectors as word_vectors
 from ensue.errors import EnsueError
 from ensue.fetch import store
 from ensue.fetch.catalog import Entry, Package, catalog
