@@ -1,4 +1,4 @@
-"""ROUGE against the rouge-score package, a naive table, and the clock; overlap and compression."""
+"""ROUGE against the rouge-score package, a naive table, and the clock; overlap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ensue.metrics.overlap import (
     Overlap,
     Rouge,
     Texts,
-    compression,
     harmonic,
     overlap,
     rouge,
@@ -156,10 +155,3 @@ def test_f1_is_twice_what_is_shared_over_what_either_has(shared: int, more: int,
     found = overlap(shared, shared + more, shared + also)
     assert found.f1 == pytest.approx(2 * shared / max(2 * shared + more + also, 1))
     assert harmonic(found.precision, found.recall) == found.f1
-
-
-def test_compression_needs_a_source() -> None:
-    assert compression(25, 100) == 0.75
-    assert compression(150, 100) == -0.5
-    with pytest.raises(ValueError, match="without words"):
-        compression(3, 0)

@@ -216,14 +216,3 @@ class NGrams(NamedTuple):
     n2: float
     n3: float
     n4: float
-
-
-def compression(summary_words: int, source_words: int) -> float:
-    """Return by how much a summary is shorter than its source (0.954 for SQuALITY); below 0 where it is longer.
-
-    >>> compression(237, 5200)
-    0.9544230769230769
-    """
-    if source_words <= 0:
-        raise ValueError("A source without words cannot be compressed.")
-    return 1.0 - summary_words / source_words
