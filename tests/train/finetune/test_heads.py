@@ -7,9 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.train.finetune.heads import TaskNetwork, attended, pooled_states
 from ensue.train.finetune.inputs import Inputs, Row, Sequences
-from ensue.train.finetune.packed import Packs
+from ensue.train.finetune.network import Packs, TaskNetwork, attended, pooled_states
 from tests.train.finetune import invented
 
 CPU = torch.device("cpu")

@@ -8,8 +8,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ensue.benchmarks.nlu.examples import Example, Span
 from ensue.errors import EnsueError
-from ensue.train.finetune.frame import find_frames, kept_lengths
-from ensue.train.finetune.inputs import Inputs
+from ensue.train.finetune.inputs import Inputs, find_frames, kept_lengths
 from tests.support import tiny
 
 FIRST, SECOND = "The old letter was closed.", "My sister opened the green door again."

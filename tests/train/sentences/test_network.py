@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ensue.benchmarks.nlu.framing import Row
-from ensue.train.sentences.architectures import ARCHITECTURES
+from ensue.train.sentences import ARCHITECTURES
 from ensue.train.sentences.network import (
     SentenceNetwork,
     Shape,
@@ -19,8 +19,7 @@ from ensue.train.sentences.network import (
     mean_between,
     mean_pool,
 )
-from ensue.train.sentences.rows import number
-from ensue.train.sentences.vocabulary import Vocabulary
+from ensue.train.sentences.rows import Vocabulary, number
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "dogs", "slept"]
 RNG = np.random.default_rng(0)

@@ -13,9 +13,9 @@ from ensue.backends.discourse.words import words_of
 from ensue.benchmarks.nlu.examples import Span
 from ensue.benchmarks.nlu.framing import Row
 from ensue.errors import EnsueError
-from ensue.train.sentences.rows import number
-from ensue.train.sentences.vocabulary import (
+from ensue.train.sentences.rows import (
     Vocabulary,
+    number,
     published_vectors,
     vocabulary_of,
     words_and_marks,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, answers
 from ensue.benchmarks.nlu.heads import loss_of
 from ensue.benchmarks.nlu.stopping import Schedule, Stopping
+from ensue.descent import descend
 from ensue.errors import RunFailed
 from ensue.progress import Progress
 
@@ -128,17 +130,19 @@ def fit(
     scores: list[float] = []
     step = best_step = 0
     trained = ", ".join(learner.spec.name for learner in learners)
-    while step < schedule.max_steps and not rule.over:
-        network.train()
-        for _ in range(min(every, schedule.max_steps - step)):
+
+    def steps() -> Iterator[list[Tensor]]:
+        while True:
             drawn = draw(sizes, rng)
-            optimiser.zero_grad(set_to_none=True)
-            (learners[drawn].loss(next(streams[drawn])) * weights[drawn]).backward()
-            nn.utils.clip_grad_norm_(parameters, schedule.clip)
-            optimiser.step()
-            step += 1
-            if progress is not None:
-                progress(step, schedule.max_steps, f"updates of {trained} at most")
+            yield [learners[drawn].loss(next(streams[drawn])) * weights[drawn]]
+
+    def after(_: list[Tensor]) -> bool:
+        nonlocal step, best_step, by_task, kept
+        step += 1
+        if progress is not None:
+            progress(step, schedule.max_steps, f"updates of {trained} at most")
+        if step % every and step < schedule.max_steps:
+            return False
         network.eval()
         found = {learner.spec.name: learner.score() for learner in learners}
         scores.append(float(np.mean(list(found.values()))))
@@ -146,6 +150,13 @@ def fit(
             best_step, by_task, kept = step, found, [part.detach().clone() for part in parameters]
         for group in optimiser.param_groups:
             group["lr"] = rule.rate
+        network.train()
+        return rule.over or step >= schedule.max_steps
+
+    network.train()
+    clip = partial(nn.utils.clip_grad_norm_, parameters, schedule.clip)
+    descend(steps(), optimiser, clip=clip, after=after)
+    network.eval()
     if not kept:
         raise RunFailed(f"Training {trained} gave no score on dev.")
     with torch.no_grad():

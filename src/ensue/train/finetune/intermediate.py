@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData, TaskSpec
 from ensue.errors import EnsueError
+from ensue.jsonl import read_lines, text_lines
 
 NLI_LABELS = ("entailment", "neutral", "contradiction")
 # Which tasks start from it in the paper; the others keep the results of the encoder as it came.
@@ -75,41 +75,24 @@ def _file(path: Path) -> Path:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="" if path.suffix == ".csv" else "\n") as file:
-            if path.suffix == ".jsonl":
-                yield from _json_lines(path, file)
-            elif path.suffix == ".csv":
-                reader = csv.DictReader(file)
-                yield from (Line(f"{path}, line {reader.line_num}", row) for row in reader)
-            else:
-                yield from _tab_lines(path, file)
-    except UnicodeDecodeError as error:
-        raise EnsueError(
-            f"{path} is not UTF-8 ({error.reason} at byte {error.start}); convert it first."
-        ) from None
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
+    """Read the rows of a file, whatever its form, with their places."""
+    if path.suffix == ".jsonl":
+        yield from (Line(f"{path}, line {number}", row) for number, row in read_lines(path))
+    elif path.suffix == ".csv":
+        reader = csv.DictReader(line for _, line in text_lines(path, newline=""))
+        yield from (Line(f"{path}, line {reader.line_num}", row) for row in reader)
+    else:
+        yield from _tab_lines(path)
 
 
-def _json_lines(path: Path, file: Iterator[str]) -> Iterator[Line]:
-    for number, written in enumerate(file, 1):
-        if not written.strip():
-            continue
-        try:
-            row = json.loads(written)
-        except ValueError as error:
-            raise EnsueError(f"{path}, line {number} is not JSON: {error}.") from None
-        if not isinstance(row, dict):
-            raise EnsueError(f"{path}, line {number} is not a JSON object.")
-        yield Line(f"{path}, line {number}", row)
-
-
-def _tab_lines(path: Path, file: Iterator[str]) -> Iterator[Line]:
-    """Columns by the header's names; quotes mean nothing, as in GLUE's own files."""
-    header = next(file, "").rstrip("\r\n").split("\t")
-    for number, written in enumerate(file, 2):
+def _tab_lines(path: Path) -> Iterator[Line]:
+    """Read columns by the header's names; quotes mean nothing, as in GLUE's own files."""
+    header: list[str] = []
+    for number, written in text_lines(path, newline="\n"):
         cells = written.rstrip("\r\n").split("\t")
+        if number == 1:
+            header = cells
+            continue
         if len(cells) < len(header):
             raise EnsueError(
                 f"{path}, line {number} has {len(cells)} columns where the header has {len(header)}."

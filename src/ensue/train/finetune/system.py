@@ -53,10 +53,10 @@ class FinetuneSystem:
 
 
 def own_pool(model: Model) -> str:
-    """How a model is pooled: as a sentence encoder states it, [CLS] of a masked, the last token of a causal model."""
+    """Return a model's pooling: as a sentence encoder states it, cls of a masked, last of a causal model."""
     if model.card.kind == "causal":
         return "last"
-    stated = getattr(model, "pooling", "cls")
+    stated = getattr(model, "pooling", "cls") if model.card.kind == "encoder" else "cls"
     return stated if stated in POOLS else "cls"
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from ensue.atomic import make_readable, replacing
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of
@@ -15,16 +23,17 @@ from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained as Kept
 from ensue.benchmarks.nlu.trained import answered, best_of
 from ensue.errors import EnsueError
-from ensue.models.card import ModelCard
+from ensue.models.card import ModelCard, write_card_facts
+from ensue.progress import Progress
 from ensue.records import digest_of, plain
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.intermediate import PAPER, read_intermediate
 from ensue.train.finetune.recipe import LONGEST, Recipe, recipe_for
-from ensue.train.finetune.saving import keep_weights, save_trained, take_weights
 from ensue.train.finetune.training import Split, Trained, answer, fit, lay_out, steps_of
 from ensue.version import __version__
 
 PRETRAINED = "pretrained"
+FOLDER, HEAD = "finetuned", "head"
 # The digest of a file of intermediate weights.
 _WEIGHTS = plain("weights")
 _NLI = "MNLI"
@@ -59,7 +68,7 @@ class Finetuning:
         seed: int,
         context: RunContext,
     ) -> None:
-        self._base, self._settings, self._seed, self._workplace = base, settings, seed, context
+        self._base, self._settings, self._seed, self._context = base, settings, seed, context
         self._trained = [data for data in tasks if parts_of(data, seed) is not None]
         self._others = [data for data in tasks if not data.labelled(TRAIN)]
         self._seeds = range(seed, seed + settings["runs"])
@@ -78,7 +87,7 @@ class Finetuning:
             asked = [data, *self._asked_of(data)]
             train = self._trainer(data, asked)
             question = self._question(data, asked)
-            best, fits = best_of(data.spec.name, question, asked, self._seeds, self._workplace, train)
+            best, fits = best_of(data.spec.name, question, asked, self._seeds, self._context, train)
             yield from answered(best, fits, {})
 
     def _asked_of(self, data: TaskData) -> list[TaskData]:
@@ -104,9 +113,9 @@ class Finetuning:
 
     def _train(self, layout: _Layout, asked: Sequence[TaskData], seed: int) -> Kept:
         name, start = self._start(layout.data)
-        trained = layout.fit(start, seed, self._tell)
-        if self._settings["save"] == "yes" and self._workplace.folder is not None:
-            save_trained(self._workplace.folder, trained, self._base.tokenizer, self._base.card, seed)
+        trained = layout.fit(start, seed, self._progress())
+        if self._settings["save"] == "yes" and self._context.folder is not None:
+            save_trained(self._context.folder, trained, self._base.tokenizer, self._base.card, seed)
         given: dict[str, dict[str, Answers]] = {}
         cuts = {layout.data.spec.name: Counter({layout.words("training sequences"): trained.record["cut"]})}
         cut = 0
@@ -126,10 +135,16 @@ class Finetuning:
         examples = len(_parts(data, self._seed)[0])
         return steps_of(self._base.recipe(data, examples, self._settings), examples)
 
-    def _tell(self, steps: int) -> None:
-        self._done += steps
-        if self._workplace.progress is not None:
-            self._workplace.progress(min(self._done, self._total), self._total, "steps")
+    def _progress(self) -> Progress:
+        """Return what a training reports to: its steps count on from those of the trainings before it."""
+        before = self._done
+
+        def report(done: int, total: int, unit: str) -> None:
+            self._done = before + done
+            if self._context.progress is not None:
+                self._context.progress(min(self._done, self._total), self._total, unit)
+
+        return report
 
     def _question(self, data: TaskData, asked: Sequence[TaskData]) -> dict[str, Any]:
         """All that an outcome depends on, but for its seed."""
@@ -163,13 +178,13 @@ class Finetuning:
     def _train_first(self, first: TaskData) -> Any:
         """The encoder after its intermediate training, which a resumed run finds in its folder."""
         key = digest_of(self._question(first, [first]))
-        path, records = self._workplace.kept_file(f"{key}.safetensors"), self._workplace.records
+        path, records = self._context.kept_file(f"{key}.safetensors"), self._context.records
         trunk = copy.deepcopy(self._base.trunk).float()
         if path is not None and take_weights(path, trunk, records.get(_WEIGHTS, key)):
             return trunk
         layout = _Layout(self._base, first, self._settings, self._seed)
         self._total += self._steps(first)
-        trained = layout.fit(self._base.trunk, self._seed, self._tell).network.trunk
+        trained = layout.fit(self._base.trunk, self._seed, self._progress()).network.trunk
         if path is not None:
             records.add(_WEIGHTS, [(key, keep_weights(path, trained))])
         return trained
@@ -202,10 +217,10 @@ class _Layout:
         self._known: dict[tuple[str, str], Split] = {}
         self._to_train = self._lay_out(data, self._train)
 
-    def fit(self, start: Any, seed: int, told: Callable[[int], None]) -> Trained:
+    def fit(self, start: Any, seed: int, progress: Progress) -> Trained:
         held_out = not self.data.labelled(DEV)
         dev = self._lay_out(self.data, self._dev) if held_out else self.split(self.data, DEV)
-        trained = fit(start, self._to_train, dev, self._recipe, seed, told)
+        trained = fit(start, self._to_train, dev, self._recipe, seed, progress)
         trained.record["chosen_on"] = "a part of train" if held_out else DEV
         return trained
 
@@ -245,3 +260,61 @@ def _sizes(data: TaskData) -> dict[str, int]:
 def longest(limit: int | None) -> int:
     """How many tokens an encoder takes; our own bound where it states none."""
     return limit or LONGEST
+
+
+def save_trained(folder: Path, trained: Trained, tokenizer: Any, card: ModelCard, seed: int) -> Path:
+    """Save the encoder with tokenizer and card, as any tool reads them, and its head, in `finetuned/TASK-SEED`."""
+    place = folder / FOLDER / f"{trained.spec.name.replace('/', '-')}-{seed}"
+    about = {"task": trained.spec.name, "labels": trained.spec.labels, "form": trained.spec.form}
+    facts = {**about, "scale": trained.scale, "training": trained.record}
+    with _put(place) as part:
+        part.mkdir(parents=True)
+        trained.network.trunk.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        head = {
+            name: value.detach().cpu().contiguous()
+            for name, value in trained.network.state_dict().items()
+            if not name.startswith("trunk.")
+        }
+        # Under a name of its own ending, so that nobody takes the head for a shard of the encoder.
+        save_file(head, part / f"{HEAD}.tensors")
+        (part / f"{HEAD}.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+        training = f"{card.name} fine-tuned on {trained.spec.name}, seed {seed}"
+        write_card_facts(part, source=card.source, licence=card.licence, training=training)
+        make_readable(part)
+        shutil.rmtree(place, ignore_errors=True)
+    return place
+
+
+def keep_weights(path: Path, trunk: Any) -> str:
+    """Write weights to one file; return its digest."""
+    tensors = {name: value.detach().cpu().contiguous() for name, value in trunk.state_dict().items()}
+    with _put(path) as part:
+        save_file(tensors, part)
+    return _digest(path)
+
+
+def take_weights(path: Path, trunk: Any, digest: str | None) -> bool:
+    """Put kept weights into the encoder; False where there are none, or not those with this digest."""
+    if digest is None or not path.is_file() or _digest(path) != digest:
+        return False
+    trunk.load_state_dict(load_file(path))
+    return True
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _put(path: Path) -> Iterator[Path]:
+    """Write a file or folder atomically; where that fails, say how to go on."""
+    try:
+        with replacing(path) as part:
+            yield part
+    except (EnsueError, SafetensorError) as error:
+        words = str(error) if isinstance(error, EnsueError) else f"{path} cannot be written: {error}"
+        raise EnsueError(
+            f"{words.rstrip('.')}; finished tasks are kept, make room and run again with --resume."
+        ) from error

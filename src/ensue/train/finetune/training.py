@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -15,21 +17,20 @@ import torch
 from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.choosing import metrics_of
-from ensue.benchmarks.nlu.examples import Example, TaskSpec
+from ensue.benchmarks.nlu.examples import Example, Form, TaskSpec
 from ensue.benchmarks.nlu.framing import Answers, answers, ask, frame, outputs_of
+from ensue.descent import descend
 from ensue.errors import RunFailed
-from ensue.train.finetune.heads import Pool, TaskNetwork
+from ensue.progress import Progress
 from ensue.train.finetune.inputs import Inputs
-from ensue.train.finetune.optimising import autocast, linear, loss_of, optimiser_for
-from ensue.train.finetune.packed import Batch, Packs
+from ensue.train.finetune.network import Batch, Packs, Pool, TaskNetwork
 from ensue.train.finetune.recipe import Recipe
 
 _CLIP = 1.0
+# A new head learns faster than the encoder under it.
+_HEAD_FASTER = 10.0
 # Tokens run at once: what is more is divided, which bounds memory; a CPU's caches hold less anyway.
 _BUDGET = {"cpu": 4_096, "cuda": 65_536}
-
-# Told how many steps were done since it was last told.
-Told = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -68,15 +69,19 @@ def steps_of(recipe: Recipe, examples: int) -> int:
     return recipe.epochs * math.ceil(examples / recipe.batch)
 
 
-def fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int, told: Told) -> Trained:
+def fit(
+    start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int, progress: Progress
+) -> Trained:
     """Train a fresh copy of `start`; the same seed gives the same outcome on a CPU."""
     device = train.packs.device
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else [], enabled=True):
         torch.manual_seed(seed)
-        return _fit(start, train, dev, recipe, seed, told)
+        return _fit(start, train, dev, recipe, seed, progress)
 
 
-def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int, told: Told) -> Trained:
+def _fit(
+    start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int, progress: Progress
+) -> Trained:
     began = time.monotonic()
     spec, device = train.spec, train.packs.device
     network = _network(start, spec, recipe).to(device)
@@ -86,32 +91,41 @@ def _fit(start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int,
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, linear(total, recipe.warmup))
     trained = Trained(network, spec, scale, recipe.precision)
     watch = _Watch(recipe, trained, dev)
-    for epoch, plan in enumerate(_epochs(train.packs, recipe, seed)):
-        per_check = math.ceil(len(plan) / recipe.checks)
-        loss_sum, steps = torch.zeros((), device=device), 0
+    per_epoch = math.ceil(len(train.examples) / recipe.batch)
+    per_check = math.ceil(per_epoch / recipe.checks)
+    done = 0
+    losses: list[list[Tensor]] = []
+
+    def steps() -> Iterator[Iterator[Tensor]]:
+        draw = random.Random(seed)
+        for _ in range(recipe.epochs):
+            yield from map(step, _in_parts(train, train.packs.shuffled(recipe.batch, draw)))
+
+    def step(parts: list[tuple[Batch, float]]) -> Iterator[Tensor]:
+        for batch, share in parts:
+            with autocast(device, recipe.precision):
+                outputs = network(train.packs, batch)
+            yield share * loss_of(spec.form, outputs, targets[batch.rows], batch)
+
+    def after(found: list[Tensor]) -> bool:
+        nonlocal done
+        schedule.step()
+        losses.append(found)
+        done += 1
+        progress(done, total, "steps")
+        in_epoch = (done - 1) % per_epoch + 1
+        if in_epoch % per_check and in_epoch < per_epoch:
+            return False
+        # Added up only here: reading it every step would make the GPU wait for Python and back.
+        mean = float(sum(loss for taken in losses for loss in taken)) / len(losses)
+        watch.look((done - in_epoch) // per_epoch + in_epoch / per_epoch, mean)
+        losses.clear()
         network.train()
-        for done, parts in enumerate(_in_parts(train, plan), 1):
-            for batch, share in parts:
-                with autocast(device, recipe.precision):
-                    outputs = network(train.packs, batch)
-                loss = share * loss_of(spec.form, outputs, targets[batch.rows], batch)
-                loss.backward()
-                # Added up on the device: reading it every step would make the GPU wait for Python and back.
-                loss_sum += loss.detach()
-            nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
-            optimiser.step()
-            schedule.step()
-            optimiser.zero_grad(set_to_none=True)
-            steps += 1
-            told(1)
-            if done % per_check == 0 or done == len(plan):
-                watch.look(epoch + done / len(plan), float(loss_sum) / steps)
-                loss_sum, steps = torch.zeros((), device=device), 0
-                if watch.over:
-                    break
-                network.train()
-        if watch.over:
-            break
+        return watch.over
+
+    clip = partial(nn.utils.clip_grad_norm_, list(network.parameters()), _CLIP)
+    network.train()
+    descend(steps(), optimiser, clip=clip, after=after)
     watch.restore()
     network.eval().requires_grad_(False)
     record = {
@@ -235,7 +249,53 @@ def _in_parts(train: Split, plan: Sequence[Sequence[int]]) -> Iterator[list[tupl
         yield [(next(batches), size(part) / size(chosen)) for part in parts]
 
 
-def _epochs(packs: Packs, recipe: Recipe, seed: int) -> Iterator[Sequence[Sequence[int]]]:
-    draw = random.Random(seed)
-    for _ in range(recipe.epochs):
-        yield packs.shuffled(recipe.batch, draw)
+def loss_of(form: Form, outputs: Tensor, targets: Tensor, batch: Batch) -> Tensor:
+    """Return the mean loss of a batch from outputs [rows, …] and the rows' targets.
+
+    Classes: cross-entropy; scores: squared error; choices: cross-entropy over an example's choices; entities: each
+    for itself, right or wrong.
+    """
+    functional = nn.functional
+    if form == "score":
+        return functional.mse_loss(outputs[:, 0], targets)
+    if form == "entity":
+        return functional.binary_cross_entropy_with_logits(outputs[:, 0], targets)
+    if form == "choice":
+        table = outputs.new_full((len(batch.examples) * batch.most,), -torch.inf)
+        logs = table.scatter(0, batch.slots, outputs[:, 0]).view(-1, batch.most).log_softmax(1)
+        return -(logs.view(-1)[batch.slots] * targets).sum() / len(batch.examples)
+    return functional.cross_entropy(outputs, targets)
+
+
+def autocast(device: torch.device, precision: str) -> Any:
+    """Return a context of bf16 where asked for or, with `auto`, on a GPU; otherwise nothing."""
+    if precision == "bf16" or (precision == "auto" and device.type == "cuda"):
+        return torch.autocast(device.type, dtype=torch.bfloat16)
+    return contextlib.nullcontext()
+
+
+def optimiser_for(network: TaskNetwork, recipe: Recipe) -> torch.optim.Optimizer:
+    """Return AdamW in one kernel a step, with decay for matrices alone."""
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            # Biases, norms and single weights are not drawn towards 0.
+            plain = parameter.ndim < 2
+            rate = recipe.learning_rate * (1.0 if name.startswith("trunk.") else _HEAD_FASTER)
+            groups.setdefault((rate, 0.0 if plain else recipe.weight_decay), []).append(parameter)
+    return torch.optim.AdamW(
+        [{"params": held, "lr": rate, "weight_decay": decay} for (rate, decay), held in groups.items()],
+        fused=True,
+    )
+
+
+def linear(total: int, warmup: float) -> Callable[[int], float]:
+    """Return factors that go up to 1 over the warmup, then down to 0 at the end."""
+    rise = max(1, round(total * warmup)) if warmup > 0 else 0
+
+    def factor(step: int) -> float:
+        if step < rise:
+            return (step + 1) / rise
+        return max(0.0, (total - step) / max(1, total - rise))
+
+    return factor

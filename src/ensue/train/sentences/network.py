@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.heads import Classifier, features_in, row_features
-from ensue.train.sentences.architectures import ATTENTION, CBOW
-from ensue.train.sentences.rows import Batch
-from ensue.train.sentences.vocabulary import Vocabulary
+from ensue.train.sentences import ATTENTION, CBOW
+from ensue.train.sentences.rows import Batch, Vocabulary
 
 _LAYERS = 2
 

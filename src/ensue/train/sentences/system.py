@@ -14,11 +14,11 @@ from ensue.benchmarks.nlu.systems import Answered
 from ensue.benchmarks.nlu.trained import Trained, answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
-from ensue.train.sentences.architectures import ARCHITECTURES
+from ensue.train.sentences import ARCHITECTURES
 
 if TYPE_CHECKING:
+    from ensue.train.sentences.rows import Vocabulary
     from ensue.train.sentences.training import Member, Plan
-    from ensue.train.sentences.vocabulary import Vocabulary
 
 MULTITASK = "multitask"
 _KEYS = ("vectors", "width", "classifier_hidden", MULTITASK, "validate_every", "max_steps", "max_words")
@@ -84,8 +84,8 @@ def _members(tasks: Sequence[TaskData], seed: int) -> list[Member]:
 
 def _plan(architecture: str, settings: Mapping[str, Any]) -> Plan:
     from ensue.train.sentences.network import Shape
+    from ensue.train.sentences.rows import published_vectors
     from ensue.train.sentences.training import Plan
-    from ensue.train.sentences.vocabulary import published_vectors
 
     return Plan(
         Shape(architecture, settings["width"], settings["classifier_hidden"]),

@@ -18,8 +18,7 @@ from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.trained import Trained
 from ensue.progress import Progress
 from ensue.train.sentences.network import SentenceNetwork, Shape, Task
-from ensue.train.sentences.rows import number
-from ensue.train.sentences.vocabulary import Vocabulary, vocabulary_of
+from ensue.train.sentences.rows import Vocabulary, number, vocabulary_of
 
 
 @dataclass(frozen=True)
