@@ -55,12 +55,12 @@ class _WordScorer:
 
 @lru_cache(maxsize=64)
 def _word_starts(text: str) -> tuple[int, ...]:
-    """Where each word begins; a context is asked about once for every suffix and length."""
+    """Return where each word begins; a context is asked about once for every suffix and length."""
     return tuple(match.start() for match in _WORD.finditer(text))
 
 
 def _prepare(request: Request) -> Prepared:
-    """A request as one text; a cut counts words."""
+    """Turn a request into one text; a cut counts words."""
     context, continuation = request.context, request.continuation
     if request.cut is None:
         return Prepared((TextPart(context + continuation, len(context)),))

@@ -103,7 +103,7 @@ def load_text_vectors(file: str | Path) -> WordVectorModel:
 
 
 def from_index(data: Path, target: Path) -> Path:
-    """A model folder from a NumPy matrix and a Parquet file with a column of its words, as a package has them."""
+    """Make a model folder of a NumPy matrix and a Parquet file with a column of its words."""
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
@@ -138,7 +138,7 @@ def keep(blocks: Iterable[Block], folder: Path) -> Path:
 
 
 def read_text(path: Path) -> Iterator[Block]:
-    """The words and vectors of a text file, in blocks; a word2vec header (`words width`) is passed over."""
+    """Read the words and vectors of a text file, in blocks; a word2vec header (`words width`) is passed over."""
     width = 0
     words: list[str] = []
     numbers: list[list[bytes]] = []
@@ -168,7 +168,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _word(parts: Sequence[bytes], width: int, path: Path, line: int) -> str:
-    """The word of a line; some published vectors have words with spaces in them, but none that end in a number."""
+    """Return the word of a line; some published words have spaces in them, but none ends in a number."""
     before = parts[: len(parts) - width]
     if width < 1 or not before or (len(before) > 1 and _is_number(before[-1])):
         raise EnsueError(

@@ -46,7 +46,7 @@ class Entry:
 
 @cache
 def catalog() -> dict[str, Entry]:
-    """All entries by short name."""
+    """Return all entries by short name."""
     raw = tomllib.loads(resources.files("ensue.fetch").joinpath("catalog.toml").read_text("utf-8"))
     entries = {}
     for name, fields in raw.items():

@@ -27,12 +27,12 @@ _WHOLE = {"spacy": "config.cfg", "wordnet": "index.noun"}
 
 
 def home() -> Path:
-    """The folder for models and caches: ENSUE_HOME, or ~/.cache/ensue."""
+    """Return the folder for models and caches: ENSUE_HOME, or ~/.cache/ensue."""
     return Path(os.environ.get("ENSUE_HOME") or Path.home() / ".cache" / "ensue").expanduser()
 
 
 def folder_of(entry: Entry) -> Path:
-    """Where a pulled model lies."""
+    """Return where a pulled model lies."""
     return home() / "models" / f"{entry.name}-{entry.version}"
 
 

@@ -74,7 +74,7 @@ class ModelCard:
 
 
 def read_card_facts(folder: Path) -> dict[str, Any]:
-    """The facts a model folder states about itself in `ensue-card.json`; none if it has no such file."""
+    """Read the facts a model folder states about itself in `ensue-card.json`; none if it has no such file."""
     path = folder / CARD_FILE
     if not path.is_file():
         return {}

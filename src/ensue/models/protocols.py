@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -35,7 +36,7 @@ class Scorer(Model, Protocol):
         """Score the parts not in `done`, batch by batch; batches do not depend on `done`."""
 
     def policy_signature(self, policy: Policy) -> str:
-        """The scorer's choices (BOS, first token, boundary, window, precision) in a few words."""
+        """Return the scorer's choices (BOS, first token, boundary, window, precision) in a few words."""
 
 
 @runtime_checkable
@@ -43,7 +44,7 @@ class Bounded(Model, Protocol):
     """Takes only so much text at once."""
 
     def room(self, policy: Policy) -> int:
-        """How many tokens of text fit, its own special tokens not counted."""
+        """Return how many tokens of text fit, its own special tokens not counted."""
 
 
 @runtime_checkable
@@ -53,7 +54,7 @@ class Encoder(Model, Protocol):
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
     ) -> npt.NDArray[np.float32]:
-        """An array texts × width, or texts × layers × width when `layers` is given (0 is the embedding)."""
+        """Return an array texts × width, or texts × layers × width when `layers` is given (0 is the embedding)."""
 
 
 @runtime_checkable
@@ -61,7 +62,7 @@ class Cutting(Encoder, Protocol):
     """An encoder that reads only the beginning of a long text, and can say of which."""
 
     def count_cut(self, texts: Sequence[str]) -> int:
-        """How many of the texts are longer than it takes."""
+        """Count the texts that are longer than it takes."""
 
 
 @runtime_checkable
@@ -85,10 +86,10 @@ class TokenEncoder(Model, Protocol):
     """Turns each token of a text into a vector, special ones too."""
 
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
-        """Of each text an array tokens × width, of the last layer where none is named (0 is the embedding)."""
+        """Return an array tokens × width of each text, of the last layer where none is named (0 is the embedding)."""
 
     def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
-        """The tokens those vectors belong to."""
+        """Return the tokens those vectors belong to."""
 
 
 @runtime_checkable
@@ -105,7 +106,7 @@ class Talker(Model, Protocol):
     """Knows how a conversation with it is written down."""
 
     def as_chat(self, prompt: str, policy: Policy) -> str:
-        """What a user says, as the text after which the model replies, without the BOS that the policy puts first."""
+        """Write down what a user says as the text after which the model replies, without the policy's BOS."""
 
 
 class AnswerSpan(NamedTuple):
@@ -132,23 +133,31 @@ class FoundAnswer(NamedTuple):
     score: float
 
 
+@dataclass(frozen=True)
+class QuestionSearch:
+    """How questions are searched for: at most `count` of `beams` hypotheses, each of `min_tokens` to `max_tokens`,
+    ranked by length to the power `length_penalty`, no n-gram of `block_ngrams` tokens twice."""
+
+    count: int = 10
+    beams: int = 10
+    min_tokens: int = 8
+    max_tokens: int = 60
+    length_penalty: float = 1.0
+    block_ngrams: int = 3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= self.beams:
+            raise EnsueError(
+                f"{self.beams} beams give 1 to {self.beams} questions, not {self.count}; use more beams."
+            )
+
+
 @runtime_checkable
 class Questioner(Model, Protocol):
     """Asks questions that a given part of a text answers."""
 
-    def ask(
-        self,
-        contexts: Sequence[str],
-        answers: Sequence[AnswerSpan],
-        *,
-        count: int = 10,
-        beams: int = 10,
-        min_tokens: int = 8,
-        max_tokens: int = 60,
-        length_penalty: float = 1.0,
-        block_ngrams: int = 3,
-    ) -> list[list[Asked]]:
-        """For each context and the answer marked in it, at most `count` questions, the likeliest first."""
+    def ask(self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **search: Any) -> list[list[Asked]]:
+        """Ask about the answer marked in each context, likeliest first; `search` are fields of `QuestionSearch`."""
 
 
 @runtime_checkable
@@ -156,7 +165,7 @@ class Answerer(Model, Protocol):
     """Answers questions with a part of a text, or says that the text does not answer."""
 
     def answer(self, questions: Sequence[str], contexts: Sequence[str]) -> list[FoundAnswer]:
-        """One answer for each question and its context; long contexts are read in overlapping windows."""
+        """Return one answer for each question and its context; long contexts are read in overlapping windows."""
 
 
 @runtime_checkable
@@ -170,7 +179,7 @@ class SuffixScorer(Model, Protocol):
     def score_suffixes(
         self, context: str, suffixes: Sequence[str], *, prefix_tokens: Sequence[int], suffix_tokens: int
     ) -> list[list[float]]:
-        """For each prefix length a score of each suffix, cut to so many tokens; the higher, the better."""
+        """Score each suffix, cut to so many tokens, after each prefix length; the higher, the better."""
 
 
 @runtime_checkable
@@ -183,9 +192,11 @@ class Placed(Protocol):
 
 
 def portion_of(model: Model, *, on_cpu: int, elsewhere: int) -> int:
-    """How many requests are handed over at once where each portion is kept when it is done: few on a slow machine, so
-    that little is lost by a kill. By the kind of device and never by the clock: the same texts must meet in a batch
-    when a run goes on."""
+    """Say how many requests to hand over at once where each portion is kept when it is done.
+
+    Few on a slow machine, so that little is lost by a kill. By the kind of device and never by the clock: the same
+    texts must meet in a batch when a run goes on.
+    """
     return on_cpu if isinstance(model, Placed) and model.device_kind == "cpu" else elsewhere
 
 
@@ -204,17 +215,17 @@ _FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens"}
 
 
 def room_of(model: Model, policy: Policy) -> int | None:
-    """How many tokens of text a model takes at once under a policy; None where it has no limit."""
+    """Return how many tokens of text a model takes at once under a policy; None where it has no limit."""
     return model.room(policy) if isinstance(model, Bounded) else model.card.max_length
 
 
 def abilities(model: Model) -> list[str]:
-    """The capabilities of a model, in words."""
+    """Return the capabilities of a model, in words."""
     return [words for protocol, words in _ABILITIES.items() if isinstance(model, protocol)]
 
 
 def require(model: Model, capability: type[Capability], why: str) -> Capability:
-    """The model, if it has the capability; otherwise one sentence that says what it can do instead."""
+    """Return the model if it has the capability; otherwise raise one sentence that says what it can do instead."""
     if isinstance(model, capability):
         return model
     can = " and ".join(abilities(model))

@@ -158,7 +158,7 @@ class Prepared:
     context_tokens: int | None = None
 
     def digest(self, identity: bytes) -> str:
-        """The journal key: the model and policy identity, the parts, and how they are put together."""
+        """Return the journal key: the model and policy identity, the parts, and how they are put together."""
         h = hashlib.sha256(identity)
         h.update(f"{self.mix.rule}{self.mix.shares}{self.tokens}".encode())
         for part in self.parts:
@@ -168,7 +168,7 @@ class Prepared:
         return h.hexdigest()
 
     def combine(self, scores: Sequence[PartScore], detail: bool) -> Score:
-        """The score of the request from the scores of its parts."""
+        """Combine the scores of the parts to the request's."""
         # fsum is exact: the order in which tokens come does not move the total.
         sums = [math.fsum(score.logprobs) for score in scores]
         counts = [len(score.logprobs) for score in scores]

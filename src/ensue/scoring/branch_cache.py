@@ -22,7 +22,7 @@ class Pool:
         self._values: dict[int, torch.Tensor] = {}
 
     def take(self, count: int) -> Slots:
-        """Slots for so many tokens."""
+        """Return slots for so many tokens."""
         taken = self._free[-count:]
         del self._free[-count:]
         return np.asarray(taken[::-1], dtype=np.int64)
@@ -39,7 +39,7 @@ class Pool:
         self._values[layer].index_copy_(0, slots, values)
 
     def load(self, layer: int, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of rows × tokens slots, as rows × heads × tokens × width."""
+        """Return keys and values of rows × tokens slots, as rows × heads × tokens × width."""
         flat = slots.reshape(-1)
         keys = self._keys[layer].index_select(0, flat)
         values = self._values[layer].index_select(0, flat)

@@ -37,7 +37,7 @@ class CausalExecutor:
         self.pack = pack and network.sees_by_mask
 
     def run(self, parts: Sequence[TokenPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
-        """Scores of the parts not in `done`, a batch at a time. Out of memory halves the budget and goes on."""
+        """Score the parts not in `done`, a batch at a time. Out of memory halves the budget and goes on."""
         groups: dict[int | None, list[int]] = {}
         for place, length in enumerate(self.network.lengths([len(part.ids) for part in parts])):
             groups.setdefault(length, []).append(place)
@@ -48,7 +48,7 @@ class CausalExecutor:
                 yield [(place, self._sure(parts[place], score, length)) for place, score in named]
 
     def _sure(self, part: TokenPart, score: PartScore, length: int | None) -> PartScore:
-        """A score, asked for again alone where it is no number: what is none spreads to all that share its row."""
+        """Score a part again alone where it got no number: what is none spreads to all that share its row."""
         if np.isfinite(score.logprobs).all():
             return score
         alone = CausalExecutor(self.network, self.budget, share=False)
@@ -58,7 +58,7 @@ class CausalExecutor:
     def _run_group(
         self, parts: Sequence[TokenPart], done: Set[int], length: int | None
     ) -> Iterator[Finished]:
-        """Scores of parts whose lengths may be run together."""
+        """Score parts whose lengths may be run together."""
         finished = set(done)
         offset = list(range(len(parts)))
         while True:
@@ -171,7 +171,7 @@ class _Pass:
         )
 
     def _past(self, batch: Sequence[Node], width: int) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-        """The slots each row branches from, left-padded, and the mask that hides the padding.
+        """Return the slots each row branches from, left-padded, and the mask that hides the padding.
 
         Padding on the right needs no mask: a left-to-right model never looks there.
         """
@@ -194,7 +194,7 @@ class _Pass:
         return torch.from_numpy(slots).to(device), mask
 
     def _seen(self, batch: Sequence[Node], width: int, longest: int) -> torch.Tensor:
-        """What every token of every row may see, as numbers to add: rows lie side by side and branch."""
+        """Return what every token of every row may see, as numbers to add: rows lie side by side and branch."""
         seen = np.zeros((len(batch), 1, width, longest + width), dtype=np.bool_)
         for row, node in enumerate(batch):
             here = seen[row, 0, :, longest:]
@@ -212,7 +212,7 @@ class _Pass:
         )
 
     def _keep(self, batch: Sequence[Node], width: int) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-        """Which new tokens enter the pool (those that something branches from), and in which slots."""
+        """Return which new tokens enter the pool (those that something branches from), and in which slots."""
         flat, slots = [], []
         for row, node in enumerate(batch):
             if node.children:
@@ -230,7 +230,7 @@ class _Pass:
         )
 
     def _score(self, batch: Sequence[Node], flat: torch.Tensor, width: int) -> None:
-        """Log-probabilities of the wanted tokens; a run's first token is read off its parent's last state."""
+        """Score the wanted tokens; a run's first token is read off its parent's last state."""
         own: list[int] = []  # places in `flat`, or -1 - (place in `above`)
         above: list[torch.Tensor] = []
         targets: list[int] = []
@@ -266,7 +266,7 @@ class _Pass:
             cursor += count
 
     def collect(self, index: int, part: int, start: int) -> Array:
-        """Log-probabilities of a part from position `start` on, along the path of the node it ends in."""
+        """Return log-probabilities of a part from position `start` on, along the path of the node it ends in."""
         node = self.nodes[index]
         pieces: list[Array] = []
         current: int | None = index

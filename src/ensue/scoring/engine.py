@@ -37,19 +37,19 @@ class Scored:
 
 
 def signature(scorer: Scorer, policy: Policy) -> str:
-    """The choices behind a score in one line, printed with every result."""
+    """Return the choices behind a score in one line, printed with every result."""
     return f"ensue:{__version__} {choices(scorer, policy)}"
 
 
 def choices(scorer: Scorer, policy: Policy) -> str:
-    """What a signature says of the model and of the policy."""
+    """Return what a signature says of the model and of the policy."""
     card = scorer.card
     weights = card.identity.get("weights", "-")[:12]
     return f"model:{card.signed_name} weights:{weights} {scorer.policy_signature(policy)}"
 
 
 def identity(scorer: Scorer, policy: Policy) -> bytes:
-    """Everything but the tokens that changes a score, for journal keys."""
+    """Return everything but the tokens that changes a score, for journal keys."""
     facts = {"model": scorer.card.identity, "kind": scorer.card.kind, "policy": asdict(policy)}
     return json.dumps([facts, scorer.policy_signature(policy)], sort_keys=True).encode()
 
@@ -102,12 +102,12 @@ def score(
 
 
 def _question(request: Request) -> tuple[str, str, TokenCut | None]:
-    """What is asked, but for the detail of the answer."""
+    """Return what is asked, but for the detail of the answer."""
     return request.context, request.continuation, request.cut
 
 
 def _distinct(requests: Sequence[Request]) -> list[Request]:
-    """Each question once, in order of first appearance; detail if any asks for it."""
+    """Return each question once, in order of first appearance; detail if any asks for it."""
     seen: dict[tuple[str, str, TokenCut | None], Request] = {}
     for request in requests:
         key = _question(request)
@@ -117,7 +117,7 @@ def _distinct(requests: Sequence[Request]) -> list[Request]:
 
 
 def _own(score: Score, prepared: Prepared, *, detail: bool) -> Score:
-    """A score as one request asked for it.
+    """Return a score as one request asked for it.
 
     Texts that differ only in what their tokenizer drops (case, accents, spaces) have tokens and score in common, but
     each has its own characters.
@@ -194,7 +194,7 @@ def _compute(
 
 
 def _refused(scorer: Scorer, score: PartScore, request: Request) -> RunFailed:
-    """The error about a part with a log-probability that is no number; what other texts have is kept."""
+    """Return the error about a part with a log-probability that is no number; what other texts have is kept."""
     bad = score.logprobs[~np.isfinite(score.logprobs)][0]
     what = beginning(request.context + request.continuation)
     if request.context:

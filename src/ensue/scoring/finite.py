@@ -24,7 +24,7 @@ _ELSEWHERE = "see with which dtype the server runs it (bfloat16 holds larger num
 
 
 def not_finite(value: float, *, model: str, dtype: str | None, what: str) -> RunFailed:
-    """The error about a number that is none, made by a model from `what`."""
+    """Return the error about a number that is none, made by a model from `what`."""
     kind = f" in {dtype}" if dtype else ""
     advice = _ADVICE.get(dtype, _ADVICE["float32"]) if dtype else _ELSEWHERE
     return RunFailed(
@@ -33,7 +33,7 @@ def not_finite(value: float, *, model: str, dtype: str | None, what: str) -> Run
 
 
 def beginning(text: str) -> str:
-    """A text as an error names it."""
+    """Return a text as an error names it."""
     return f"the text that begins {text[:40]!r}"
 
 
@@ -47,7 +47,7 @@ def check_rows(rows: Sequence[npt.ArrayLike], texts: Sequence[str], card: ModelC
 
 
 def watched(texts: Sequence[str], model: str, dtype: Any) -> Callable[[Any, Any], Any]:
-    """A logits processor for `generate`, with as many rows a text as there are beams, that lets only numbers through.
+    """Make a logits processor for `generate` that lets only numbers through; a text has as many rows as beams.
 
     The likeliest token is none where any logit is NaN or infinite; a token that is ruled out is minus infinity and no
     fault.

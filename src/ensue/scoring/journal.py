@@ -45,7 +45,7 @@ class Journal:
         return self._records.count(_SCORES)
 
     def get(self, key: str, *, detail: bool) -> Score | None:
-        """The score under a key; one without token detail does not answer a request for it."""
+        """Return the score under a key; one without token detail does not answer a request for it."""
         score = self._records.get(_SCORES, key)
         if score is not None and detail and score.token_logprobs is None and score.tokens:
             return None

@@ -41,7 +41,7 @@ class Specials(NamedTuple):
 
 
 def specials_of(tokenizer: Any, model: str) -> Specials:
-    """What the tokenizer puts around a text, read off an example."""
+    """Return what the tokenizer puts around a text, read off an example."""
     if tokenizer.mask_token_id is None:
         raise EnsueError(f"The tokenizer of {model} has no mask token, so masked scoring is not possible.")
     return Specials(*specials_around(tokenizer, model), int(tokenizer.mask_token_id))
@@ -56,7 +56,7 @@ def prepare_masked(
     max_length: int,
     model: str,
 ) -> list[Prepared]:
-    """Requests as masked parts, in windows or cut as they ask; a context is seen but not scored."""
+    """Turn requests into masked parts, in windows or cut as they ask; a context is seen but not scored."""
     room = max_length - len(specials.before) - len(specials.after)
     if room < 1:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
@@ -78,7 +78,7 @@ def prepare_masked(
 
 
 def _prepare_cut(piece: Pieces, specials: Specials, words: list[int] | None) -> Prepared:
-    """What a cut leaves as one sequence between special tokens, the continuation masked token by token."""
+    """Join what a cut leaves to one sequence between special tokens, the continuation masked token by token."""
     used, count = len(piece.context), len(piece.continuation)
     if not count:
         return Prepared((), tokens=0, spans=(), notes=Counter({"nothing to score": 1}), context_tokens=used)
@@ -93,7 +93,7 @@ def _prepare_cut(piece: Pieces, specials: Specials, words: list[int] | None) -> 
 def _prepare_whole(
     requests: Sequence[Request], policy: Policy, tokenizer: Any, specials: Specials, room: int, model: str
 ) -> list[Prepared]:
-    """Requests without a cut, context and continuation tokenised jointly."""
+    """Prepare requests without a cut, context and continuation tokenised jointly."""
     joint = tokenise_requests(tokenizer, requests)
     before = tokenise(tokenizer, [request.context for request in requests])
     out = []
@@ -134,7 +134,7 @@ def _prepare_whole(
 
 
 def _words(tokenizer: Any, text: str) -> list[int]:
-    """The word each token belongs to; tokens without one stand alone."""
+    """Return the word each token belongs to; tokens without one stand alone."""
     if not tokenizer.is_fast:
         raise EnsueError("The within-word variant needs a fast tokenizer, which knows word borders.")
     ids = tokenizer(text, add_special_tokens=False, verbose=False).word_ids()
@@ -154,7 +154,7 @@ class MaskedExecutor:
         self.pad = pad and network.rope is None
 
     def run(self, parts: Sequence[MaskedPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
-        """Scores of the parts not in `done`; a part comes out when its last position is known."""
+        """Score the parts not in `done`; a part comes out when its last position is known."""
         rows = [
             (part, target)
             for part in sorted(range(len(parts)), key=lambda i: (-len(parts[i].ids), i))
@@ -196,7 +196,7 @@ class MaskedExecutor:
         self.budget = smaller
 
     def _run(self, parts: Sequence[MaskedPart], batch: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]:
-        """One forward pass over masked copies."""
+        """Run one forward pass over masked copies."""
         width = max(len(parts[part].ids) for part, _ in batch)
         ids = np.zeros((len(batch), width), dtype=np.int64)
         mask = np.zeros((len(batch), width), dtype=np.int64)

@@ -107,7 +107,7 @@ class Network:
         cache: Any | None = None,
         length: int | None = None,
     ) -> torch.Tensor:
-        """The last hidden states, batch × positions × width.
+        """Return the last hidden states, batch × positions × width.
 
         `length` is that of the sequences the tokens are from, for positions that depend on it.
         """
@@ -121,13 +121,13 @@ class Network:
             return self.trunk(**arguments)[0] if self.split else self.model(**arguments).logits
 
     def lengths(self, lengths: Sequence[int]) -> list[int | None]:
-        """For each sequence's length one that stands for all it may be run with; None where all may."""
+        """Return for each sequence's length one that stands for all it may be run with; None where all may."""
         if self.rope is None:
             return [None] * len(lengths)
         return [self.rope.length_for(length) for length in lengths]
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The head on rows of hidden states (rows × width), in float32."""
+        """Apply the head to rows of hidden states (rows × width), in float32."""
         if not self.split:
             return hidden.float()
         original = self.trunk.forward
@@ -139,7 +139,7 @@ class Network:
             self.trunk.forward = original
 
     def logprobs(self, hidden: torch.Tensor, targets: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Log-probability of each target from its row of hidden states, a chunk of rows at a time."""
+        """Return the log-probability of each target from its row of hidden states, a chunk of rows at a time."""
         wanted = torch.from_numpy(targets).to(self.device)
         out = torch.empty(len(targets), dtype=torch.float64)
         for begin in range(0, len(targets), self.chunk):

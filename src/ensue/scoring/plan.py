@@ -30,7 +30,7 @@ class Budget:
         return max(self.batch, self.run)
 
     def halved(self) -> Budget | None:
-        """Half of everything, or None when there is nothing left to halve."""
+        """Return half of everything, or None when there is nothing left to halve."""
         if self.batch <= 32:
             return None
         halves = (self.batch // 2, max(self.full // 2, 1), self.cache // 2, self.attended // 2, self.run // 2)
@@ -50,7 +50,7 @@ class Step:
 
 
 def make_plan(nodes: Sequence[Node], budget: Budget) -> list[Step]:
-    """Steps that run every node after its parent, holding about `budget.cache` cached tokens at most.
+    """Return steps that run every node after its parent, holding about `budget.cache` cached tokens at most.
 
     Sibling subtrees whose cached runs fit the budget together run level by level (large batches); a subtree
     too large for that runs its own root first and then its children by the same rule.
@@ -83,7 +83,7 @@ def make_plan(nodes: Sequence[Node], budget: Budget) -> list[Step]:
 
 
 def _take(group: list[int], weight: Sequence[int], room: int) -> tuple[list[int], list[int]]:
-    """The leading nodes of a group whose subtrees fit the room together (at least one), and the rest."""
+    """Return the leading nodes of a group whose subtrees fit the room together (at least one), and the rest."""
     used = 0
     for count, index in enumerate(group):
         used += weight[index]
@@ -128,7 +128,7 @@ def _batches(nodes: Sequence[Node], level: list[int], budget: Budget) -> Iterato
 
 
 def cache_peak(nodes: Sequence[Node], steps: Sequence[Step]) -> int:
-    """The largest number of cached tokens the steps hold at any moment."""
+    """Return the largest number of cached tokens the steps hold at any moment."""
     held = peak = 0
     for step in steps:
         held += sum(nodes[i].length for i in step.nodes if nodes[i].children)
@@ -138,7 +138,7 @@ def cache_peak(nodes: Sequence[Node], steps: Sequence[Step]) -> int:
 
 
 def needed_steps(nodes: Sequence[Node], steps: Sequence[Step], done: Set[int]) -> list[bool]:
-    """Which steps must run when the parts in `done` are known: theirs may be left out, unless others branch
+    """Say which steps must run when the parts in `done` are known: theirs may be left out, unless others branch
     from them. A step is run whole or not at all, so that a resumed run repeats the same arithmetic."""
     wanted = [any(part not in done for part in node.ends) for node in nodes]
     needed = [False] * len(steps)

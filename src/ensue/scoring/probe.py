@@ -82,7 +82,7 @@ _MASKED_WAYS = [MaskedWay(split, pad) for split, pad in product((True, False), r
 
 
 def find_causal_way(model: Any) -> CausalWay:
-    """Prefix sharing and a divided head where they give the model's own numbers, plainer paths where they do not."""
+    """Find how to run a causal model: shared prefixes and a divided head where they give its own numbers."""
     parts = _causal_parts(_vocabulary(model))
     rope = length_rope(model)
     ways = _CAUSAL_WAYS
@@ -102,7 +102,7 @@ def find_causal_way(model: Any) -> CausalWay:
 
 
 def find_masked_way(model: Any, mask: int) -> MaskedWay:
-    """Padded batches and a divided head where they give the model's own numbers, plainer paths where they do not."""
+    """Find how to run a masked model: padded batches and a divided head where they give its own numbers."""
     parts = _masked_parts(_vocabulary(model))
     reference = [_plain_masked(model, part, mask) for part in parts]
     _check_finite(model, reference)
@@ -112,19 +112,19 @@ def find_masked_way(model: Any, mask: int) -> MaskedWay:
 
 
 def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
-    """An executor for a causal model that gives the model's own numbers."""
+    """Make an executor for a causal model that gives the model's own numbers."""
     return find_causal_way(model).executor(model, budget)
 
 
 def probe_masked(model: Any, budget: Budget, mask: int) -> MaskedExecutor:
-    """An executor for a masked model that gives the model's own numbers."""
+    """Make an executor for a masked model that gives the model's own numbers."""
     return find_masked_way(model, mask).executor(model, budget, mask)
 
 
 def _first_right(
     model: Any, ways: Sequence[Way], attempt: Callable[[Way], list[Finished]], reference: Sequence[Array]
 ) -> Way:
-    """The first of several ways whose scores are those of the reference."""
+    """Find the first of several ways whose scores are those of the reference."""
     tolerance = _tolerance(model)
     worst = "no path was tried"
     for way in ways:
@@ -155,14 +155,14 @@ def _vocabulary(model: Any) -> int:
 
 
 def _gap(found: Array, expected: Array) -> float:
-    """The largest difference; none where both say that a token is impossible."""
+    """Return the largest difference; none where both say that a token is impossible."""
     with np.errstate(invalid="ignore"):
         gaps = np.where(found == expected, 0.0, np.abs(found - expected))
     return float("inf") if np.isnan(gaps).any() else float(gaps.max())
 
 
 def _check_finite(model: Any, reference: Sequence[Array]) -> None:
-    """A model that gives no number for a few short sequences gives none for a text."""
+    """Refuse a model that gives no number for a few short sequences: it gives none for a text."""
     if np.isnan(np.concatenate(reference)).any():
         raise not_finite(
             float("nan"), model=type(model).__name__, dtype=_name(model.dtype), what="a short probe"
@@ -186,7 +186,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def _causal_parts(vocabulary: int) -> list[TokenPart]:
-    """A few short sequences that share prefixes of different lengths."""
+    """Return a few short sequences that share prefixes of different lengths."""
     generator = np.random.default_rng(0)
     draw = generator.integers(0, vocabulary, size=(7, 16), dtype=np.int32)
     trunk, other = draw[0], draw[4]
@@ -203,7 +203,7 @@ def _causal_parts(vocabulary: int) -> list[TokenPart]:
 
 
 def _masked_parts(vocabulary: int) -> list[MaskedPart]:
-    """Three short sequences of different lengths, in which a few tokens are masked, one or two at a time."""
+    """Return three short sequences of different lengths, in which a few tokens are masked, one or two at a time."""
     generator = np.random.default_rng(0)
     # Special tokens come first in most vocabularies.
     low = vocabulary // 2
@@ -218,7 +218,7 @@ def _masked_parts(vocabulary: int) -> list[MaskedPart]:
 
 
 def _plain(model: Any, part: TokenPart) -> Array:
-    """One sequence, one call, the whole vocabulary at every position."""
+    """Score one sequence in one call, the whole vocabulary at every position."""
     ids = torch.from_numpy(part.ids.astype(np.int64)).to(model.device)[None]
     with torch.inference_mode():
         table = torch.log_softmax(model(input_ids=ids).logits[0].float()[:-1], -1)
@@ -230,7 +230,7 @@ def _plain(model: Any, part: TokenPart) -> Array:
 
 
 def _plain_masked(model: Any, part: MaskedPart, mask: int) -> Array:
-    """One masked copy at a time."""
+    """Score one masked copy at a time."""
     out = []
     for target, hidden in zip(part.targets, part.hidden, strict=True):
         ids = part.ids.astype(np.int64)

@@ -29,7 +29,7 @@ class LengthRope:
         self.modules, self.border, self.each = modules, border, each
 
     def length_for(self, length: int) -> int:
-        """A length that stands for all that share the frequencies of this one."""
+        """Return a length that stands for all that share the frequencies of this one."""
         if length <= self.border:
             return self.border
         return length if self.each else self.border + 1
@@ -91,7 +91,7 @@ class LengthRope:
 
 
 def length_rope(model: Any) -> LengthRope | None:
-    """The rotary modules of a model that follow the length; None where none does."""
+    """Return the rotary modules of a model that follow the length; None where none does."""
     modules = [m for m in model.modules() if _kinds(m) & {_LONG, _DYNAMIC}]
     if not modules:
         return None
@@ -103,7 +103,7 @@ def length_rope(model: Any) -> LengthRope | None:
 
 
 def one_for_all(model: Any) -> float:
-    """Up to how many tokens, padding counted, sequences of any length may be run together."""
+    """Return up to how many tokens, padding counted, sequences of any length may be run together."""
     rope = length_rope(model)
     if rope is not None:
         return rope.border
@@ -120,12 +120,12 @@ def states_length_rope(config: Any) -> bool:
 
 
 def _tables(stated: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a configuration says of positions: for all layers, or for each kind of layer."""
+    """Return what a configuration says of positions: for all layers, or for each kind of layer."""
     return [stated, *(value for value in stated.values() if isinstance(value, dict))]
 
 
 def _kinds(module: Any) -> set[str]:
-    """The kinds of scaling a rotary module has: one, or one for each kind of layer."""
+    """Return the kinds of scaling a rotary module has: one, or one for each kind of layer."""
     stated = getattr(module, "rope_type", None)
     listed = stated.values() if isinstance(stated, dict) else [stated]
     return {_DYNAMIC if _DYNAMIC in kind else kind for kind in listed if isinstance(kind, str)}

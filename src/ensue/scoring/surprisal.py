@@ -17,7 +17,7 @@ class SentenceSurprisal(NamedTuple):
 
 
 def joined_ends(sentences: Sequence[str], joiner: str) -> list[int]:
-    """Where each sentence ends in the text they make with a joiner between them.
+    """Return where each sentence ends in the text they make with a joiner between them.
 
     >>> joined_ends(["One.", "Two."], " ")
     [4, 9]
@@ -31,7 +31,7 @@ def joined_ends(sentences: Sequence[str], joiner: str) -> list[int]:
 
 
 def ends_in(text: str, sentences: Sequence[str]) -> list[int]:
-    """Where each sentence ends in the text that was split into them, whatever white space the splitter changed.
+    """Return where each sentence ends in the text that was split into them, whatever white space changed.
 
     >>> ends_in("One  two.\\n\\nThree.\\n", ["One two.", "Three."])
     [9, 17]
@@ -42,7 +42,7 @@ def ends_in(text: str, sentences: Sequence[str]) -> list[int]:
 
 
 def sentence_surprisal(ends: Sequence[int], score: Score) -> list[SentenceSurprisal] | None:
-    """Surprisal of the sentences that end at those characters; None where the score has no token detail.
+    """Return surprisal of the sentences that end at those characters; None where the score has no token detail.
 
     A token belongs to the sentence its last character lies in, so what stands between two counts with the second.
     """
@@ -64,7 +64,7 @@ def sentence_surprisal(ends: Sequence[int], score: Score) -> list[SentenceSurpri
 def profile_version(
     name: str, sentences: list[str], order: list[int], ends: Sequence[int], score: Score
 ) -> dict[str, Any] | None:
-    """A text's sentences with their surprisal, as profiles.jsonl has them; None without token detail."""
+    """Return a text's sentences with their surprisal, as profiles.jsonl has them; None without token detail."""
     found = sentence_surprisal(ends, score)
     if found is None:
         return None

@@ -15,7 +15,7 @@ from ensue.scoring.tree import common_prefix
 
 
 def specials_around(tokenizer: Any, model: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What stands before and after a text's own tokens."""
+    """Return what stands before and after a text's own tokens."""
     whole = list(tokenizer("a")["input_ids"])
     bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
     for offset in range(len(whole) - len(bare) + 1):
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
 
 
 def cut_windows(length: int, size: int, policy: Window, released: Released) -> tuple[list[Cut], Mix]:
-    """Windows of at most `size` tokens over a text of `length` tokens, and how their scores mix.
+    """Return windows of at most `size` tokens over a text of `length` tokens, and how their scores mix.
 
     Positions count the text's own tokens; a scorer that puts a BOS first passes a smaller size. Whether a
     window's first token can be scored is the scorer's BOS policy, not the window's.
@@ -59,14 +59,14 @@ def cut_windows(length: int, size: int, policy: Window, released: Released) -> t
 
 
 def _average(length: int, size: int) -> list[Cut]:
-    """Half-overlapping windows, each scored whole; the last one ends with the text."""
+    """Return half-overlapping windows, each scored whole; the last one ends with the text."""
     stride = max(size // 2, 1)
     starts = [*range(0, length - size, stride), length - size]
     return [Cut(start, start + size, start) for start in starts]
 
 
 def _strided(length: int, size: int) -> list[Cut]:
-    """Windows that each score only what the last one did not reach; every token is scored once."""
+    """Return windows that each score only what the last one did not reach; every token is scored once."""
     stride = max(size // 2, 1)
     cuts = [Cut(0, size, 0)]
     while (reached := cuts[-1].end) < length:
@@ -76,7 +76,7 @@ def _strided(length: int, size: int) -> list[Cut]:
 
 
 def _released(length: int, size: int, released: Released) -> tuple[list[Cut], Mix]:
-    """Windows that end at each multiple of the stride; each one's mean counts over all of its tokens,
+    """Return windows that end at each multiple of the stride; each one's mean counts over all of its tokens,
     weighted by the tokens it advances (causal script) or equally (masked script)."""
     stride = min(released.stride, size)
     ends = [min(start + stride, length) for start in range(0, length, stride)]
@@ -97,19 +97,19 @@ _SLICE = 512
 
 
 def tokenise(tokenizer: Any, texts: Sequence[str]) -> list[Ids]:
-    """Token ids of each text, without special tokens."""
+    """Tokenise each text, without special tokens."""
     return [np.asarray(ids, dtype=np.int32) for ids in _encoded(tokenizer, texts, spans=False)]
 
 
 def tokenise_with_spans(tokenizer: Any, texts: Sequence[str]) -> list[tuple[Ids, Spans]]:
-    """Token ids of each text and, where the tokenizer knows them, the characters each token covers."""
+    """Tokenise each text; where the tokenizer knows them, return the characters each token covers too."""
     if not tokenizer.is_fast:
         return [(ids, []) for ids in tokenise(tokenizer, texts)]
     return [(np.asarray(ids, dtype=np.int32), spans) for ids, spans in _encoded(tokenizer, texts, spans=True)]
 
 
 def tokenise_requests(tokenizer: Any, requests: Sequence[Request]) -> list[tuple[Ids, Spans]]:
-    """Context and continuation of each request, jointly; spans (which cost time) only where detail is asked."""
+    """Tokenise each request's two texts jointly, with spans (which cost time) where detail is asked for."""
     texts = [request.context + request.continuation for request in requests]
     detailed = [i for i, request in enumerate(requests) if request.detail]
     plain = [i for i, request in enumerate(requests) if not request.detail]
@@ -144,7 +144,7 @@ class Pieces(NamedTuple):
 
 
 def cut_pieces(tokenizer: Any, requests: Sequence[Request], room: int, model: str) -> list[Pieces]:
-    """Context and continuation of requests with a cut, tokenised apart, each distinct text once."""
+    """Tokenise context and continuation of requests with a cut apart, each distinct text once."""
     contexts = list(dict.fromkeys(request.context for request in requests))
     context_ids = dict(zip(contexts, tokenise(tokenizer, contexts), strict=True))
     detailed = list(dict.fromkeys(r.continuation for r in requests if r.detail))
@@ -172,7 +172,7 @@ def prepare_each(
     whole: Callable[[list[Request]], list[Prepared]],
     cut: Callable[[list[Request]], list[Prepared]],
 ) -> list[Prepared]:
-    """The requests with a cut prepared in one way, the others in another, in their order."""
+    """Prepare the requests with a cut in one way, the others in another, and keep their order."""
     ready = {
         kind: iter(prepare([request for request in requests if (request.cut is not None) == kind]))
         for kind, prepare in ((True, cut), (False, whole))
@@ -181,7 +181,7 @@ def prepare_each(
 
 
 def own_bos(tokenizer: Any) -> int | None:
-    """The BOS id, if the tokenizer itself puts one first; None if it does not."""
+    """Return the BOS id, if the tokenizer itself puts one first; None if it does not."""
     bos = tokenizer.bos_token_id
     if bos is None:
         return None
@@ -198,7 +198,7 @@ def prepare_causal(
     max_length: int,
     model: str,
 ) -> list[Prepared]:
-    """Requests as token parts for a left-to-right model, in windows or cut as they ask.
+    """Turn requests into token parts for a left-to-right model, in windows or cut as they ask.
 
     With a BOS every window starts with it; without one the first token of a window only conditions the rest.
     """
@@ -213,7 +213,7 @@ def prepare_causal(
 
 
 def _prepare_cut(piece: Pieces, bos: int | None) -> Prepared:
-    """What a cut leaves as one sequence, in which the continuation is scored."""
+    """Join what a cut leaves to one sequence, in which the continuation is scored."""
     before = np.asarray([] if bos is None else [bos], dtype=np.int32)
     # Where nothing stands before the continuation, its first token conditions the rest.
     start = max(len(before) + len(piece.context), 1)
@@ -230,7 +230,7 @@ def _prepare_cut(piece: Pieces, bos: int | None) -> Prepared:
 def _prepare_whole(
     requests: Sequence[Request], policy: Policy, *, tokenizer: Any, bos: int | None, room: int, model: str
 ) -> list[Prepared]:
-    """Requests without a cut.
+    """Prepare requests without a cut.
 
     Context and continuation are tokenised jointly; the continuation begins where the joint tokens leave the
     context's own, so a token that spans the join belongs to it.
@@ -323,7 +323,7 @@ def _windows(
 def spans_of(
     spans: Spans, scored: Sequence[range], tokens: int, context_chars: int
 ) -> tuple[tuple[int, int], ...] | None:
-    """Where the scored tokens lie in the continuation, if spans are known and each token is scored once."""
+    """Return where the scored tokens lie in the continuation, if spans are known and each token is scored once."""
     if not spans or sum(map(len, scored)) != tokens:
         return None
     chosen = (spans[i] for piece in scored for i in piece)

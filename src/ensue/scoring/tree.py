@@ -51,14 +51,14 @@ class _Branch:
 
 
 def common_prefix(a: Ids, b: Ids) -> int:
-    """How many leading tokens two sequences share."""
+    """Count the leading tokens that two sequences share."""
     n = min(len(a), len(b))
     different = np.flatnonzero(a[:n] != b[:n])
     return int(different[0]) if len(different) else n
 
 
 def build_tree(parts: Sequence[TokenPart], *, min_run: int = 8, min_saved: int = 32) -> list[Node]:
-    """The nodes of the prefix tree, parents before children.
+    """Build the prefix tree; parents come before children.
 
     A shared run becomes a node of its own when it has at least `min_run` tokens and saves at least
     `min_saved`; shorter ones are cheaper to compute again than to branch from.
@@ -99,7 +99,7 @@ def build_tree(parts: Sequence[TokenPart], *, min_run: int = 8, min_saved: int =
 
 
 def _branches(parts: Sequence[TokenPart], order: list[int]) -> _Branch:
-    """The full radix tree over the sorted parts, from the shared prefixes of neighbours."""
+    """Build the full radix tree over the sorted parts, from the shared prefixes of neighbours."""
     root = _Branch(0, 0, len(order))
     stack = [root]
     for position, index in enumerate(order):
@@ -124,7 +124,7 @@ def _branches(parts: Sequence[TokenPart], order: list[int]) -> _Branch:
 
 
 def split_long(nodes: list[Node], limit: int) -> list[Node]:
-    """The same tree with every run longer than `limit` cut into a chain, so that no step outgrows memory."""
+    """Cut every run of a tree longer than `limit` into a chain, so that no step outgrows memory."""
     if all(node.length <= limit for node in nodes):
         return nodes
     cut: list[Node] = []
@@ -187,7 +187,7 @@ class _Row:
     is_chain: bool = True
 
     def fresh(self, fed: npt.NDArray[np.int32]) -> int:
-        """How many tokens of a text the row does not have yet."""
+        """Count the tokens of a text that the row does not have yet."""
         return len(fed) - (0 if self.last is None else common_prefix(self.last, fed))
 
     def add(self, index: int, part: TokenPart) -> None:
@@ -225,7 +225,7 @@ class _Row:
 def pack_leaves(
     nodes: Sequence[Node], parts: Sequence[TokenPart], *, branch: bool, row: int = ROW
 ) -> list[Node]:
-    """The same tree with the short leaves of each parent laid side by side; parents still come before children.
+    """Lay the short leaves of each parent of a tree side by side; parents still come before children.
 
     Without `branch` only those share a row of which one begins with the other: such a row needs no mask of its own.
     """
@@ -267,7 +267,7 @@ def pack_leaves(
 
 
 def _rows(ends: Sequence[int], parts: Sequence[TokenPart], begin: int, room: int) -> Iterator[_Row]:
-    """Parts in the order of their tokens, so that what two share lies between neighbours."""
+    """Yield rows of parts in the order of their tokens, so that what two share lies between neighbours."""
     row = _Row(begin)
     for index in sorted(ends, key=lambda i: (parts[i].ids.astype(">u4").tobytes(), i)):
         fresh = row.fresh(parts[index].ids[begin:-1])

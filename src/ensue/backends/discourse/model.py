@@ -47,7 +47,7 @@ class DiscourseNetwork(nn.Module):  # type: ignore[misc]
         self.gru = nn.GRU(shape.embedding, shape.dimension, bidirectional=True, batch_first=True)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors of sentences: `ids` is sentences × words, padded with anything; `lengths` stays on the CPU.
+        """Return vectors of sentences: `ids` is sentences × words, padded with anything; `lengths` stays on the CPU.
 
         The GRU runs in the weights' own precision even where the rest is mixed: half precision gains it nothing
         at this size and loses digits at every step.
@@ -64,7 +64,7 @@ class DiscourseNetwork(nn.Module):  # type: ignore[misc]
 
 
 def padded(rows: Sequence[Sequence[int] | np.ndarray[Any, Any]]) -> tuple[Tensor, Tensor]:
-    """Rows of numbers as one table, padded with 0, and their lengths."""
+    """Return rows of numbers as one table, padded with 0, and their lengths."""
     lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
     table = np.zeros((len(rows), int(lengths.max())), dtype=np.int64)
     table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(
@@ -87,7 +87,7 @@ class DiscourseModel:
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[int] | None = None, pooling: str | None = None
     ) -> npt.NDArray[np.float32]:
-        """The mean state of each text, in order; a text without a word is read as one unknown word."""
+        """Return the mean state of each text, in order; a text without a word is read as one unknown word."""
         if layers is not None:
             raise EnsueError(f"{self.card.name} has one vector a text and no layers to choose from.")
         if pooling not in (None, "mean"):

@@ -25,7 +25,7 @@ _MOST_COUNTED = 4_000_000
 
 
 def words_of(text: str) -> list[str]:
-    """The words and marks of a text in lower case; quotation marks and dashes are made plain, hyphens stand alone.
+    """Return the words and marks of a text in lower case, quotation marks and dashes made plain, hyphens alone.
 
     Text that was tokenised before (" ," for ",") gives the same words.
 
@@ -50,12 +50,12 @@ class Vocabulary:
         return len(self.words)
 
     def number(self, words: Iterable[str]) -> list[int]:
-        """The numbers of words."""
+        """Return the numbers of words."""
         find = self._numbers.get
         return [find(word, 0) for word in words]
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text's words."""
+        """Return the numbers of a text's words."""
         return self.number(words_of(text))
 
     def save(self, folder: Path) -> None:
@@ -63,7 +63,7 @@ class Vocabulary:
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:
-    """The vocabulary of a model folder: one word a line."""
+    """Read the vocabulary of a model folder: one word a line."""
     path = folder / VOCABULARY
     try:
         words = path.read_text("utf-8").split("\n")
@@ -90,6 +90,6 @@ class WordCounter:
             self.counts = Counter({word: n for word, n in self.counts.items() if n > self._floor})
 
     def vocabulary(self, size: int) -> Vocabulary:
-        """<unk> and the most frequent words, at most `size` in all; equal ones in the order of the alphabet."""
+        """Return <unk> and the most frequent words, at most `size` in all; equal ones in alphabetical order."""
         ranked = sorted(((-n, word) for word, n in self.counts.items() if word != UNKNOWN))
         return Vocabulary([UNKNOWN, *(word for _, word in ranked[: size - 1])])

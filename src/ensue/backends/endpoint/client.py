@@ -61,7 +61,7 @@ class _Faltered(Exception):
 
 
 def parse_address(url: str) -> Address:
-    """The parts of `http(s)://host[:port][/v1[/completions]][#model]`.
+    """Parse `http(s)://host[:port][/v1[/completions]][#model]`.
 
     >>> parse_address("http://localhost:8000#my-model").root
     'http://localhost:8000/v1'
@@ -131,11 +131,11 @@ class CompletionsClient:
         self._http.close()
 
     def get(self, path: str, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the server's reply to a GET."""
+        """Return what `read` makes of the server's reply to a GET."""
         return self._insist(lambda: self._once("GET", path, None, read))
 
     def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
-        """What `read` makes of the server's reply to a POST; `read` raises CutShort to have it sent again."""
+        """Return what `read` makes of the server's reply to a POST; `read` raises CutShort to have it sent again."""
         return self._insist(lambda: self._once("POST", path, body, read))
 
     def _insist(self, attempt: Callable[[], T]) -> T:
@@ -192,7 +192,7 @@ class CompletionsClient:
         )
 
     def _words(self, reply: httpx.Response) -> str:
-        """What a server says of a failure, on one line of at most 200 characters."""
+        """Return what a server says of a failure, on one line of at most 200 characters."""
         if reply.is_redirect:
             return f"moved to {reply.headers.get('location', 'another place')}"
         try:
@@ -204,7 +204,7 @@ class CompletionsClient:
         return self._tidy(said if isinstance(said, str) else str(said))
 
     def _tidy(self, words: str) -> str:
-        """Words of others made fit for one of our sentences, without secrets they may repeat."""
+        """Make the words of others fit for one of our sentences, without secrets they may repeat."""
         for secret in self._secrets:
             words = words.replace(secret, "***")
         return " ".join(words.split())[:200].rstrip(" .")
@@ -219,12 +219,12 @@ class CompletionsClient:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """The certificates to trust, which take long enough to read that once is best."""
+    """Return the certificates to trust, which take long enough to read that once is best."""
     return httpx.create_ssl_context()
 
 
 def _retry_after(headers: httpx.Headers) -> float | None:
-    """The seconds a server asks to wait, given as a number or as a date; None if it does not say."""
+    """Return the seconds a server asks to wait, given as a number or as a date; None if it does not say."""
     asked = headers.get("retry-after")
     if asked is None:
         return None

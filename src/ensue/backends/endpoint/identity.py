@@ -58,7 +58,7 @@ class Behaviour(NamedTuple):
 
 
 def stated_digest(entry: Mapping[str, Any]) -> str:
-    """A digest of what a server's list says of a model itself; `-` where that is nothing but its name."""
+    """Return a digest of what a server's list says of a model itself; `-` where that is nothing but its name."""
     facts = {key: entry[key] for key in _STATED if entry.get(key) is not None}
     if not facts:
         return NOTHING
@@ -66,7 +66,7 @@ def stated_digest(entry: Mapping[str, Any]) -> str:
 
 
 def known_behaviour(root: str, model: str, found: Behaviour) -> str:
-    """A name for how a model behaves: that of an earlier time it behaved so under this address, or a new one."""
+    """Name how a model behaves: as at an earlier time it behaved so under this address, or anew."""
     if not all(x is None or math.isfinite(x) for x in found.logprobs):
         return NOTHING
     digest = hashlib.sha256(f"{root}#{model}".encode()).hexdigest()[:32]
@@ -82,7 +82,7 @@ def known_behaviour(root: str, model: str, found: Behaviour) -> str:
 
 
 def _read(path: Path) -> Sequence[Behaviour]:
-    """The behaviours seen so far; a file that cannot be read is as good as none."""
+    """Return the behaviours seen so far; a file that cannot be read is as good as none."""
     try:
         return [
             Behaviour(

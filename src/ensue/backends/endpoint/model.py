@@ -90,7 +90,7 @@ class EndpointModel:
         return ModelCard(name=self._name, kind="endpoint", source=root, identity=identity)
 
     def _stated(self) -> str:
-        """What the server lists about the model; not every server lists anything."""
+        """Return what the server lists about the model; not every server lists anything."""
         try:
             listed = self._client.get("/models", _listed)
         except RunFailed:
@@ -100,7 +100,7 @@ class EndpointModel:
         return next((stated_digest(entry) for entry in listed if entry["id"] == self._name), NOTHING)
 
     def _behaves(self) -> str:
-        """How the model behaves; unknown where a server tells no log-probabilities of a prompt."""
+        """Return how the model behaves; unknown where a server tells no log-probabilities of a prompt."""
         try:
             self._style = self._style or self._find_style()
         except RunFailed:
@@ -116,7 +116,7 @@ class EndpointModel:
         self._client.close()
 
     def check(self, policy: Policy) -> None:
-        """Any window will do, since texts are sent whole; what needs our own tokenizer will not."""
+        """Refuse what needs our own tokenizer; any window will do, since texts are sent whole."""
         if policy.max_length is not None:
             raise EnsueError(
                 f"max_length cannot be set for {self._name} at {self._client.root}, because the server "
@@ -129,12 +129,12 @@ class EndpointModel:
             )
 
     def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
-        """Each request as one whole text; an empty continuation needs no asking."""
+        """Turn each request into one whole text; an empty continuation needs no asking."""
         self.check(policy)
         return [self._prepare(request) for request in requests]
 
     def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
-        """Scores as they come back, in any order.
+        """Yield scores as they come back, in any order.
 
         After a failure nothing more is sent, but what is under way is waited for and given first.
         """
@@ -149,13 +149,13 @@ class EndpointModel:
             raise RunFailed(f"{str(error).rstrip('.')}; {kept}.") from None
 
     def policy_signature(self, policy: Policy) -> str:
-        """The server's choices, as far as they are known."""
+        """Return the server's choices, as far as they are known."""
         return "bos:server first:unscored boundary:joint-span window:server"
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]:
-        """Continuations of the prompts, in their order; `options` go to the server as they are."""
+        """Return continuations of the prompts, in their order; `options` go to the server as they are."""
         body = {"max_tokens": max_tokens, "temperature": 0} | ({"stop": list(stop)} if stop else {}) | options
         texts: dict[int, str] = {}
         for batch in self._in_flight(
@@ -181,7 +181,7 @@ class EndpointModel:
         return Prepared((TextPart(text, start=len(request.context)),))
 
     def _only_model(self) -> str:
-        """The name of the one model served."""
+        """Return the name of the one model served."""
         root = self._client.root
         try:
             names = [str(entry["id"]) for entry in self._client.get("/models", _listed)]
@@ -198,7 +198,7 @@ class EndpointModel:
         )
 
     def _find_style(self) -> Style:
-        """The way in which this server tells the log-probabilities of a prompt, found with a short text."""
+        """Return the way in which this server tells the log-probabilities of a prompt, found with a short text."""
         refusals = []
         for style in (ECHO, PROMPT_LOGPROBS):
             try:
@@ -217,7 +217,7 @@ class EndpointModel:
         )
 
     def _behaviour_in(self, reply: Any) -> Behaviour | None:
-        """The tokens of the short text and their log-probabilities, without what the server added."""
+        """Return the tokens of the short text and their log-probabilities, without what the server added."""
         try:
             placed = place_tokens(reply, _PROBE, self._client.root)
         except (EnsueError, CutShort):
@@ -256,7 +256,7 @@ class EndpointModel:
             )
 
     def _placing(self, style: Style, text: str) -> Callable[[Any], tuple[list[Placed], int | None]]:
-        """A reader of replies that finds the tokens of `text`, and how many the server counts."""
+        """Return a reader of replies that finds the tokens of `text`, and how many the server counts."""
 
         def read(answer: Any) -> tuple[list[Placed], int | None]:
             reply = style.read(answer)
@@ -278,13 +278,13 @@ class EndpointModel:
         return score_placed(placed, text, start, self._client.root)
 
     def _count(self, context: str) -> int | None:
-        """How many tokens the server makes of a context; asked once for each."""
+        """Count the tokens the server makes of a context; asked once for each."""
         if context not in self._counts:
             self._counts[context] = self._complete(context, _SCORING, count_prompt)
         return self._counts[context]
 
     def _complete(self, text: str, options: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """What `read` makes of the completion of a text; a refusal becomes one sentence about that text."""
+        """Return what `read` makes of the completion of a text; a refusal becomes one sentence about that text."""
         try:
             return self._ask(text, options, read)
         except Rejected as error:
@@ -298,7 +298,7 @@ class EndpointModel:
         return self._client.post("/completions", body, read)
 
     def _in_flight(self, todo: Sequence[int], work: Callable[[int], T]) -> Iterator[list[tuple[int, T]]]:
-        """Results of `work` as they come, with `concurrency` of them under way at a time."""
+        """Yield results of `work` as they come, with `concurrency` of them under way at a time."""
         waiting = iter(todo)
         failure: BaseException | None = None
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="ensue-endpoint")
@@ -328,7 +328,7 @@ def _generated(reply: Any) -> str:
 
 
 def _listed(reply: Any) -> list[dict[str, Any]]:
-    """What a server lists, an entry for each model."""
+    """Return what a server lists, an entry for each model."""
     listed = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(listed, list):
         raise CutShort("sent no list of models")

@@ -51,7 +51,7 @@ class Style:
     parse: Callable[[Any], Reply | None]
 
     def read(self, answer: Any) -> Reply | None:
-        """The tokens in a server's answer; None where it has none of this kind."""
+        """Return the tokens in a server's answer; None where it has none of this kind."""
         try:
             return self.parse(answer)
         except (AttributeError, KeyError, TypeError) as error:
@@ -59,7 +59,7 @@ class Style:
 
 
 def first_choice(reply: Any) -> dict[str, Any]:
-    """The first completion in a reply."""
+    """Return the first completion in a reply."""
     try:
         choice = reply["choices"][0]
     except (KeyError, IndexError, TypeError):
@@ -70,14 +70,14 @@ def first_choice(reply: Any) -> dict[str, Any]:
 
 
 def count_prompt(reply: Any) -> int | None:
-    """The number of tokens in the prompt, if the server tells."""
+    """Return the number of tokens in the prompt, if the server tells."""
     usage = reply.get("usage") if isinstance(reply, dict) else None
     counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return counted if isinstance(counted, int) else None
 
 
 def _read_echo(reply: Any) -> Reply | None:
-    """The tokens of an `echo` reply: the prompt's, and the generated one at the end."""
+    """Return the tokens of an `echo` reply: the prompt's, and the generated one at the end."""
     told = first_choice(reply).get("logprobs")
     if not isinstance(told, dict) or not told.get("tokens") or not told.get("token_logprobs"):
         return None
@@ -97,7 +97,7 @@ def _read_echo(reply: Any) -> Reply | None:
 
 
 def _read_prompt_logprobs(reply: Any) -> Reply | None:
-    """The tokens of a reply with vLLM's `prompt_logprobs`: null, then a dict of candidates for each token."""
+    """Return the tokens of a reply with vLLM's `prompt_logprobs`: null, then a dict of candidates for each token."""
     told = first_choice(reply).get("prompt_logprobs") or reply.get("prompt_logprobs")
     if not isinstance(told, list):
         return None
@@ -118,7 +118,7 @@ def _read_prompt_logprobs(reply: Any) -> Reply | None:
 
 
 def _prompt_entry(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """The prompt token's own entry among the candidates for its place.
+    """Return the prompt token's own entry among the candidates for its place.
 
     One best candidate is asked for, so of two entries the prompt token is the one that is not of rank 1
     (else they would be one). vLLM also lists it first, but its first releases with the V1 engine did not.
@@ -163,7 +163,7 @@ class Placed(NamedTuple):
 
 
 def place_tokens(reply: Reply, text: str, server: str) -> list[Placed]:
-    """The tokens of the prompt, each with its place in the text.
+    """Return the tokens of the prompt, each with its place in the text.
 
     Raises CutShort where the tokens stop before the text does.
     """
@@ -186,7 +186,7 @@ def place_tokens(reply: Reply, text: str, server: str) -> list[Placed]:
 
 
 def score_placed(placed: Sequence[Placed], text: str, start: int, server: str) -> PartScore:
-    """The log-probabilities of the tokens that end after character `start`, but for the text's first."""
+    """Return the log-probabilities of the tokens that end after character `start`, but for the text's first."""
     scored = [one for one in placed[1:] if one.end > start]
     logprobs = [one.token.logprob for one in scored]
     if None in logprobs:
@@ -214,7 +214,7 @@ def _is_piece(token: Token) -> bool:
 
 
 def divide(placed: Sequence[Placed], text: str, start: int, after: int) -> Sequence[Placed]:
-    """The tokens placed anew so that the last `after` of them begin at `start`; as they were if none can."""
+    """Return the tokens placed anew so that the last `after` of them begin at `start`; as they were if none can."""
     first = len(placed) - after
     texts = [one.token.text for one in placed]
     before, behind = text[:start].encode("utf-8"), text[start:].encode("utf-8")
@@ -226,7 +226,7 @@ def divide(placed: Sequence[Placed], text: str, start: int, after: int) -> Seque
 
 
 def lay_along(tokens: Sequence[str | None], data: bytes) -> list[int] | None:
-    """Where each token begins in UTF-8 `data`, and where the last one ends; None if they do not make it up.
+    """Return where each token begins in UTF-8 `data`, and where the last one ends; None if they do not make it up.
 
     >>> lay_along(["<s>", "He", "llo"], b"Hello")
     [0, 0, 2, 5]
@@ -274,7 +274,7 @@ def _search(
 
 
 def _room_needed(tokens: Sequence[str | None], leniency: int) -> list[tuple[float, float]]:
-    """The least and the most bytes that the tokens from each one on take."""
+    """Return the least and the most bytes that the tokens from each one on take."""
     room: list[tuple[float, float]] = [(0, 0)]
     for token in reversed(tokens):
         text = (token or "").replace("▁", " ").lstrip(" ") if leniency else token or ""
@@ -285,7 +285,7 @@ def _room_needed(tokens: Sequence[str | None], leniency: int) -> list[tuple[floa
 
 
 def _first_ends(tokens: Sequence[str | None], data: bytes, leniency: int) -> Iterator[int]:
-    """Where the first token may end: it may be a BOS, which takes no place, or untold."""
+    """Yield where the first token may end: it may be a BOS, which takes no place, or untold."""
     first = tokens[0]
     if first is not None:
         yield from _ends(first, data, 0, leniency)
@@ -295,7 +295,7 @@ def _first_ends(tokens: Sequence[str | None], data: bytes, leniency: int) -> Ite
 
 
 def _ends(token: str, data: bytes, begin: int, leniency: int) -> Iterator[int]:
-    """Where a token that begins at `begin` may end, likeliest first."""
+    """Yield where a token that begins at `begin` may end, likeliest first."""
     raw = token.encode("utf-8", "replace")
     if data.startswith(raw, begin):
         yield begin + len(raw)
@@ -315,7 +315,7 @@ def _ends(token: str, data: bytes, begin: int, leniency: int) -> Iterator[int]:
 
 
 def _spaced_ends(token: str, data: bytes, begin: int) -> Iterator[int]:
-    """Where a sentencepiece token may end: ▁ is a space, and one before a word is left out or invented."""
+    """Yield where a sentencepiece token may end: ▁ is a space, and one before a word is left out or invented."""
     spaced = token.replace("▁", " ").encode("utf-8", "replace")
     if data.startswith(spaced, begin):
         yield begin + len(spaced)
@@ -327,7 +327,7 @@ def _spaced_ends(token: str, data: bytes, begin: int) -> Iterator[int]:
 
 
 def _character_spans(cuts: Sequence[int], text: str) -> list[tuple[int, int] | None]:
-    """The characters each token has a byte of; a token without bytes belongs to the character after it."""
+    """Return the characters each token has a byte of; a token without bytes belongs to the character after it."""
     character = [index for index, char in enumerate(text) for _ in char.encode("utf-8")]
     return [
         (character[begin], character[max(end - 1, begin)] + 1) if begin < len(character) else None

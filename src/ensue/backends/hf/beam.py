@@ -62,14 +62,14 @@ class Decoder(Protocol):
     """Runs the network: rows are hypotheses, all prompts' one after another."""
 
     def start(self) -> Tensor:
-        """Log-probabilities of the first new token, prompts × vocabulary."""
+        """Return log-probabilities of the first new token, prompts × vocabulary."""
 
     def advance(self, parents: Tensor, tokens: Tensor) -> Tensor:
-        """Each new row goes on from an earlier one with one token; log-probabilities of what is next."""
+        """Lengthen earlier rows by a token each, and return the log-probabilities of the next."""
 
 
 def search(decoder: Decoder, rules: BeamRules) -> list[list[Hypothesis]]:
-    """The best hypotheses of each prompt, at most `beams`, the best first.
+    """Find the best hypotheses of each prompt, at most `beams`, the best first.
 
     A prompt is done when it has `beams` finished hypotheses and its best open one, at its present length, is no
     better than the worst of them.
@@ -113,7 +113,7 @@ def search(decoder: Decoder, rules: BeamRules) -> list[list[Hypothesis]]:
 def _sorted_out(
     ranks: list[float], picks: list[int], rows: npt.NDArray[np.int64], length: int, rules: BeamRules
 ) -> tuple[list[Hypothesis], list[int]]:
-    """Of one prompt's candidates, the best first: those that end here, and the places of those that go on.
+    """Divide one prompt's candidates, best first, into those that end here and the places of those that go on.
 
     Only the first `beams` may end; the others are there to take the place of those that do.
     """
@@ -136,7 +136,7 @@ def _sorted_out(
 def _candidates(
     table: Tensor, tokens: Tensor, sums: Tensor, prompts: int, rules: BeamRules
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The best continuations of each prompt's rows: sum, row continued, token; each prompts × candidates."""
+    """Return the best continuations of each prompt's rows: sum, row continued, token; each prompts × candidates."""
     table = table.clone()
     _bar_ends(table, tokens.shape[1], rules)
     _bar_ngrams(table, tokens, rules.block_ngrams)
@@ -149,7 +149,7 @@ def _candidates(
 
 
 def _bar_ends(table: Tensor, length: int, rules: BeamRules) -> None:
-    """No end before its time; later only the likeliest of several ends."""
+    """Forbid end tokens before `min_tokens`; afterwards keep only the most likely one."""
     ends = torch.tensor(sorted(rules.ends), dtype=torch.long, device=table.device)
     if not len(ends):
         return
@@ -160,7 +160,7 @@ def _bar_ends(table: Tensor, length: int, rules: BeamRules) -> None:
 
 
 def _bar_ngrams(table: Tensor, tokens: Tensor, size: int) -> None:
-    """No token that would complete an n-gram its row already has."""
+    """Forbid tokens that would complete an n-gram their row already has."""
     length = tokens.shape[1]
     if not size or length < size:
         return

@@ -72,7 +72,7 @@ class SharingDecoder:
         return self._logprobs(self._beside(tokens[:, None], one, self.groups))
 
     def _padded(self, runs: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-        """Runs of tokens as rows, padded on the right with their last, and how long each is."""
+        """Return runs of tokens as rows, padded on the right with their last, and how long each is."""
         width = max(map(len, runs))
         ids = torch.tensor([[*run, *[run[-1]] * (width - len(run))] for run in runs], device=self.device)
         return ids, torch.tensor([len(run) for run in runs], device=self.device)
@@ -106,7 +106,7 @@ class SharingDecoder:
         return hidden[torch.arange(rows, device=self.device), new - 1]
 
     def _beside(self, ids: Tensor, new: Tensor, groups: Tensor) -> Tensor:
-        """As `_step`, but the rows of a group lie side by side in one row, and a mask says who sees what.
+        """Do as `_step`, but with the rows of a group side by side in one row, and a mask that says who sees what.
 
         The row's past is what any of them has come through, each token once: hypotheses of one prompt and prompts of
         one text share most of it, and reading the past of every row by itself is what takes the time of a step.
@@ -167,7 +167,7 @@ class SharingDecoder:
 
 
 def side_by_side(group: Tensor, count: int) -> tuple[Tensor, int]:
-    """Where the members of groups 0 … `count` - 1 lie when each group has a row of one width; and that width."""
+    """Return where the members of groups 0 … `count` - 1 lie when each group has a row; and the rows' width."""
     sizes = torch.bincount(group, minlength=count)
     order = group.argsort(stable=True)
     first = sizes.cumsum(0) - sizes
@@ -178,8 +178,8 @@ def side_by_side(group: Tensor, count: int) -> tuple[Tensor, int]:
 
 
 def merged_paths(paths: Tensor, lengths: Tensor, beams: int) -> tuple[Tensor, Tensor]:
-    """The slots of each `beams` neighbouring rows, every slot once, padded with 0 on the right; and, for each row,
-    which of them are its own (prompts × beams × slots)."""
+    """Return the slots of each `beams` neighbouring rows, every slot once, padded with 0 on the right; and, for each
+    row, which of them are its own (prompts × beams × slots)."""
     width = paths.shape[1]
     prompts = len(paths) // beams
     own = (torch.arange(width, device=paths.device) >= width - lengths[:, None]).view(prompts, -1)

@@ -179,7 +179,7 @@ def load_encoder(folder: ModelFolder) -> EncoderModel:
 
 
 def stated_pooling(folder: Path) -> tuple[str, bool]:
-    """Pooling and normalising as a sentence-transformers folder states them; mean, unnormalised, otherwise."""
+    """Return pooling and normalising as a sentence-transformers folder states them; mean, unnormalised, otherwise."""
     modules = folder / "modules.json"
     config = folder / "1_Pooling" / "config.json"
     if not modules.is_file() or not config.is_file():
@@ -198,7 +198,7 @@ def stated_pooling(folder: Path) -> tuple[str, bool]:
 
 
 def stated_length(folder: Path) -> int | None:
-    """The length at which a sentence-transformers folder says texts are cut."""
+    """Return the length at which a sentence-transformers folder says texts are cut."""
     config = folder / "sentence_bert_config.json"
     if not config.is_file():
         return None
@@ -210,7 +210,7 @@ def stated_length(folder: Path) -> int | None:
 
 
 def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Which texts are run together; only those of one length where a model would take padding for text, or has
+    """Choose which texts are run together; only those of one length where a model would take padding for text, or has
     positions by the longest text of a batch."""
     from ensue.scoring.rope import one_for_all
 
@@ -246,7 +246,7 @@ def _heeds_mask(network: Any) -> bool:
 
 
 def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Which texts are run together, the longest first: within the budget of tokens, with little padding."""
+    """Choose which texts are run together, the longest first: within the budget of tokens, with little padding."""
     chosen: list[int] = []
     width = tokens = 0
     for i in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
@@ -263,7 +263,7 @@ def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 def _pad(rows: Sequence[list[int]], pad: int) -> tuple[Any, Any]:
-    """The rows as one tensor, and a mask where not all are of one length."""
+    """Return the rows as one tensor, and a mask where not all are of one length."""
     import torch
 
     width = max(*map(len, rows), 1)

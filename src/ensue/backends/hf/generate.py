@@ -39,7 +39,7 @@ _OWN = (
 
 
 def decoding(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of a generation in transformers' words; `options` may use theirs or ours.
+    """Return all settings of a generation in transformers' words; `options` may use theirs or ours.
 
     >>> decoding({"beams": 4})["num_beams"], decoding({})["no_repeat_ngram_size"]
     (4, 0)
@@ -61,7 +61,7 @@ def own_tokens_only(network: Any) -> Iterator[None]:
 
 
 def generation_fingerprint(folder: Path) -> str:
-    """A digest of what a folder says of generation; nothing where it says nothing."""
+    """Return a digest of what a folder says of generation; nothing where it says nothing."""
     path = folder / FILE
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
@@ -84,7 +84,7 @@ def generate(
     model: str,
     options: dict[str, Any],
 ) -> list[str]:
-    """What follows each prompt (token ids), up to the first stop string; greedy unless `options` say otherwise."""
+    """Continue each prompt (token ids) up to the first stop string; greedily unless `options` say otherwise."""
     import torch
 
     from ensue.scoring.rope import one_for_all
@@ -121,7 +121,7 @@ def generate(
 
 
 def _batches(lengths: Sequence[int], new: int, room: int, border: float) -> Iterator[list[int]]:
-    """Prompts of like length together, the longest first: what does not fit memory shows at once.
+    """Group prompts of like length, the longest first: what does not fit memory shows at once.
 
     One that may go beyond the border, where positions are those of the longest of a batch, is continued alone.
     """
@@ -147,6 +147,6 @@ def _check_room(prompts: Sequence[Sequence[int]], new: int, limit: int | None, m
 
 
 def cut_at(text: str, stop: Sequence[str]) -> str:
-    """The text up to the first stop string."""
+    """Return the text up to the first stop string."""
     ends = [place for word in stop if (place := text.find(word)) >= 0]
     return text[: min(ends)] if ends else text

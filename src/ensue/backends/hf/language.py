@@ -27,7 +27,7 @@ class LanguageModel(VectorModel):
         raise NotImplementedError  # each kind of model has its own
 
     def length(self, policy: Policy) -> int:
-        """How many tokens a window takes, special ones included."""
+        """Return how many tokens a window takes, special ones included."""
         limit = self.card.max_length or self.unstated_length
         if policy.max_length is not None and policy.max_length > limit:
             raise EnsueError(
@@ -57,7 +57,7 @@ class CausalModel(LanguageModel):
         return way.executor(self.network, default_budget(self.network, options.batch_tokens))
 
     def _bos(self, policy: Policy) -> int | None:
-        """BOS only where the tokenizer itself, or the model card, says so, unless the policy overrides."""
+        """Return the BOS where the tokenizer itself, or the model card, asks for one, unless the policy overrides."""
         bos = self.tokenizer.bos_token_id
         if policy.bos == "never":
             return None
@@ -68,11 +68,11 @@ class CausalModel(LanguageModel):
         return own_bos(self.tokenizer)
 
     def room(self, policy: Policy) -> int:
-        """How many tokens of text fit at once, beside a BOS."""
+        """Return how many tokens of text fit at once, beside a BOS."""
         return self.length(policy) - (self._bos(policy) is not None)
 
     def as_chat(self, prompt: str, policy: Policy) -> str:
-        """The prompt as a user's turn in the tokenizer's chat template, up to where the reply begins."""
+        """Return the prompt as a user's turn in the tokenizer's chat template, up to where the reply begins."""
         if not getattr(self.tokenizer, "chat_template", None):
             raise EnsueError(
                 f"{self.card.name} has no chat template, so it was not trained to be talked to; leave chat out."
@@ -134,7 +134,7 @@ class CausalModel(LanguageModel):
     def ask(
         self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **settings: Any
     ) -> list[list[Asked]]:
-        """Questions that the marked answers answer, by instruction; settings as `protocols.Questioner` has them."""
+        """Ask by instruction about the marked answers; `settings` are fields of `QuestionSearch`."""
         return self._questioner.ask(contexts, answers, **settings)
 
     @cached_property
@@ -164,7 +164,7 @@ class MaskedModel(LanguageModel):
         return way.executor(self.network, budget, mask)
 
     def room(self, policy: Policy) -> int:
-        """How many tokens of text fit at once, between the special ones."""
+        """Return how many tokens of text fit at once, between the special ones."""
         return self.length(policy) - len(self.specials.before) - len(self.specials.after)
 
     def check(self, policy: Policy) -> None:

@@ -44,7 +44,7 @@ class Loaded:
 
 
 def need_torch(why: str) -> None:
-    """One sentence instead of an ImportError where the models extra is not installed."""
+    """Raise one sentence instead of an ImportError where the models extra is not installed."""
     try:
         import torch  # noqa: F401
         import transformers
@@ -244,7 +244,7 @@ def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
 
 
 def _refuse_missing(name: str, keys: Iterable[str]) -> None:
-    """Weights a folder lacks would be drawn at random and score nonsense; a pooler is never used here."""
+    """Refuse a folder that lacks weights, which would be drawn at random; a pooler is never used here."""
     missing = sorted(key for key in keys if "pooler" not in key)
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -252,7 +252,7 @@ def _refuse_missing(name: str, keys: Iterable[str]) -> None:
 
 
 def pick_device(name: str) -> Any:
-    """The device of that name; `auto` is a GPU where there is one."""
+    """Return the device of that name; `auto` is a GPU where there is one."""
     import torch
 
     if name == "auto":
@@ -264,7 +264,7 @@ def pick_device(name: str) -> Any:
 
 
 def pick_dtype(name: str) -> Any:
-    """The dtype of that name."""
+    """Return the dtype of that name."""
     import torch
 
     known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -274,7 +274,7 @@ def pick_dtype(name: str) -> Any:
 
 
 def max_length(network: Any, tokenizer: Any) -> int | None:
-    """How many tokens the model takes, special ones included; None where nothing states a limit."""
+    """Return how many tokens the model takes, special ones included; None where nothing states a limit."""
     config = network.config
     limits = []
     for attribute in ("max_position_embeddings", "n_positions", "max_seq_len"):

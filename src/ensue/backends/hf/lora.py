@@ -30,7 +30,7 @@ class LoraLinear(nn.Module):  # type: ignore[misc]
         return out
 
     def merged(self) -> nn.Linear:
-        """The plain layer that does the same."""
+        """Return the plain layer that does the same."""
         with torch.no_grad():
             change = self.scale * self.up.float() @ self.down.float()
             self.layer.weight += change.to(self.layer.weight.dtype)
@@ -63,7 +63,7 @@ def add_lora(
 
 
 def merge_lora(network: nn.Module) -> None:
-    """Every adapter merged into the layer it stands on, which is then as fast as before."""
+    """Merge every adapter into the layer it stands on, which is then as fast as before."""
     for name, adapter in list(_adapters(network)):
         parent, last = _place(network, name)
         setattr(parent, last, adapter.merged())

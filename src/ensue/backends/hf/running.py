@@ -27,7 +27,7 @@ _LONGEST_RUN = 8192
 
 
 def default_budget(network: Any, batch_tokens: int | None) -> Budget:
-    """A budget for a model on its device; `batch_tokens` overrides the tokens in one pass.
+    """Return a budget for a model on its device; `batch_tokens` overrides the tokens in one pass.
 
     On a CPU a few hundred tokens already keep the cores busy, and more only costs memory; a GPU wants
     tens of thousands.
@@ -47,7 +47,7 @@ def default_budget(network: Any, batch_tokens: int | None) -> Budget:
 
 
 def _widest_bytes_per_token(network: Any) -> int:
-    """Bytes of one token in the widest layer, as far as the configuration tells."""
+    """Return bytes of one token in the widest layer, as far as the configuration tells."""
     config = network.config
     hidden = getattr(config, "hidden_size", None) or 1024
     inner = getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * hidden
@@ -55,7 +55,7 @@ def _widest_bytes_per_token(network: Any) -> int:
 
 
 def _cache_bytes_per_token(network: Any) -> int:
-    """Bytes of keys and values of one token over all layers, as far as the configuration tells."""
+    """Return bytes of keys and values of one token over all layers, as far as the configuration tells."""
     config = network.config
     layers = getattr(config, "num_hidden_layers", 24)
     heads = getattr(config, "num_attention_heads", 16)
@@ -69,7 +69,7 @@ Way = TypeVar("Way", bound=tuple[Any, ...])
 
 
 def known_way(loaded: Loaded, kind: type[Way], find: Callable[[], Way]) -> Way:
-    """How a model is run, from an earlier probe with the same weights, code and device; else probed now.
+    """Return how a model is run, from an earlier probe with the same weights, code and device; else probe now.
 
     Code that comes with a model is no part of its fingerprint, so such a model is probed every time.
     """
@@ -87,7 +87,7 @@ def known_way(loaded: Loaded, kind: type[Way], find: Callable[[], Way]) -> Way:
 
 
 def _read(path: Path, kind: type[Way]) -> Way | None:
-    """A verdict as it was written; anything else is as good as none."""
+    """Return a verdict as it was written; anything else is as good as none."""
     try:
         stated = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -101,7 +101,7 @@ def _read(path: Path, kind: type[Way]) -> Way | None:
 
 
 def _key(loaded: Loaded, kind: type[tuple[Any, ...]]) -> str:
-    """A digest of everything a verdict may depend on."""
+    """Return a digest of everything a verdict may depend on."""
     import torch
 
     network = loaded.network
@@ -120,7 +120,7 @@ def _key(loaded: Loaded, kind: type[tuple[Any, ...]]) -> str:
 
 @cache
 def _code() -> str:
-    """A digest of the code that runs models: between two releases a version says nothing of it."""
+    """Return a digest of the code that runs models: between two releases a version says nothing of it."""
     digest = hashlib.sha256()
     for path in sorted(Path(scoring.__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())

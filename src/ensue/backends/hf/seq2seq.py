@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ensue.backends.hf.loading import Loaded, ModelFolder, load
 from ensue.backends.qg.questioner import check_asked, check_span
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
-from ensue.models.protocols import AnswerSpan, Asked
+from ensue.models.protocols import AnswerSpan, Asked, QuestionSearch
 from ensue.scoring.finite import check_rows, watched
 
 # Tokens of one batch, read and written, all beams of a row counted.
@@ -37,7 +37,7 @@ class QuestionInput:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> QuestionInput:
-        """From `template`, `open` and `close`; what is not given stays as usual."""
+        """Read `template`, `open` and `close`; what is not given stays as usual."""
         known = {field.name for field in fields(cls)}
         odd = sorted(set(settings) - known)
         if odd:
@@ -56,7 +56,7 @@ class QuestionInput:
         return made
 
     def text(self, context: str, answer: AnswerSpan) -> str:
-        """What the encoder reads."""
+        """Return what the encoder reads."""
         check_span(context, answer)
         words = context[answer.start : answer.end]
         marked = f"{context[: answer.start]}{self.open}{words}{self.close}{context[answer.end :]}"
@@ -81,7 +81,7 @@ class Seq2SeqModel:
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]:
-        """What each text becomes (greedily unless told otherwise: `beams`, `length_penalty`, …)."""
+        """Return what each text becomes (greedily unless `options` say otherwise: `beams`, `length_penalty`, …)."""
         settings = decoding(options)
         if stop:
             settings |= {"stop_strings": list(stop), "tokenizer": self.tokenizer}
@@ -91,30 +91,13 @@ class Seq2SeqModel:
                 out[index] = cut_at(self.tokenizer.decode(row, skip_special_tokens=True), stop)
         return [out[index] for index in range(len(prompts))]
 
-    def ask(
-        self,
-        contexts: Sequence[str],
-        answers: Sequence[AnswerSpan],
-        *,
-        count: int = 10,
-        beams: int = 10,
-        min_tokens: int = 8,
-        max_tokens: int = 60,
-        length_penalty: float = 1.0,
-        block_ngrams: int = 3,
-    ) -> list[list[Asked]]:
-        """For each context and the answer marked in it, at most `count` questions, the likeliest first."""
-        check_asked(contexts, answers, count, beams)
+    def ask(self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **search: Any) -> list[list[Asked]]:
+        """Ask about the answer marked in each context; `search` are fields of `QuestionSearch`."""
+        check_asked(contexts, answers)
         texts = [self.question_input.text(text, span) for text, span in zip(contexts, answers, strict=True)]
-        settings = decoding(
-            {
-                "beams": beams,
-                "num_return_sequences": count,
-                "min_tokens": min_tokens,
-                "block_ngrams": block_ngrams,
-                "length_penalty": length_penalty,
-            }
-        )
+        wanted = asdict(QuestionSearch(**search))
+        count, max_tokens = wanted.pop("count"), wanted.pop("max_tokens")
+        settings = decoding({**wanted, "num_return_sequences": count})
         out: list[list[Asked]] = [[] for _ in texts]
         for chosen, read, found in self._run(texts, max_tokens, settings):
             scores = self._means(read, found, count)
@@ -127,7 +110,7 @@ class Seq2SeqModel:
     def question_logprobs(
         self, contexts: Sequence[str], answers: Sequence[AnswerSpan], questions: Sequence[str]
     ) -> list[npt.NDArray[np.float64]]:
-        """Log-probability of every token of each question, the end token among them."""
+        """Return the log-probability of every token of each question, the end token among them."""
         import torch
 
         texts = [self.question_input.text(text, span) for text, span in zip(contexts, answers, strict=True)]
@@ -145,7 +128,7 @@ class Seq2SeqModel:
         return out
 
     def _asked(self, rows: Any, scores: Sequence[float]) -> list[Asked]:
-        """Each wording once, in the order of the search."""
+        """Return each wording once, in the order of the search."""
         found: dict[str, float] = {}
         for row, score in zip(rows, scores, strict=True):
             said = self.tokenizer.decode(row, skip_special_tokens=True).strip()
@@ -154,7 +137,7 @@ class Seq2SeqModel:
         return [Asked(question, score) for question, score in found.items()]
 
     def _means(self, read: Read, rows: Any, count: int) -> list[float]:
-        """The mean log-probability of each row's tokens, its end among them, `count` rows a text.
+        """Return the mean log-probability of each row's tokens, its end among them, `count` rows a text.
 
         By one more pass: asked for scores, transformers would keep those of every step and word.
         """
@@ -187,7 +170,7 @@ class Seq2SeqModel:
     def _run(
         self, texts: Sequence[str], new: int, settings: dict[str, Any]
     ) -> Iterator[tuple[list[int], Read, Any]]:
-        """Batches of like-long texts: their places, what was read, and the rows made (several a text where asked)."""
+        """Run batches of like-long texts; yield their places, what was read, and the rows made of them."""
         import torch
 
         rows = self.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
@@ -211,7 +194,7 @@ class Seq2SeqModel:
             yield chosen, read, found
 
     def _batches(self, lengths: Sequence[int], new: int, beams: int) -> Iterator[list[int]]:
-        """The longest first: what does not fit memory shows at once."""
+        """Group texts, the longest first: what does not fit memory shows at once."""
         budget = self.options.batch_tokens or _TOKENS.get(self.network.device.type, _CPU_TOKENS)
         batch: list[int] = []
         for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):

@@ -27,7 +27,7 @@ class ModelTokens:
         return len(self._places(text))
 
     def last(self, text: str, count: int) -> str:
-        """The shortest end of a text with `count` tokens, or all of it."""
+        """Return the shortest end of a text with `count` tokens, or all of it."""
         places = self._places(text)
         for first in range(len(places) - count, 0, -1):
             found = text[places[first][0] :].lstrip()
@@ -37,7 +37,7 @@ class ModelTokens:
         return text
 
     def first(self, text: str, count: int) -> str:
-        """The shortest beginning of a text with `count` tokens, or all of it."""
+        """Return the shortest beginning of a text with `count` tokens, or all of it."""
         places = self._places(text)
         for last in range(count - 1, len(places)):
             found = text[: places[last][1]].rstrip()
@@ -46,7 +46,7 @@ class ModelTokens:
         return text
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        """Where each token begins and ends; a character of several tokens is the place of each of them."""
+        """Return where each token begins and ends; a character of several tokens is the place of each of them."""
         encoded = _load(self.name)(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         return [(begin, end) for begin, end in encoded["offset_mapping"] if end > begin]
 

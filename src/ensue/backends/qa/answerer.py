@@ -85,7 +85,7 @@ class PairForm:
         return len(self.before) + len(self.between) + len(self.after)
 
     def tokens(self, texts: Sequence[str], limit: int | None = None) -> list[Tokens]:
-        """Each text by itself, cut at so many tokens."""
+        """Tokenise each text by itself, cut at so many tokens."""
         if not texts:
             return []
         found = self.tokenizer(
@@ -104,7 +104,7 @@ class PairForm:
         ]
 
     def windows(self, question: Tokens, text: Tokens, reading: Reading) -> list[Window]:
-        """Windows over a text, each sharing its first `stride` tokens with the one before; none of an empty text."""
+        """Cut a text into windows that share `stride` tokens with the one before; an empty text has none."""
         asked = len(question.ids)
         room = reading.max_length - self.specials - asked
         if room <= reading.stride and room < len(text.ids):
@@ -124,7 +124,7 @@ class PairForm:
         return found
 
     def row(self, question: Tokens, text: Tokens, window: Window) -> tuple[list[int], list[int]]:
-        """Ids and types of one row."""
+        """Return ids and types of one row."""
         asked, told = question.ids.tolist(), text.ids[window.begin : window.end].tolist()
         before, one, between, two, after = self.types
         types = [*before, *[one] * len(asked), *between, *[two] * len(told), *after]
@@ -138,7 +138,7 @@ def best_spans(
     counts: Sequence[int],
     longest: int,
 ) -> tuple[npt.NDArray[np.float32], Ints, Ints]:
-    """Of each row the best sum of a start and an end that is not before it nor `longest` tokens on, and where.
+    """Find each row's best sum of a start and an end that is not before it nor `longest` tokens on.
 
     Starts and ends are rows × tokens; the text of a row stands at tokens `firsts` to `firsts + counts`. Of equal sums
     the shortest span wins, then the earliest.
@@ -197,7 +197,7 @@ class AnswerModel:
         return str(self.device.type)
 
     def answer(self, questions: Sequence[str], contexts: Sequence[str]) -> list[FoundAnswer]:
-        """One answer for each question and its context; empty where no answer is the better guess.
+        """Return one answer for each question and its context; empty where no answer is the better guess.
 
         The score is shifted by the model's threshold, so that above 0 an answer is given.
         """
@@ -210,7 +210,7 @@ class AnswerModel:
         ]
 
     def best_spans(self, questions: Sequence[str], contexts: Sequence[str]) -> list[FoundAnswer]:
-        """The likeliest span of each context whether or not it answers, with its log-odds against no answer.
+        """Return the likeliest span of each context whether or not it answers, with its log-odds against no answer.
 
         As in SQuAD 2.0: the best span of all windows, against the least score any window gives to no answer.
         """
@@ -247,12 +247,12 @@ class AnswerModel:
         return dict(zip(once, self.form.tokens(once, limit), strict=True))
 
     def _words(self, job: tuple[Tokens, Tokens, Window]) -> str:
-        """What a window holds, as an error names it."""
+        """Return what a window holds, as an error names it."""
         _, told, window = job
         return str(self.tokenizer.decode(told.ids[window.begin : window.end].tolist()))
 
     def _read(self, jobs: Sequence[tuple[Tokens, Tokens, Window]]) -> list[_Best]:
-        """The best span of every window, batches of like length within the budget of tokens."""
+        """Return the best span of every window, batches of like length within the budget of tokens."""
         import torch
 
         out: list[_Best] = [_Best(0.0, 0.0, 0, 0)] * len(jobs)
@@ -284,7 +284,7 @@ class AnswerModel:
 def padded(
     rows: Sequence[tuple[list[int], list[int]]], form: PairForm, pad: int, device: Any
 ) -> dict[str, Any]:
-    """Rows of ids and types as a network takes them."""
+    """Return rows of ids and types as a network takes them."""
     ids, mask = _pad([ids for ids, _ in rows], pad)
     inputs = {"input_ids": ids.to(device)}
     if mask is not None:
@@ -295,7 +295,7 @@ def padded(
 
 
 def _answer_of(context: str, tokens: Tokens, windows: Sequence[tuple[Window, _Best]]) -> FoundAnswer:
-    """The best span of all windows as characters of the text, without spaces around it."""
+    """Return the best span of all windows as characters of the text, without spaces around it."""
     if not windows:
         return FoundAnswer("", 0, 0, NOTHING)
     null = min(best.null for _, best in windows)

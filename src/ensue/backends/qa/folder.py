@@ -127,7 +127,7 @@ def save_full_answerer(folder: Path, network: SpanNetwork, reading: Reading, tok
 
 
 def make_reading(held: Any, path: Path) -> Reading:
-    """How a configuration says a model reads; one sentence where it says something else."""
+    """Return how a configuration says a model reads; one sentence where it says something else."""
     known = {field.name for field in fields(Reading)}
     if not isinstance(held, dict) or held.keys() - known:
         raise EnsueError(f"{path} does not say how to read texts: it may have {', '.join(sorted(known))}.")

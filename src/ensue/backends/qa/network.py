@@ -40,7 +40,7 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
         self.bias = nn.Parameter(torch.zeros(2))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **more: Tensor) -> Tensor:
-        """Rows × tokens × 2, in float32 whatever the encoder is in: spans are compared by small differences."""
+        """Return rows × tokens × 2, always in float32: spans are compared by small differences."""
         states = self.trunk(input_ids=input_ids, attention_mask=attention_mask, **more)[0]
         with torch.autocast(states.device.type, enabled=False):
             scores: Tensor = nn.functional.linear(
@@ -63,7 +63,7 @@ def prepare_adapter(network: SpanNetwork, shape: AdapterShape, dropout: float = 
 
 
 def adapter_tensors(network: SpanNetwork) -> dict[str, Tensor]:
-    """What was trained, in fp16; the head with its speed multiplied in."""
+    """Return what was trained, in fp16; the head with its speed multiplied in."""
     found = {
         name: value.detach().float() for name, value in network.named_parameters() if value.requires_grad
     }
@@ -72,7 +72,7 @@ def adapter_tensors(network: SpanNetwork) -> dict[str, Tensor]:
 
 
 def with_adapter(trunk: nn.Module, shape: AdapterShape, tensors: dict[str, Tensor]) -> SpanNetwork:
-    """The network those tensors were trained for, merged and ready to read; a ValueError where they do not fit."""
+    """Make the network those tensors were trained for, merged and ready to read; ValueError if they do not fit."""
     network = SpanNetwork(trunk)
     prepare_adapter(network, shape)
     named = {name: value for name, value in network.named_parameters() if value.requires_grad}

@@ -28,7 +28,7 @@ class Adapter:
 
 
 def base_fingerprint(network: Any) -> str:
-    """A digest of a model's weights that is the same however they are stored: names, shapes and first rows.
+    """Return a digest of a model's weights that is the same however they are stored: names, shapes and first rows.
 
     Not that of its files, which hold the version of the library that wrote them.
     """
@@ -81,7 +81,7 @@ def load_question_generator(folder: ModelFolder) -> CausalQuestioner:
 
 
 def as_generator(model: Any, end: str | None = None) -> CausalQuestioner:
-    """A causal model prompted as our adapters are trained, whose questions end with one token.
+    """Prompt a causal model as our adapters are trained; its questions end with one token.
 
     That is the tokenizer's own end token, unless the adapter was trained with another: to one that never comes,
     every question would run on to its last token, and all beams would be the same few questions.

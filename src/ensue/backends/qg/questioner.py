@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
-from ensue.models.protocols import AnswerSpan, Asked
+from ensue.models.protocols import AnswerSpan, Asked, QuestionSearch
 from ensue.models.request import Policy, TokenPart
 from ensue.scoring.finite import beginning, check_rows, not_finite
 from ensue.scoring.tokens import tokenise
@@ -71,7 +72,7 @@ def check_span(context: str, answer: AnswerSpan) -> None:
 
 
 def marked_excerpt(context: str, answer: AnswerSpan, around: int = _AROUND) -> str:
-    """The answer in double brackets with a few words before and after it.
+    """Return the answer in double brackets with a few words before and after it.
 
     >>> marked_excerpt("A cat sat on the mat.", AnswerSpan(2, 5))
     'A [[cat]] sat on the mat.'
@@ -96,21 +97,21 @@ def marked_excerpt(context: str, answer: AnswerSpan, around: int = _AROUND) -> s
 
 
 def plain_prompt(context: str, answer: AnswerSpan) -> QuestionPrompt:
-    """What our own generator is trained to continue with a space and the question."""
+    """Return what our own generator is trained to continue with a space and the question."""
     return QuestionPrompt(
         f"Text: {' '.join(context.split())}\n", f"Answer: {marked_excerpt(context, answer)}\nQuestion:"
     )
 
 
 def few_shot_prompt(context: str, answer: AnswerSpan) -> QuestionPrompt:
-    """An instruction and three invented examples before the text, for a model without a chat template."""
+    """Return an instruction and three invented examples before the text, for a model without a chat template."""
     shots = [_shot(text, words, question) for text, words, question in _SHOTS]
     prompt = plain_prompt(context, answer)
     return QuestionPrompt("\n\n".join([_TASK, *shots, prompt.shared]), prompt.own)
 
 
 def chat_prompt(tokenizer: Any) -> PromptMaker:
-    """The same through a tokenizer's chat template, the examples as earlier turns."""
+    """Make the same prompt through a tokenizer's chat template, the examples as earlier turns."""
 
     def make(context: str, answer: AnswerSpan) -> QuestionPrompt:
         turns: list[dict[str, str]] = []
@@ -157,27 +158,17 @@ class CausalQuestioner:
     def card(self) -> ModelCard:
         return self.model.card
 
-    def ask(
-        self,
-        contexts: Sequence[str],
-        answers: Sequence[AnswerSpan],
-        *,
-        count: int = 10,
-        beams: int = 10,
-        min_tokens: int = 8,
-        max_tokens: int = 60,
-        length_penalty: float = 1.0,
-        block_ngrams: int = 3,
-    ) -> list[list[Asked]]:
-        """For each context and the answer marked in it, at most `count` questions, the likeliest first."""
+    def ask(self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **search: Any) -> list[list[Asked]]:
+        """Ask about the answer marked in each context; `search` are fields of `QuestionSearch`."""
         from ensue.backends.hf.beam import BeamRules
 
-        check_asked(contexts, answers, count, beams)
-        rules = BeamRules(beams, self.ends, min_tokens, max_tokens, length_penalty, block_ngrams)
+        check_asked(contexts, answers)
+        count, beams, least, most, penalty, ngrams = astuple(QuestionSearch(**search))
+        rules = BeamRules(beams, self.ends, least, most, penalty, ngrams)
         prompts = self._prompts(contexts, answers)
-        self._check_room(prompts, max_tokens)
+        self._check_room(prompts, most)
         found: dict[TokenPrompt, list[Asked]] = {}
-        for batch in self._batches(list(dict.fromkeys(prompts)), beams, max_tokens):
+        for batch in self._batches(list(dict.fromkeys(prompts)), beams, most):
             for prompt, hypotheses in zip(batch, self._search(batch, rules), strict=True):
                 found[prompt] = self._texts(hypotheses)[:count]
         return [found[prompt] for prompt in prompts]
@@ -185,7 +176,7 @@ class CausalQuestioner:
     def question_logprobs(
         self, contexts: Sequence[str], answers: Sequence[AnswerSpan], questions: Sequence[str]
     ) -> list[npt.NDArray[np.float64]]:
-        """Log-probability of every token of each question after its prompt, the end token among them."""
+        """Return the log-probability of every token of each question after its prompt, the end token among them."""
         prompts = self._prompts(contexts, answers)
         parts = []
         for prompt, said in zip(
@@ -200,7 +191,7 @@ class CausalQuestioner:
         return logprobs
 
     def _prompts(self, contexts: Sequence[str], answers: Sequence[AnswerSpan]) -> list[TokenPrompt]:
-        """Both parts of each prompt tokenised apart, so that the shared part is the same for all answers."""
+        """Tokenise both parts of each prompt apart, so that the shared part is the same for all answers."""
         from ensue.backends.hf.beam_decoder import TokenPrompt
 
         made = [self.prompt(text, answer) for text, answer in zip(contexts, answers, strict=True)]
@@ -230,7 +221,7 @@ class CausalQuestioner:
         return self.model.device_kind
 
     def _batches(self, prompts: Sequence[TokenPrompt], beams: int, new: int) -> Iterator[list[TokenPrompt]]:
-        """Prompts of one text together, like-long texts together, as many as rows and the cache allow."""
+        """Group prompts of one text, and like-long texts, as many as rows and the cache allow."""
         rows = _ROWS.get(self.model.network.device.type, _CPU_ROWS)
         room = self.model.executor.budget.cache
         batch: list[TokenPrompt] = []
@@ -270,7 +261,7 @@ class CausalQuestioner:
             raise not_finite(float("nan"), model=self.card.name, dtype=dtype, what=beginning(text)) from None
 
     def _texts(self, hypotheses: Sequence[Hypothesis]) -> list[Asked]:
-        """What the hypotheses say, each wording once, with the mean log-probability of their tokens."""
+        """Return what the hypotheses say, each wording once, with the mean log-probability of their tokens."""
         found: dict[str, float] = {}
         for one in hypotheses:
             # A token such as "?\n" ends a question and has its last character.
@@ -282,17 +273,17 @@ class CausalQuestioner:
 
 
 def question_tokens(tokenizer: Any, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """Token ids of texts, no special ones added; training and asking must agree on this."""
+    """Tokenise texts without special tokens; training and asking must agree on this."""
     return [tuple(row.tolist()) for row in tokenise(tokenizer, texts)]
 
 
 def after_prompt(question: str) -> str:
-    """A question as it follows its prompt."""
+    """Return a question as it follows its prompt."""
     return " " + " ".join(question.split())
 
 
 def prompted_questioner(model: CausalModel) -> CausalQuestioner:
-    """A causal model asked by instruction: through its chat template, or with examples where it has none.
+    """Ask a causal model by instruction: through its chat template, or with examples where it has none.
 
     A question ends with the model's end token or its first line.
     """
@@ -307,15 +298,13 @@ def prompted_questioner(model: CausalModel) -> CausalQuestioner:
 
 
 def end_tokens(model: CausalModel) -> set[int]:
-    """What the tokenizer and the model's generation settings say ends a text."""
+    """Return what the tokenizer and the model's generation settings say ends a text."""
     stated = getattr(getattr(model.network, "generation_config", None), "eos_token_id", None)
     listed = stated if isinstance(stated, list) else [stated]
     return {int(end) for end in [*listed, model.tokenizer.eos_token_id] if end is not None}
 
 
-def check_asked(contexts: Sequence[str], answers: Sequence[AnswerSpan], count: int, beams: int) -> None:
-    """Refuse what no questioner can do."""
+def check_asked(contexts: Sequence[str], answers: Sequence[AnswerSpan]) -> None:
+    """Refuse texts without an answer each."""
     if len(contexts) != len(answers):
         raise EnsueError(f"{len(contexts)} texts and {len(answers)} answers: each text needs its answer.")
-    if not 1 <= count <= beams:
-        raise EnsueError(f"{beams} beams give 1 to {beams} questions, not {count}; use more beams.")

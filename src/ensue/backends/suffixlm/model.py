@@ -62,7 +62,7 @@ class Block(nn.Module):  # type: ignore[misc]
         self.dropout = nn.Dropout(shape.dropout)
 
     def forward(self, states: Tensor, visible: Tensor) -> Tensor:
-        """`visible` says which segments (keys) each segment (query) sees: rows × queries × keys."""
+        """Run the layer; `visible` says which segments (keys) each (query) sees: rows × queries × keys."""
         states = states + self.dropout(self.out(self._attention(self.before_attention(states), visible)))
         return states + self.dropout(self.inner(self.before_inner(states)))
 
@@ -100,7 +100,7 @@ class SuffixLM(nn.Module):  # type: ignore[misc]
         self._start()
 
     def _start(self) -> None:
-        """Small weights, and a first prediction that is like the last segment and the mean of all before it.
+        """Start with small weights, and a prediction like the last segment and the mean of all before it.
 
         The projection keeps angles, values pass through attention (uniform at first) as they are, and the
         prediction starts as the identity. Training then begins with "what comes next is like what came
@@ -124,7 +124,7 @@ class SuffixLM(nn.Module):  # type: ignore[misc]
             self.scale.fill_(math.log(_FIRST_SCALE[self.shape.similarity]))
 
     def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """What the encoder makes of each segment: its first token's state, or the mean over its tokens."""
+        """Return what the encoder makes of each segment: its first token's state, or the mean over its tokens."""
         states = self.encoder(input_ids=ids, attention_mask=mask)[0]
         if self.shape.pooling == "cls":
             return states[:, 0]
@@ -132,12 +132,12 @@ class SuffixLM(nn.Module):  # type: ignore[misc]
         return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
     def vectors(self, encoded: Tensor) -> Tensor:
-        """Segment vectors in the Transformer's dimension: what it reads, and what it predicts."""
+        """Return segment vectors in the Transformer's dimension: what it reads, and what it predicts."""
         found: Tensor = self.project(encoded)
         return nn.functional.normalize(found, dim=-1) if self.shape.similarity == "cosine" else found
 
     def forward(self, vectors: Tensor, seen: Tensor | None = None) -> Tensor:
-        """For each of rows × segments vectors the prediction of the vector after it.
+        """Predict for each of rows × segments vectors the one after it.
 
         A segment's score is the dot product of its vector with the prediction. With cosine similarity vectors
         have length one, and predictions a learned length. `seen` (rows × segments) hides segments from those
@@ -229,7 +229,7 @@ class SuffixModel:
 
 
 def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
-    """Ids and mask of rows, padded to the longest."""
+    """Return ids and mask of rows, padded to the longest."""
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), pad, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)

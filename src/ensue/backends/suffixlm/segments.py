@@ -24,22 +24,22 @@ class Frame(NamedTuple):
         return self.size - len(self.before) - len(self.after)
 
     def around(self, tokens: Sequence[int]) -> Tokens:
-        """A segment as the encoder takes it."""
+        """Return a segment as the encoder takes it."""
         return [*self.before, *tokens, *self.after]
 
 
 def frame_of(tokenizer: Any, size: int) -> Frame:
-    """Segments of `size` tokens under this tokenizer."""
+    """Return segments of `size` tokens under this tokenizer."""
     return Frame(*specials_around(tokenizer, tokenizer.name_or_path), size)
 
 
 def sentence_tokens(tokenizer: Any, text: str) -> list[Tokens]:
-    """The tokens of each sentence of a text, without special tokens; sentences that have none are left out."""
+    """Return the tokens of each sentence of a text, without special tokens; sentences that have none are left out."""
     return [ids.tolist() for ids in tokenise(tokenizer, split_sentences(text)) if len(ids)]
 
 
 def pack(sentences: Iterable[Sequence[int]], size: int) -> list[Tokens]:
-    """Segments from the left: each starts with a new sentence and takes the sentences that fit whole.
+    """Return segments from the left: each starts with a new sentence and takes the sentences that fit whole.
 
     A sentence longer than a segment fills it and flows over into the next, which further sentences may fill.
 
@@ -56,7 +56,7 @@ def pack(sentences: Iterable[Sequence[int]], size: int) -> list[Tokens]:
 
 
 def first_segment(sentences: Iterable[Sequence[int]], size: int) -> Tokens:
-    """The segment a text begins with when it is packed from the left; empty where the text is.
+    """Return the segment a text begins with when it is packed from the left; empty where the text is.
 
     >>> first_segment([[1, 2], [3], [4, 5]], size=4), first_segment([[1, 2, 3, 4, 5], [6]], size=4)
     ([1, 2, 3], [1, 2, 3, 4])
@@ -65,7 +65,7 @@ def first_segment(sentences: Iterable[Sequence[int]], size: int) -> Tokens:
 
 
 def pack_to_end(sentences: Iterable[Sequence[int]], size: int, most: int) -> list[Tokens]:
-    """At most `most` segments that end where the text ends, filled from the right.
+    """Return at most `most` segments that end where the text ends, filled from the right.
 
     The last segment is as full as whole sentences make it, and a longer prefix only adds segments in front,
     so that prefixes of every length share their segments.
@@ -88,5 +88,5 @@ def pack_to_end(sentences: Iterable[Sequence[int]], size: int, most: int) -> lis
 
 
 def _pieces(sentences: Iterable[Sequence[int]], size: int) -> list[Sequence[int]]:
-    """The sentences, each longer one cut into pieces of at most `size` tokens."""
+    """Return the sentences, each longer one cut into pieces of at most `size` tokens."""
     return [s[begin : begin + size] for s in sentences for begin in range(0, len(s), size)]
