@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ensue.backends.discourse.words import words_of
 from ensue.backends.names import load_model
-from ensue.backends.words import WordVectorModel, from_text
+from ensue.backends.words import WordVectorModel, load_text_vectors
 from ensue.benchmarks.nlu.examples import Span
 from ensue.benchmarks.nlu.framing import Row
 from ensue.errors import EnsueError
@@ -53,7 +53,7 @@ def published_vectors(name: str) -> WordVectorModel | None:
     if name == LEARNED:
         return None
     path = Path(name).expanduser()
-    model = from_text(path) if path.is_file() else load_model(name)
+    model = load_text_vectors(path) if path.is_file() else load_model(name)
     if not isinstance(model, WordVectorModel):
         raise EnsueError(
             f"vectors={name} is not a set of word vectors; give glove-50d, a text file of them or learned."
