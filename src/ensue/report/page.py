@@ -60,6 +60,16 @@ def write_text(path: Path, page: str) -> Path:
     return write_atomic(path, [page])
 
 
+def run_names(folders: Sequence[Path], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what runs are called on a page: their models, and the folder too where a model comes twice."""
+    models = [str(each.get("model") or folder.name) for folder, each in zip(folders, results, strict=True)]
+    names: list[str] = []
+    for folder, model in zip(folders, models, strict=True):
+        name = model if models.count(model) == 1 else f"{model} ({folder.name})"
+        names.append(name if name not in names else f"{model} ({folder})")
+    return names
+
+
 def profile_facts(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     documents, count = most_surprising(profiles, PICTURED_DOCUMENTS + LISTED_DOCUMENTS)
     pictured = [

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ensue.errors import EnsueError
 from ensue.report.figure import NONE, Figure, count, fraction
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 FORMATS = ("table", "markdown", "csv", "latex")
-Tone = Literal["", "strong", "quiet", "good", "bad", "mark"]
-_RICH = {"": "", "strong": "bold", "quiet": "dim", "good": "green", "bad": "red", "mark": "bold yellow"}
-_HTML = {"": "", "strong": "main", "quiet": "soft", "good": "good", "bad": "bad", "mark": "stop"}
+Tone = Literal["", "strong", "quiet", "good", "bad", "mark", "published"]
+_RICH = dict(zip(get_args(Tone), ("", "bold", "dim", "green", "red", "bold yellow", "dim"), strict=True))
+_HTML = dict(zip(get_args(Tone), ("", "main", "soft", "good", "bad", "stop", "published"), strict=True))
 
 
 @dataclass(frozen=True)

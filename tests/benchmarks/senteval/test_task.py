@@ -11,7 +11,7 @@ from scipy import stats
 
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import Outcome, RunContext
-from ensue.benchmarks.senteval.published import citation, published, published_line
+from ensue.benchmarks.published import facts_of, published
 from ensue.benchmarks.senteval.task import TASK
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
@@ -178,9 +178,14 @@ def test_what_it_needs_is_said(folder: Path) -> None:
 
 
 def test_published_figures() -> None:
-    rows = published()
-    assert len(rows) == 4 * len({row.model for row in rows}) == 4 * 14
-    assert published_line("BERT-Large") == {"USS": 0.436, "SSS": 0.707, "SC": 0.834, "Probing": 0.75}
-    assert {row.metric for row in rows if row.task == "SSS"} == {"average"}
-    assert published_line("no such model") == {}
-    assert "Chen" in citation()
+    figures = published("ensue.benchmarks.senteval")
+    assert len(figures) == 14 * 4
+    bert = {one.task: one.value for one in figures if one.system == "BERT-Large"}
+    assert bert == {"USS": 0.436, "SSS": 0.707, "SC": 0.834, "Probing": 0.75}
+    assert {one.task: one.metric for one in figures if one.group == "ours"} == {
+        "USS": "pearson",
+        "SSS": "average",
+        "SC": "accuracy",
+        "Probing": "accuracy",
+    }
+    assert facts_of("ensue.benchmarks.senteval")["best_layers"] == {"ELMo": 0.8, "BERT-Base": 5.0}

@@ -15,7 +15,7 @@ from tests.benchmarks.probing.report.synthetic import (
     make_senteval_results,
     write_probing,
 )
-from tests.benchmarks.probing.report.test_sheets import only, printed
+from tests.benchmarks.probing.report.test_sheet import only, printed
 from tests.report.synthetic import make_items, make_results, write_run
 from tests.report.test_html import EVIL, Page
 

@@ -18,10 +18,9 @@ from ensue.benchmarks.nlu.report.table import (
     without_words,
 )
 from ensue.benchmarks.nlu.suites import specs_of
-from ensue.benchmarks.probing.report.sheets import run_names
 from ensue.benchmarks.published import citation
 from ensue.errors import EnsueError
-from ensue.report.page import Page
+from ensue.report.page import Page, run_names
 from ensue.report.results import read_fits, read_results
 from ensue.report.svg import Picture, drawn_twice
 

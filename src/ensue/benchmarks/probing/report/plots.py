@@ -11,9 +11,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ensue.benchmarks.probing.report.published import SHARED, SystemRow, SystemsTable
-from ensue.benchmarks.probing.report.sheets import Line, Sheet, best_layer
-from ensue.benchmarks.probing.report.suites import column_words
+from ensue.benchmarks.probing.report.sheet import Sheet, TaskLine
+from ensue.benchmarks.probing.report.systems import SHARED, SystemRow, Systems, column_words
 from ensue.report.svg import (
     BLUE,
     COLOURS,
@@ -38,10 +37,10 @@ _ROW = 0.235
 _FAINTEST, _STRONGEST = 0.05, 0.62
 
 
-def heat_map(sheet: Sheet, told: Sequence[Line], *, name: str, width: float) -> str:
-    """Test figures by task and layer, colours standardised task by task; framed is the layer dev would choose."""
+def heat_map(sheet: Sheet, *, name: str, width: float) -> str:
+    """Draw test figures by task and layer, colours standardised task by task; framed is the one dev would choose."""
     narrow = is_narrow(width)
-    rows = [line for line in told if not line.missing]
+    rows = [line for line in sheet.lines if not line.missing]
     panels = _panels(sheet.layers, _NARROW_LAYERS if narrow else _WIDE_LAYERS)
     tall = len(panels) * (_ROW * len(rows) + 0.62)
     with mpl.rc_context(STYLE):
@@ -55,15 +54,17 @@ def heat_map(sheet: Sheet, told: Sequence[Line], *, name: str, width: float) -> 
 
 
 def _panels(layers: Sequence[int], most: int) -> list[list[int]]:
-    """The layers in as few rows as will do, none much shorter than the others."""
+    """Divide the layers into as few rows as will do, none much shorter than the others."""
     size = math.ceil(len(layers) / math.ceil(len(layers) / most))
     return [list(layers[begin : begin + size]) for begin in range(0, len(layers), size)]
 
 
-def _draw_cells(axes: Any, sheet: Sheet, rows: Sequence[Line], layers: Sequence[int], size: float) -> None:
+def _draw_cells(
+    axes: Any, sheet: Sheet, rows: Sequence[TaskLine], layers: Sequence[int], size: float
+) -> None:
     for y, line in enumerate(rows):
         strengths = _strengths(sheet, line.name)
-        chosen = best_layer(sheet, line.name)
+        chosen = sheet.best_layer(line.name)
         for x, layer in enumerate(layers):
             found = sheet.at(line.name, "test", layer)
             if found is None:
@@ -85,20 +86,19 @@ def _draw_cells(axes: Any, sheet: Sheet, rows: Sequence[Line], layers: Sequence[
 
 
 def _strengths(sheet: Sheet, name: str) -> dict[int, float]:
-    """How strong each layer's colour is: two deviations about the mean span the whole range."""
+    """Return how strong each layer's colour is: two deviations about the mean span the whole range."""
     known = {n: found.value for n in sheet.layers if (found := sheet.at(name, "test", n)) is not None}
     mean, spread = statistics.fmean(known.values()), statistics.pstdev(known.values())
     places = {n: 0.5 + (value - mean) / (4 * spread) if spread else 0.5 for n, value in known.items()}
     return {n: _FAINTEST + (_STRONGEST - _FAINTEST) * min(1.0, max(0.0, p)) for n, p in places.items()}
 
 
-def systems_plot(table: SystemsTable, *, name: str, width: float) -> str:
-    """The columns of table 2 from top to bottom: runs with their intervals among the published systems."""
+def systems_plot(table: Systems, *, name: str, width: float) -> str:
+    """Draw the columns of table 2 from top to bottom: runs with their intervals among the published systems."""
     narrow = is_narrow(width)
     # Those the paper trained itself lie close together; the first and the best of them stand for the rest.
-    own = [row for row in table.rows if row.own]
-    kept = {row.name for row in own if row.name in ("Baseline (NSP)", "+ SPP + NL")}
-    published = [row for row in table.rows if row.published and (not row.own or row.name in kept)]
+    kept = ("Baseline (NSP)", "+ SPP + NL")
+    published = [row for row in table.published if row.group != "ours" or row.name in kept]
     runs = table.measured
     legend = math.ceil((len(published) + len(runs)) / (2 if narrow else 4)) * 0.21 + 0.1
     with mpl.rc_context(STYLE):
@@ -136,43 +136,43 @@ def systems_plot(table: SystemsTable, *, name: str, width: float) -> str:
 
 
 def column_label(name: str) -> str:
-    """A column's name; the mean over shared columns is explained beside the picture."""
+    """Return a column's name; the mean over shared columns is explained beside the picture."""
     return "mean of these" if name == SHARED else column_words(name)
 
 
-def _tick(table: SystemsTable, name: str) -> str:
-    """Starred where a run's column takes in fewer tasks than the published one."""
-    partly = any(row.figures[name].lacking for row in table.measured if name in row.figures)
+def _tick(table: Systems, name: str) -> str:
+    """Return a column's name, starred where a run's takes in fewer tasks than the published one."""
+    partly = any(row.entries[name].lacking for row in table.measured if name in row.entries)
     return f"{column_label(name)}{'*' if partly else ''}"
 
 
-def _is_accuracy(table: SystemsTable) -> bool:
+def _is_accuracy(table: Systems) -> bool:
     return not {"USS", "SSS"} & set(table.columns)
 
 
-def _points(table: SystemsTable, row: SystemRow) -> list[tuple[int, str]]:
-    return [(y, name) for y, name in enumerate(table.columns) if name in row.figures]
+def _points(table: Systems, row: SystemRow) -> list[tuple[int, str]]:
+    return [(y, name) for y, name in enumerate(table.columns) if name in row.entries]
 
 
-def _draw_published(axes: Any, table: SystemsTable, row: SystemRow, index: int) -> None:
+def _draw_published(axes: Any, table: Systems, row: SystemRow, index: int) -> None:
     places = _points(table, row)
     axes.plot(
-        [row.figures[name].value for _, name in places],
+        [row.entries[name].value for _, name in places],
         [y for y, _ in places],
         linestyle="none",
-        marker="*" if row.human else _PUBLISHED_MARKERS[index % len(_PUBLISHED_MARKERS)],
-        markersize=10 if row.human else 7.5,
+        marker="*" if row.group == "human" else _PUBLISHED_MARKERS[index % len(_PUBLISHED_MARKERS)],
+        markersize=10 if row.group == "human" else 7.5,
         markerfacecolor=PAPER,
-        markeredgecolor=INK if row.human else GREY,
+        markeredgecolor=INK if row.group == "human" else GREY,
         markeredgewidth=1.4,
         label=_published_label(row),
         zorder=3,
     )
 
 
-def _draw_run(axes: Any, table: SystemsTable, row: SystemRow, index: int, shift: float) -> None:
+def _draw_run(axes: Any, table: Systems, row: SystemRow, index: int, shift: float) -> None:
     places = _points(table, row)
-    figures = [row.figures[name] for _, name in places]
+    figures = [row.entries[name].figure for _, name in places]
     below = [0.0 if f.low is None else max(0.0, f.value - f.low) for f in figures]
     above = [0.0 if f.high is None else max(0.0, f.high - f.value) for f in figures]
     axes.errorbar(
@@ -194,21 +194,21 @@ def _published_label(row: SystemRow) -> str:
     return f"{row.name.removesuffix(' (table 5)')} (published)"
 
 
-def _describe_heat(sheet: Sheet, rows: Sequence[Line]) -> str:
+def _describe_heat(sheet: Sheet, rows: Sequence[TaskLine]) -> str:
     words = [
         f"{line.name} from {min(values):.3f} to {max(values):.3f}"
         + ("" if chosen is None else f", layer {chosen} best on dev")
         for line in rows
         if (values := [f.value for n in sheet.layers if (f := sheet.at(line.name, "test", n)) is not None])
-        for chosen in [best_layer(sheet, line.name)]
+        for chosen in [sheet.best_layer(line.name)]
     ]
     return f"Test figures by task and layer. {'; '.join(words)}."
 
 
-def _describe_systems(table: SystemsTable) -> str:
+def _describe_systems(table: Systems) -> str:
     words = [
         f"{row.name}{' (published)' if row.published else ''}: "
-        + ", ".join(f"{column_label(name)} {row.figures[name].value:.3f}" for _, name in _points(table, row))
-        for row in [*table.measured, *(row for row in table.rows if row.published)]
+        + ", ".join(f"{column_label(name)} {row.entries[name].value:.3f}" for _, name in _points(table, row))
+        for row in [*table.measured, *table.published]
     ]
     return f"Test figures by column of table 2. {'; '.join(words)}."

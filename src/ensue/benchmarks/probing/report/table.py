@@ -1,4 +1,4 @@
-"""DiscoEval and SentEval runs as a table for the terminal: a line a task, groups and the average in bold."""
+"""DiscoEval and SentEval runs as tables: task by task, beside the published systems, ablations and sets of STS."""
 
 from __future__ import annotations
 
@@ -6,117 +6,256 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.probing.report.sheets import Figure, Line, Sheet, lines, mean_layer, sheets
-from ensue.benchmarks.probing.report.suites import AVERAGE, published_best_layers
-from ensue.report.table import Column, Table
+from ensue.benchmarks.probing.report.sheet import AVERAGE, Entry, Sheet, TaskLine, read_sheet
+from ensue.benchmarks.probing.report.systems import (
+    SHARED,
+    Ablation,
+    SystemRow,
+    Systems,
+    by_domain,
+    column_words,
+    paper_layers,
+)
+from ensue.benchmarks.published import citation
+from ensue.report.figure import Figure, fraction
+from ensue.report.table import Cell, Column, Content, Table, figure_cell
 
-# Short: the whole must fit a terminal of 80 columns.
-_METRICS = {"accuracy": "acc.", "pearson": "Pearson", "average": "mean"}
+_METRICS = {"pearson": "Pearson", "spearman": "Spearman", "average": "mean", "f1": "F1"}
+_GROUPS = {"": "published", "human": "published", "ours": "published, trained by the paper’s authors"}
 
 
 def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
-    """Return the table of a run; each protocol has columns of its own."""
-    found = sheets(results)
-    return [_table(found)] if found else []
+    """Return the table of a run, for the terminal."""
+    sheet = read_sheet(results)
+    return [tasks_table(sheet)] if sheet else []
 
 
-def _table(sheets: Sequence[Sheet]) -> Table:
-    first = sheets[0]
-    with_metric = any(line.metric != "accuracy" for sheet in sheets for line in lines(sheet))
-    columns = [Column("task", words=True), *([Column("metric", words=True)] if with_metric else [])]
-    for sheet in sheets:
-        test = f"{sheet.protocol}\ntest" if len(sheets) > 1 else "test"
-        # There is no room for two intervals; the report has them.
-        interval = ["95 %\ninterval"] if len(sheets) == 1 else []
-        columns += map(Column, [*(["layer"] if sheet.several_layers else []), "dev", test, *interval])
-    table = Table(
-        [*columns, Column("n")],
-        title=f"{first.suite.title} · {first.name}",
-        caption=" ".join(words for sheet in sheets for words in _caption(sheet, several=len(sheets) > 1)),
-    )
-    by_name = [{line.name: line for line in lines(sheet)} for sheet in sheets]
-    names = max(by_name, key=len)
-    for name, line in names.items():
-        found = [each.get(name) for each in by_name]
-        cells = [cell for sheet, each in zip(sheets, found, strict=True) for cell in _cells(sheet, each)]
-        if len(sheets) == 1:
-            cells.append(_interval(found[0]))
+def tasks_table(sheet: Sheet, guessing: Mapping[str, float] | None = None) -> Table:
+    """Return a line a task, groups and the average in bold.
+
+    `guessing` is what always giving the most frequent label of a task would score.
+    """
+    lines, also = sheet.lines, _also(sheet)
+    domains = by_domain(sheet.suite) if sheet.protocol == "paper" else {}
+    if not any(line.name in figures for line in lines for figures in domains.values()):
+        domains = {}
+    with_metric = any(line.metric != "accuracy" for line in lines)
+    columns = [
+        Column("task", words=True),
+        *([Column("metric", words=True)] if with_metric else []),
+        *([Column("layer", wide="best layer")] if sheet.several_layers else []),
+        Column("dev"),
+        Column("test"),
+        Column("95 %\ninterval"),
+        *([Column("also", words=True, in_terminal=False)] if also else []),
+        *([Column("most frequent label", in_terminal=False)] if guessing else []),
+        Column("n"),
+        *(Column(f"published: {model}", published=True, in_terminal=False) for model in domains),
+    ]
+    caption = _caption(sheet, bool(guessing), bool(domains))
+    table = Table(columns, title=f"{sheet.suite.title} · {sheet.name}", caption=" ".join(caption))
+    for line in lines:
+        mark = "*" if line.dev is None else ""
         metric = "" if line.missing else _METRICS.get(line.metric, line.metric)
         table.add(
-            _name(line),
+            f"  {line.name}" if line.kind == "task" else line.name,
             *([metric] if with_metric else []),
-            *cells,
-            next((each.test.n for each in found if each and each.test), None),
+            *(["" if line.missing else f"{line.layer}{mark}"] if sheet.several_layers else []),
+            *(["", "missing", ""] if line.missing else _figures(line)),
+            *([also.get(line.name, "")] if also else []),
+            *([guessing.get(line.name, "")] if guessing else []),
+            line.test.figure.n if line.test else None,
+            *(figures.get(line.name, "") for figures in domains.values()),
             tone="" if line.kind == "task" else "strong",
             section=line.kind == AVERAGE,
         )
     return table
 
 
-def _name(line: Line) -> str:
-    return f"  {line.name}" if line.kind == "task" else line.name
+def _figures(line: TaskLine) -> list[Content]:
+    test = line.test
+    if test is None:
+        return [line.dev and line.dev.figure, None, None]
+    return [
+        line.dev and line.dev.figure,
+        Cell(_marked(test, line.kind), value=test.value),
+        test.figure.interval(),
+    ]
 
 
-def _cells(sheet: Sheet, line: Line | None) -> list[str]:
-    if line is None or line.missing:
-        blank = ["", "missing" if line else "–"]
-        return ["", *blank] if sheet.several_layers else blank
-    mark = "*" if line.dev is None else ""
-    layer = [f"{line.layer}{mark}"] if sheet.several_layers else []
-    return [*layer, _value(line.dev), f"{_value(line.test)}{_note_mark(line)}"]
+def _marked(entry: Entry, kind: str = "") -> str:
+    """Write a figure, marked where something was taken away or its average lacks tasks."""
+    lacking = "*" if entry.lacking and kind != AVERAGE else ""
+    return f"{fraction(entry.value)}{'†' if entry.ablation else ''}{lacking}"
 
 
-def _note_mark(line: Line) -> str:
-    """A dagger where something was taken away, so that the figure is not read as the usual one."""
-    return "†" if line.test and line.test.ablation else ""
+def _also(sheet: Sheet) -> dict[str, str]:
+    """Write the other metrics of each line's test split at its layer."""
+    found: dict[str, list[str]] = {}
+    for line in sheet.lines:
+        for (place, what), figure in sheet.also.items():
+            if (place.name, place.split, place.layer) == (line.name, "test", line.layer) and " " not in what:
+                found.setdefault(line.name, []).append(f"{_METRICS.get(what, what)} {figure.text()}")
+    return {name: ", ".join(words) for name, words in found.items()}
 
 
-def _value(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{figure.value:.3f}"
-
-
-def _interval(line: Line | None) -> str:
-    figure = line.test if line else None
-    if figure is None or figure.low is None or figure.high is None:
-        return "" if line and line.missing else "–"
-    return f"{figure.low:.3f}–{figure.high:.3f}"
-
-
-def _caption(sheet: Sheet, *, several: bool) -> list[str]:
-    told = lines(sheet)
-    words = []
-    if sheet.protocol:
-        words.append(f"Protocol {sheet.protocol}.")
-    if several:
-        words[-1:] = [f"Protocol {sheet.protocol}:"]
+def _caption(sheet: Sheet, guessing: bool, domains: bool) -> list[str]:
+    words = [f"Protocol {sheet.protocol}."] if sheet.protocol else []
     if len(sheet.layers) == 1:
         words.append(f"Layer {sheet.layers[0]}.")
-    averages = [line for line in told if line.kind == AVERAGE]
-    if averages and averages[0].test:
-        covered = len(averages[0].test.tasks)
-        words.append(f"The average covers {covered} of {len(sheet.suite.tasks)} tasks.")
+    averages = [line.test for line in sheet.lines if line.kind == AVERAGE and line.test]
+    if averages:
+        words.append(f"The average covers {len(averages[0].tasks)} of {len(sheet.suite.tasks)} tasks.")
     if sheet.missing:
-        words.append("Averages are of what is there.")
-    taken = dict.fromkeys(note for line in told if line.test for note in line.test.ablation)
-    if taken:
+        fewer = any(line.kind == "group" and line.test and line.test.lacking for line in sheet.lines)
+        words.append(f"Missing, for want of files: {', '.join(sheet.missing)}.")
+        words.append(f"Averages are of what is there{', those marked * of fewer tasks' if fewer else ''}.")
+    if taken := dict.fromkeys(note for line in sheet.lines if line.test for note in line.test.ablation):
         words.append(f"†: {', '.join(taken)}.")
     if sheet.limit:
         words.append(f"Only the first {sheet.limit:,} lines of each file.")
-    return [*words, *_layer_words(sheet, told)]
-
-
-def _layer_words(sheet: Sheet, told: Sequence[Line]) -> list[str]:
-    if not sheet.several_layers:
-        return []
-    words = [f"Of {len(sheet.layers)} layers, each line's is the best on dev."]
-    if any(line.dev is None and not line.missing for line in told):
-        words.append("*: no dev split, so the layer best on dev for all others.")
-    mean = mean_layer(sheet)
-    if mean is not None:
-        paper = ", ".join(
-            f"{model} {layer:.1f}" for model, layer in published_best_layers(sheet.suite).items()
+    words += _layer_words(sheet) if sheet.several_layers else []
+    if guessing:
+        words.append(
+            "Most frequent label: what always giving the commonest label of the test split would score."
         )
+    return [*words, *([f"Published: {citation(sheet.suite.package)}, table 5."] if domains else [])]
+
+
+def _layer_words(sheet: Sheet) -> list[str]:
+    mean = sheet.mean_layer
+    words = [f"Of {len(sheet.layers)} layers, each line's is the best on dev."]
+    if any(line.dev is None and not line.missing for line in sheet.lines):
+        chosen = "best on dev for all others" if mean else "the last"
+        words.append(f"*: no dev split, so layer {sheet.common_layer}, {chosen}.")
+    if mean is not None:
+        paper = paper_layers(sheet.suite)
         words.append(
             f"Mean best layer of {mean.tasks} tasks: {mean.layer:.1f} (published, table 3: {paper})."
         )
+        if mean.without_dev:
+            words.append(f"Without a dev split and so left out: {', '.join(mean.without_dev)}.")
     return words
+
+
+def systems_table(systems: Systems, sheets: Sequence[Sheet]) -> Table:
+    """Return table 2: runs above the published systems."""
+    heads = {name: column_words(name) for name in systems.columns}
+    heads |= {SHARED: f"mean of {', '.join(map(column_words, systems.shared))}"}
+    table = Table(
+        [
+            Column("system", words=True),
+            *([Column("figures", words=True)] if systems.published else []),
+            *(Column(heads[name]) for name in systems.columns),
+        ],
+        caption=" ".join(_systems_caption(systems, sheets)),
+    )
+    ours = [row for row in systems.published if row.group == "ours"]
+    for rows in (systems.measured, [row for row in systems.published if row.group != "ours"], ours):
+        for row in rows:
+            table.add(
+                row.name,
+                *([_GROUPS.get(row.group, row.group)] if systems.published else []),
+                *(_system_cell(row, name) for name in systems.columns),
+                tone="published" if row.published else "",
+                section=row is rows[0],
+            )
+    return table
+
+
+def _system_cell(row: SystemRow, column: str) -> Cell:
+    entry = row.entries.get(column)
+    if entry is None:
+        return Cell(fraction(None))
+    # Without zeros: eight columns must fit beside one another.
+    ends = [
+        fraction(end).removeprefix("0") for end in (entry.figure.low, entry.figure.high) if end is not None
+    ]
+    return Cell(_marked(entry), "" if row.published else "strong", "–".join(ends), entry.value)
+
+
+def _systems_caption(systems: Systems, sheets: Sequence[Sheet]) -> list[str]:
+    suite = sheets[0].suite
+    disco = suite.name == "discoeval"
+    words = ["Test figures as fractions, below them 95 % intervals."]
+    words.append(
+        "SP, BSO and DC stand for the mean over their domains."
+        if disco
+        else "USS: mean of Pearson correlations over STS 2012–2016; SSS: of two Pearson correlations and an "
+        "accuracy; SC and Probing: of accuracies."
+    )
+    if systems.shared:
+        words.append(
+            "The run lacks tasks that the paper’s average covers, so the last column takes the mean of the columns "
+            "it has whole, for the published systems too (computed here from their printed columns)."
+        )
+    if systems.partly:
+        words.append(f"* The run’s figure is without {', '.join(systems.partly)}.")
+    if systems.marks:
+        words.append(f"† {', '.join(systems.marks)}, so not what the column usually means.")
+    for sheet in sheets:
+        if sheet.several_layers:
+            layer = (
+                f"one layer for all columns, {sheet.common_layer}, best on dev on average."
+                if sheet.mean_layer
+                else "the last layer, for want of a dev split to choose by."
+            )
+            words.append(f"{sheet.name}: {layer}")
+    if systems.published:
+        people = (
+            ", the human line from table 5 (one speaker, 50 examples a domain; the printed overall figures of SP and "
+            "BSO look exchanged and are kept as printed)"
+        )
+        words.append(
+            f"Published: {citation(suite.package)}, table 2{people if disco else ''}. They come from the paper’s own "
+            "encoders and code and are landmarks, not like-for-like comparisons."
+        )
+    return words
+
+
+def ablation_table(ablation: Ablation, sheet: Sheet) -> Table:
+    """Return table 4 or 6: a task with and without a part of its classifier or input."""
+    paper = any(row.published for row in ablation.rows)
+    table = Table(
+        [
+            *(Column(head, words=True) for head in ("system", "figures", "classifier")),
+            Column(f"{ablation.task}, test accuracy"),
+        ],
+        caption=f"Published: {citation(sheet.suite.package)}, table {ablation.table}."
+        if paper
+        else f"Protocol {sheet.protocol}; the paper’s table {ablation.table} was made by another.",
+    )
+    for row in ablation.rows:
+        table.add(
+            row.name,
+            "published" if row.published else "measured",
+            row.words or None,
+            figure_cell(row.figure, strong=not row.published),
+            tone="published" if row.published else "",
+        )
+    return table
+
+
+def sets_table(sheet: Sheet) -> Table | None:
+    """Return the sets of every STS year at the layer the run is reported at, then plain and weighted means."""
+    rows: dict[tuple[str, str], dict[str, Figure]] = {}
+    for (place, what), figure in sheet.also.items():
+        name, _, metric = what.rpartition(" ")
+        if name and place.split == "test" and place.layer == sheet.common_layer:
+            name = "weighted by size" if name == "weighted" else name
+            rows.setdefault((place.name, name), {})[metric] = figure
+    heads = [Column("year", words=True), Column("set", words=True)]
+    table = Table([*heads, *map(Column, ("Pearson’s r", "95 % interval", "Spearman’s ρ", "pairs"))])
+    previous = ""
+    for (year, name), found in sorted(rows.items(), key=lambda each: each[0][0]):
+        pearson = found.get("pearson")
+        cells = (pearson, pearson.interval() if pearson else "", found.get("spearman"))
+        table.add(
+            year if year != previous else "",
+            name,
+            *cells,
+            pearson.n if pearson else "",
+            section=year != previous,
+        )
+        previous = year
+    return table if rows else None

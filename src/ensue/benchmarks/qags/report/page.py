@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.probing.report.sheets import run_names
 from ensue.benchmarks.qags.baselines import TO_BEAT
 from ensue.benchmarks.qags.measures import QAGS
 from ensue.benchmarks.qags.published import citation, published_ablation, published_agreement
@@ -19,7 +18,7 @@ from ensue.benchmarks.qags.report.sheets import (
     read_comparisons,
     set_sheets,
 )
-from ensue.report.page import Page
+from ensue.report.page import Page, run_names
 from ensue.report.results import read_results, read_run
 
 _ABLATION_TITLES = {

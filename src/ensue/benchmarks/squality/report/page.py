@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.probing.report.sheets import run_names
 from ensue.benchmarks.squality.published import (
     citation,
     published_correlations,
@@ -17,7 +16,7 @@ from ensue.benchmarks.squality.published import (
     published_sharing,
 )
 from ensue.errors import EnsueError
-from ensue.report.page import Page
+from ensue.report.page import Page, run_names
 from ensue.report.results import read_items, read_results, read_run
 from ensue.text.io.rows import json_objects
 
