@@ -106,7 +106,6 @@ def environment(package: str = "") -> Environment:
         "whole": lambda number: "–" if number is None else f"{number:,}",
         "signed": lambda number: f"{number:+.2f}".replace("-", "−"),
         "duration": _duration,
-        "parameters": _parameters,
     }
     found.filters.update(filters)
     found.globals["interval"] = lambda low, high: (
@@ -125,9 +124,3 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
-
-
-def _parameters(count: int | None) -> str:
-    if count is None:
-        return "–"
-    return f"{count / 1e9:g}B" if count >= 1e9 else f"{count / 1e6:g}M"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
+
+from ensue.report.figure import Figure as MeasuredFigure
 
 if TYPE_CHECKING:
     # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
@@ -59,23 +61,31 @@ class Picture(NamedTuple):
 
 
 def drawn_twice(draw: Callable[[float], str]) -> Picture:
-    """The picture that `draw` makes, given its width in inches."""
+    """Draw a picture at both widths; `draw` is given the width in inches."""
     return Picture(Markup(draw(_WIDE)), Markup(draw(_NARROW)))
 
 
 def is_narrow(width: float) -> bool:
-    """Whether a picture of this width is the one for telephones."""
+    """Say whether a picture of this width is the one for telephones."""
     return width < 6
 
 
 def rule(axes: Any) -> None:
-    """Faint lines across, behind what is drawn."""
+    """Draw faint lines across, behind what is drawn."""
     axes.grid(axis="y", linewidth=0.7)
     axes.set_axisbelow(True)
 
 
+def error_bars(figures: Sequence[MeasuredFigure]) -> list[list[float]] | None:
+    """Return how far intervals reach below and above their values; None where no value has an interval."""
+    below = [0.0 if each.low is None else max(0.0, each.value - each.low) for each in figures]
+    above = [0.0 if each.high is None else max(0.0, each.high - each.value) for each in figures]
+    # No interval (one cluster) is drawn as none, not as one of width zero.
+    return [below, above] if any(below) or any(above) else None
+
+
 def legend_entries(figure: Figure) -> dict[str, Any]:
-    """What is drawn by its label, each label once however many axes have it."""
+    """Return what is drawn by its label, each label once however many axes have it."""
     found: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -84,12 +94,12 @@ def legend_entries(figure: Figure) -> dict[str, Any]:
 
 
 def short(label: str) -> str:
-    """A label that leaves room for the picture; tables have it whole."""
+    """Shorten a label so that it leaves room for the picture; tables have all of it."""
     return label if len(label) <= _MOST_LABEL else label[: _MOST_LABEL - 1] + "…"
 
 
 def as_svg(figure: Figure, name: str, width: float, description: str) -> str:
-    """The figure as an SVG element for use inside a page, where several figures share one name space."""
+    """Return the figure as an SVG element for use inside a page, where several figures share one name space."""
     buffer = StringIO()
     # Without a date the same run gives the same report.
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

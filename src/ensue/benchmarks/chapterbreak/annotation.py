@@ -1,4 +1,4 @@
-"""Annotated chapter transitions: the four aspects of the paper's table 1, annotation files and empty sheets."""
+"""Annotated chapter transitions: sheets to fill in, files of annotations, and where runs fail (tables 1 and 5)."""
 
 from __future__ import annotations
 
@@ -6,73 +6,36 @@ import csv
 import difflib
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
+from ensue.report.figure import Figure
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import SHARE
 from ensue.text.io.rows import json_objects
 
-
-class Events(StrEnum):
-    """Whether what was going on is over when the chapter ends."""
-
-    NEW = "new event"
-    CONTINUES = "event continues"
-
-
-class Actors(StrEnum):
-    """Whether the next chapter keeps to the same point of view and main character."""
-
-    CHANGE = "change"
-    SAME = "no change"
-
-
-class Location(StrEnum):
-    """Whether the next chapter is set where the last one was."""
-
-    CHANGE = "change"
-    SAME = "no change"
-
-
-class Continuity(StrEnum):
-    """How the time of the next chapter lies to the time of the last one."""
-
-    DISCONTINUOUS = "discontinuous"
-    CONTINUOUS = "continuous"
-    ANALEPSIS = "analepsis"
-    PARALLEL = "parallel"
-
-
-Category = Events | Actors | Location | Continuity
-
-ASPECTS: dict[str, type[Events] | type[Actors] | type[Location] | type[Continuity]] = {
-    "events": Events,
-    "actors": Actors,
-    "location": Location,
-    "continuity": Continuity,
-}
-
-_DEFINITIONS: dict[str, dict[str, str]] = {
+# The aspects by name, each with its categories and what they mean.
+ASPECTS: dict[str, dict[str, str]] = {
     "events": {
-        Events.NEW: "the old event is over, the chapter opens with a new one",
-        Events.CONTINUES: "the event of the last chapter goes on into the next",
+        "new event": "the old event is over, the chapter opens with a new one",
+        "event continues": "the event of the last chapter goes on into the next",
     },
     "actors": {
-        Actors.CHANGE: "someone else tells the story or stands in its middle",
-        Actors.SAME: "point of view and main character stay",
+        "change": "someone else tells the story or stands in its middle",
+        "no change": "point of view and main character stay",
     },
     "location": {
-        Location.CHANGE: "the chapter is set in another place",
-        Location.SAME: "the place stays",
+        "change": "the chapter is set in another place",
+        "no change": "the place stays",
     },
     "continuity": {
-        Continuity.DISCONTINUOUS: "time moves on by more than a night",
-        Continuity.CONTINUOUS: "at most a night passes",
-        Continuity.ANALEPSIS: "a flashback: something earlier is told",
-        Continuity.PARALLEL: "time goes back to that of an earlier chapter, mostly to follow others or other events",
+        "discontinuous": "time moves on by more than a night",
+        "continuous": "at most a night passes",
+        "analepsis": "a flashback: something earlier is told",
+        "parallel": "time goes back to that of an earlier chapter, mostly to follow others or other events",
     },
 }
 
@@ -80,20 +43,10 @@ COLUMNS = ("example", *ASPECTS)
 _ANNOTATOR = "annotator"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """What was annotated of one example; an aspect is None where as many annotators said one thing as another."""
-
-    example: str
-    events: Events | None
-    actors: Actors | None
-    location: Location | None
-    continuity: Continuity | None
-
-    def category(self, aspect: str) -> Category | None:
-        """The category of one aspect by its name."""
-        found: Category | None = getattr(self, aspect)
-        return found
+# What was annotated of one example: its category by aspect, None where as many annotators said one as another.
+Transition = Mapping[str, str | None]
+# The suffix length of the paper; of several in a run, the one that results are reported for.
+MAIN_SUFFIX = 128
 
 
 @dataclass(frozen=True)
@@ -107,22 +60,13 @@ class Annotations:
     source: str
 
 
-def definition(aspect: str, category: str) -> str:
-    """What a category means.
-
-    >>> definition("continuity", "continuous")
-    'at most a night passes'
-    """
-    return _DEFINITIONS[aspect][category]
-
-
 def read_annotations(path: str | Path) -> Annotations:
     """Read an annotation file, CSV or JSON lines, and settle what several annotators said by most votes.
 
     Rows whose four aspects are all empty are sheets not filled in: they are counted and left out.
     """
     path = Path(path)
-    votes: dict[str, dict[str, dict[str, Category]]] = {}
+    votes: dict[str, dict[str, dict[str, str]]] = {}
     empty = 0
     for place, row in _rows(path):
         values = {column: _cell(row, column, place) for column in (*COLUMNS, _ANNOTATOR)}
@@ -140,7 +84,7 @@ def read_annotations(path: str | Path) -> Annotations:
     if not votes:
         raise EnsueError(f"{path} has no annotations{' yet: all its rows are empty' if empty else ''}.")
     ties: Counter[str] = Counter()
-    settled = {example: _settle(example, list(given.values()), ties) for example, given in votes.items()}
+    settled = {example: _settle(list(given.values()), ties) for example, given in votes.items()}
     annotators = {name for given in votes.values() for name in given}
     return Annotations(settled, dict(ties), len(annotators), empty, str(path))
 
@@ -165,7 +109,7 @@ def write_sheet(examples: Iterable[str], path: str | Path) -> int:
 
 
 def run_examples(items: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The chapter-break examples of a run's items, each once, in order, as a sheet wants them."""
+    """Return the chapter-break examples of a run's items, each once, in order, as a sheet wants them."""
     found: dict[str, None] = {}
     for item in items:
         if item["settings"].get("boundary") == "chapter":
@@ -174,14 +118,14 @@ def run_examples(items: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def example_of(item: Mapping[str, Any]) -> str:
-    """The example an item is about: an item is an example at one prefix length."""
+    """Return the example an item is about: an item is an example at one prefix length."""
     outputs = item.get("outputs")
     example = outputs.get("example") if isinstance(outputs, dict) else None
     return str(example or str(item["id"]).rpartition("#")[0] or item["id"])
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The rows of a file with where each stands; a file that opens with a brace is JSON lines."""
+    """Read the rows of a file with where each stands; a file that opens with a brace is JSON lines."""
     if not path.is_file():
         raise EnsueError(f"{path} is not an annotation file: there is no such file.")
     try:
@@ -229,17 +173,15 @@ def _cell(row: Mapping[str, Any], column: str, place: str) -> str:
     return value.strip()
 
 
-def _category(aspect: str, value: str, place: str) -> Category:
-    categories = ASPECTS[aspect]
-    try:
-        return categories(value)
-    except ValueError:
-        known = [str(category) for category in categories]
-        if not value:
-            raise EnsueError(f"{place}: the column {aspect!r} is empty; write {_or(known)}.") from None
-        close = _closest(value, known)
-        hint = f"did you mean {close!r}?" if close else f"it is {_or(known)}."
-        raise EnsueError(f"{place}: {value!r} is no category of {aspect}; {hint}") from None
+def _category(aspect: str, value: str, place: str) -> str:
+    known = list(ASPECTS[aspect])
+    if value in known:
+        return value
+    if not value:
+        raise EnsueError(f"{place}: the column {aspect!r} is empty; write {_or(known)}.")
+    close = _closest(value, known)
+    hint = f"did you mean {close!r}?" if close else f"it is {_or(known)}."
+    raise EnsueError(f"{place}: {value!r} is no category of {aspect}; {hint}")
 
 
 def _closest(value: str, known: list[str]) -> str | None:
@@ -252,12 +194,118 @@ def _or(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _settle(example: str, votes: list[dict[str, Category]], ties: Counter[str]) -> Transition:
-    """Most votes win, aspect by aspect: two who disagree about the place may well agree about the time."""
-    settled: dict[str, Any] = {}
+def _settle(votes: list[dict[str, str]], ties: Counter[str]) -> Transition:
+    """Let most votes win, aspect by aspect: two who disagree about the place may well agree about the time."""
+    settled: dict[str, str | None] = {}
     for aspect in ASPECTS:
         ranked = Counter(vote[aspect] for vote in votes).most_common()
         tied = len(ranked) > 1 and ranked[0][1] == ranked[1][1]
         ties[aspect] += tied
         settled[aspect] = None if tied else ranked[0][0]
-    return Transition(example, **settled)
+    return settled
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of the examples with an agreed category have this one; `share` is None where there are none."""
+
+    count: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        return self.count / self.total if self.total else None
+
+
+class ExampleResult(NamedTuple):
+    """How a run did on one example, and the work the example is from."""
+
+    accuracy: float
+    cluster: str
+
+
+class CategoryRow(NamedTuple):
+    """One category: among all examples, among those every run got wrong, and each run's accuracy on it."""
+
+    aspect: str
+    category: str
+    base: Share
+    errors: Share
+    accuracy: dict[str, Figure | None]
+
+
+class Breakdown(NamedTuple):
+    """The rows, and of how many annotated examples: those every run has, and those every run got wrong."""
+
+    rows: list[CategoryRow]
+    annotated: int
+    measured: int
+    wrong: int
+
+
+def shares(transitions: Iterable[Transition]) -> dict[tuple[str, str], Share]:
+    """Count the share of each category by aspect and category (table 1); tied aspects count for neither side."""
+    chosen = list(transitions)
+    found = {}
+    for aspect, categories in ASPECTS.items():
+        given = [each[aspect] for each in chosen if each[aspect] is not None]
+        for category in categories:
+            found[aspect, category] = Share(given.count(category), len(given))
+    return found
+
+
+def longest_results(items: Iterable[Mapping[str, Any]]) -> dict[str, ExampleResult]:
+    """Find how a run did on each chapter break at the split's longest prefix, with in-book negatives."""
+    by_length: dict[tuple[str, int], dict[int, dict[str, ExampleResult]]] = {}
+    for item in items:
+        settings, accuracy = item["settings"], item["scores"].get("accuracy")
+        asked = settings.get("boundary"), settings.get("negatives")
+        if asked != ("chapter", "in-book") or accuracy is None:
+            continue
+        suffixes = by_length.setdefault((item["task"], settings["prefix_tokens"]), {})
+        results = suffixes.setdefault(settings["suffix_tokens"], {})
+        results[example_of(item)] = ExampleResult(float(accuracy), str(item.get("cluster", item["id"])))
+    longest: dict[str, int] = {}
+    for split, prefix in by_length:
+        longest[split] = max(prefix, longest.get(split, 0))
+    found: dict[str, ExampleResult] = {}
+    for split, prefix in longest.items():
+        suffixes = by_length[split, prefix]
+        found |= suffixes[main_suffix(suffixes)]
+    return found
+
+
+def main_suffix(lengths: Iterable[int]) -> int:
+    """Return of several suffix lengths the paper's, or else the longest."""
+    known = set(lengths)
+    return MAIN_SUFFIX if MAIN_SUFFIX in known else max(known)
+
+
+def breakdown(
+    transitions: Mapping[str, Transition], runs: Mapping[str, Mapping[str, ExampleResult]]
+) -> Breakdown:
+    """Count the shares of each category among what every run got wrong (table 5), with base rates and accuracies.
+
+    All figures are of the annotated examples that every run has, so that they can be set side by side. An
+    example is wrong where the gold suffix did not win, ties included.
+    """
+    common = [example for example in transitions if all(example in results for results in runs.values())]
+    missed = {e for e in common if runs and all(results[e].accuracy < 1.0 for results in runs.values())}
+    base = shares(transitions[example] for example in common)
+    errors = shares(transitions[example] for example in common if example in missed)
+    rows = []
+    for (aspect, category), share in base.items():
+        members = [example for example in common if transitions[example][aspect] == category]
+        accuracy = {
+            name: _figure([results[example] for example in members]) for name, results in runs.items()
+        }
+        rows.append(CategoryRow(aspect, category, share, errors[aspect, category], accuracy))
+    return Breakdown(rows, len(transitions), len(common), len(missed))
+
+
+def _figure(results: Sequence[ExampleResult]) -> Figure | None:
+    if not results:
+        return None
+    return Figure(
+        *clustered_interval([r.accuracy for r in results], [r.cluster for r in results], bounds=SHARE)
+    )

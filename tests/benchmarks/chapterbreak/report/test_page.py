@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from ensue.benchmarks.chapterbreak.annotation import run_examples
-from ensue.benchmarks.chapterbreak.published import published_models
-from ensue.benchmarks.chapterbreak.report.models import models_table
 from ensue.benchmarks.chapterbreak.report.rows import (
     MOST_HARD,
     boundary_panels,
-    cells,
     item_facts,
     length_words,
     longest,
+    measured,
+    measured_model,
     negatives_panels,
-    run_facts,
+    published_models,
+    run_rows,
     splits,
     suffix_panels,
 )
+from ensue.benchmarks.chapterbreak.report.table import has_other_data, models_table
 from ensue.cli.main import app
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
@@ -45,7 +47,7 @@ ALL = {
 
 
 def facts(*folders):
-    return run_facts(folders, [json.loads((folder / "results.json").read_text()) for folder in folders])
+    return run_rows(folders, [json.loads((folder / "results.json").read_text()) for folder in folders])
 
 
 def page_of(path):
@@ -72,8 +74,9 @@ def test_says_what_the_run_found(tmp_path):
     for words in [
         "Does some-model know the next chapter?",
         "guessing gives 0.167",
-        f"{end.accuracy:.3f}",
-        f"{end.low:.3f} – {end.high:.3f}",
+        end.accuracy.text(),
+        f"{end.accuracy.low:.3f} – {end.accuracy.high:.3f}",
+        end.accuracy.interval(),
         "accuracy on PG-19, prefix of 8,192 tokens",
         "SuffixLM (published)",
         "chapter breaks",
@@ -198,20 +201,22 @@ def test_annotations_show_shares_and_failures(tmp_path):
 
 def test_rows_of_another_form_are_passed_over():
     row = {"task": "ao3", "metric": "accuracy", "value": 0.5, "n": 1, "settings": {"prefix_tokens": 256}}
-    assert cells({"metrics": [row]}) == []
+    assert measured({"metrics": [row]}) == []
 
 
-def test_cells_are_the_rows_of_results_in_reading_order():
+def test_rows_are_those_of_results_in_reading_order():
     items = make_chapterbreak_items(**ALL)
     results = make_chapterbreak_results(items[::-1], perplexity=61.5)
-    found = cells(results)
+    [run] = run_rows([Path("run")], [results])
+    found = run.rows
     assert len(found) == len({json.dumps([i["task"], i["settings"]]) for i in items})
     first = found[0]
     assert first[:5] == ("pg19", "chapter", "in-book", 256, 64)
     chosen = [i["scores"] for i in items if (i["task"], *i["settings"].values()) == first[:5]]
-    assert first.accuracy == pytest.approx(sum(s["accuracy"] for s in chosen) / len(chosen))
+    assert first.accuracy.value == pytest.approx(sum(s["accuracy"] for s in chosen) / len(chosen))
     assert first.margin == pytest.approx(sum(s["margin"] for s in chosen) / len(chosen))
-    assert (first.perplexity, first.subwords, first.n, first.works) == (61.5, 1.3, 30, 6)
+    assert (first.perplexity, first.subwords) == (61.5, 1.3)
+    assert (first.accuracy.n, first.accuracy.clusters) == (30, 6)
     boundaries = list(dict.fromkeys(cell.boundary for cell in found))
     assert boundaries == ["chapter", "cause", "dialogue"]
 
@@ -220,35 +225,36 @@ def test_panels_hold_only_what_is_comparable(tmp_path):
     [run] = facts(write_chapterbreak(tmp_path / "run", **ALL))
     [panel] = boundary_panels([run], "ao3")
     assert [line.name for line in panel.lines] == ["chapter breaks", "cause", "dialogue"]
-    assert {(c.negatives, c.suffix) for line in panel.lines for c in line.cells} == {("in-book", 128)}
+    assert {(c.negatives, c.suffix) for line in panel.lines for c in line.rows} == {("in-book", 128)}
     [panel] = negatives_panels([run], "ao3")
     assert [line.name for line in panel.lines] == ["in-book", "same-split"]
-    assert {(c.boundary, c.suffix) for line in panel.lines for c in line.cells} == {("chapter", 128)}
+    assert {(c.boundary, c.suffix) for line in panel.lines for c in line.rows} == {("chapter", 128)}
     [panel] = suffix_panels([run], "ao3")
-    assert [[c.suffix for c in line.cells] for line in panel.lines] == [[64, 128]]
-    assert {(c.negatives, c.prefix) for line in panel.lines for c in line.cells} == {("in-book", 8192)}
+    assert [[c.suffix for c in line.rows] for line in panel.lines] == [[64, 128]]
+    assert {(c.negatives, c.prefix) for line in panel.lines for c in line.rows} == {("in-book", 8192)}
     [plain] = facts(write_chapterbreak(tmp_path / "plain"))
     assert negatives_panels([plain], "pg19") == suffix_panels([plain], "pg19") == []
 
 
 def test_table_2_has_published_and_measured_rows(tmp_path):
     runs = facts(write_chapterbreak(tmp_path / "run", splits=("pg19", "mine")))
+    assert not has_other_data(runs)
     table = models_table(runs)
-    assert not table.other_data
-    assert table.columns == [
-        ("perplexity", "pg19"),
-        ("accuracy", "pg19"),
-        ("accuracy", "ao3"),
-        ("perplexity", "mine"),
-        ("accuracy", "mine"),
+    assert [column.title for column in table.columns][4:] == [
+        "word perplexity, PG-19",
+        "accuracy, PG-19",
+        "accuracy, AO3",
+        "word perplexity, mine",
+        "accuracy, mine",
     ]
-    by_name = {row.name: row for row in table.rows}
-    assert by_name["GPT-3"].figures["accuracy", "pg19"].partly
-    assert by_name["GPT-3"].figure("perplexity", "pg19") is None
-    assert by_name["SuffixLM"].figure("accuracy", "ao3") == 0.41
-    end = longest(runs[0], "mine")
-    assert by_name["some-model"].figures["accuracy", "mine"][:3] == (end.accuracy, end.low, end.high)
-    assert by_name["some-model"].length == 8192
+    assert [row.cells[0] for row in table.rows] == [*(m.name for m in published_models()), "some-model"]
+    by_name = {row.name: row for row in published_models()}
+    assert by_name["GPT-3"].partly
+    assert by_name["GPT-3"].value("word_perplexity", "pg19") is None
+    assert by_name["SuffixLM"].value("accuracy", "ao3") == 0.41
+    own = measured_model(runs[0])
+    assert own.figures["accuracy", "mine"] == longest(runs[0], "mine").accuracy
+    assert own.length == 8192
     assert splits(runs) == ["pg19", "mine"]
 
 

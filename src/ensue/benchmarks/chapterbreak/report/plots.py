@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from ensue.benchmarks.chapterbreak.report.rows import Cell, Line, Panel, length_words
+from ensue.benchmarks.chapterbreak.report.rows import Measured, Panel, PlotLine, length_words
 from ensue.report.svg import (
     COLOURS,
     GREY,
@@ -18,6 +18,7 @@ from ensue.report.svg import (
     PAPER,
     STYLE,
     as_svg,
+    error_bars,
     is_narrow,
     legend_entries,
     rule,
@@ -42,7 +43,7 @@ class RunPoint(NamedTuple):
 
     name: str
     perplexity: float
-    cell: Cell
+    row: Measured
 
 
 def lengths_plot(
@@ -50,7 +51,7 @@ def lengths_plot(
     published: Sequence[PublishedPoint],
     *,
     name: str,
-    length: Callable[[Cell], int],
+    length: Callable[[Measured], int],
     axis: str,
     chance: float,
     height: float,
@@ -61,7 +62,7 @@ def lengths_plot(
     drawn = [line for panel in panels for line in panel.lines]
     names = list(dict.fromkeys(line.name for line in drawn))
     points = list(published) if any(panel.with_published for panel in panels) else []
-    place = _positions([length(cell) for line in drawn for cell in line.cells], [int(p.x) for p in points])
+    place = _positions([length(row) for line in drawn for row in line.rows], [int(p.x) for p in points])
     columns = 1 if narrow else min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
     legend = _legend_below([*names, *map(_published_label, points)], narrow, columns)
@@ -79,7 +80,7 @@ def lengths_plot(
             axes.set_visible(place_in_grid < len(panels))
             if place_in_grid % columns == 0:
                 axes.set_ylabel("accuracy")
-        figure.axes[0].set_ylim(*_heights([cell for line in drawn for cell in line.cells], points, chance))
+        figure.axes[0].set_ylim(*_heights([row for line in drawn for row in line.rows], points, chance))
         _draw_legend(figure, legend)
         return as_svg(figure, name, width, _describe(panels, points, length, chance))
 
@@ -97,19 +98,19 @@ def perplexity_plot(
         for index, point in enumerate(published):
             _draw_published(axes, point, index, point.x)
         for index, run in enumerate(points):
-            _draw_line(axes, Line(run.name, [run.cell]), index, [run.perplexity])
+            _draw_line(axes, PlotLine(run.name, [run.row]), index, [run.perplexity])
         spread = [point.perplexity for point in points] + [point.x for point in published]
         if max(spread) > 8 * min(spread):
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.xaxis.set_minor_formatter(lambda value, _: "")
         axes.margins(x=0.12)
-        axes.set_ylim(*_heights([point.cell for point in points], published, chance))
+        axes.set_ylim(*_heights([point.row for point in points], published, chance))
         axes.set_xlabel("word perplexity of the gold suffix")
         axes.set_ylabel("accuracy")
         rule(axes)
         _draw_legend(figure, legend)
-        about = "; ".join(f"{p.name} {p.cell.accuracy:.3f} at {p.perplexity:.1f}" for p in points)
+        about = "; ".join(f"{p.name} {p.row.accuracy.value:.3f} at {p.perplexity:.1f}" for p in points)
         others = "; ".join(f"{p.name} {p.accuracy:.2f} at {p.x:.1f}" for p in published)
         return as_svg(
             figure, "perplexity", width, f"Accuracy against word perplexity: {'; '.join([about, others])}."
@@ -149,7 +150,7 @@ def _draw_panel(
     panel: Panel,
     published: Sequence[PublishedPoint],
     names: Sequence[str],
-    length: Callable[[Cell], int],
+    length: Callable[[Measured], int],
     place: _Positions,
     chance: float,
 ) -> None:
@@ -160,18 +161,16 @@ def _draw_panel(
         index = names.index(line.name)
         # A little apart, so that intervals at one length do not hide one another.
         shift = 0.07 * (index - (len(names) - 1) / 2)
-        _draw_line(axes, line, index, [place(length(cell)) + shift for cell in line.cells])
+        _draw_line(axes, line, index, [place(length(row)) + shift for row in line.rows])
     rule(axes)
 
 
-def _draw_line(axes: Any, line: Line, index: int, places: Sequence[float]) -> None:
-    # No interval (one work) is drawn as none, not as one of width zero.
-    below = [0.0 if cell.low is None else max(0.0, cell.accuracy - cell.low) for cell in line.cells]
-    above = [0.0 if cell.high is None else max(0.0, cell.high - cell.accuracy) for cell in line.cells]
+def _draw_line(axes: Any, line: PlotLine, index: int, places: Sequence[float]) -> None:
+    figures = [row.accuracy for row in line.rows]
     axes.errorbar(
         places,
-        [cell.accuracy for cell in line.cells],
-        yerr=[below, above] if any(below) or any(above) else None,
+        [figure.value for figure in figures],
+        yerr=error_bars(figures),
         color=COLOURS[index % len(COLOURS)],
         linestyle=_DASHES[index // len(COLOURS) % len(_DASHES)],
         marker=MARKERS[index % len(MARKERS)],
@@ -200,10 +199,11 @@ def _draw_published(axes: Any, point: PublishedPoint, index: int, x: float) -> N
 
 
 def _heights(
-    measured: Sequence[Cell], published: Sequence[PublishedPoint], chance: float
+    measured: Sequence[Measured], published: Sequence[PublishedPoint], chance: float
 ) -> tuple[float, float]:
-    lows = [cell.accuracy if cell.low is None else cell.low for cell in measured]
-    highs = [cell.accuracy if cell.high is None else cell.high for cell in measured]
+    figures = [row.accuracy for row in measured]
+    lows = [figure.value if figure.low is None else figure.low for figure in figures]
+    highs = [figure.value if figure.high is None else figure.high for figure in figures]
     marks = [point.accuracy for point in published]
     return max(0.0, min([chance, *lows, *marks]) - 0.04), min(1.02, max([chance, *highs, *marks]) + 0.05)
 
@@ -241,12 +241,12 @@ def _published_label(point: PublishedPoint) -> str:
 def _describe(
     panels: Sequence[Panel],
     published: Sequence[PublishedPoint],
-    length: Callable[[Cell], int],
+    length: Callable[[Measured], int],
     chance: float,
 ) -> str:
     words = [
         f"{panel.title + ', ' if panel.title else ''}{line.name}: "
-        + ", ".join(f"{cell.accuracy:.3f} at {length_words(length(cell))}" for cell in line.cells)
+        + ", ".join(f"{row.accuracy.value:.3f} at {length_words(length(row))}" for row in line.rows)
         for panel in panels
         for line in panel.lines
     ]

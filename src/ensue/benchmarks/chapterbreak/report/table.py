@@ -1,83 +1,267 @@
-"""ChapterBreak runs as a table: a row per split, boundary, kind of negatives and lengths."""
+"""The tables of ChapterBreak runs: figures by setting, beside the paper's models, by kind of transition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ensue.benchmarks.chapterbreak.published import published_models
-from ensue.report.figure import interval, signed
+from markupsafe import Markup, escape
+
+from ensue.benchmarks.chapterbreak.annotation import ASPECTS, Breakdown, Transition, shares
+from ensue.benchmarks.chapterbreak.report.rows import (
+    PACKAGE,
+    PUBLISHED_SPLITS,
+    HardItem,
+    Measured,
+    ModelRow,
+    RunRows,
+    measured,
+    measured_model,
+    published_models,
+    split_words,
+    splits,
+)
+from ensue.benchmarks.published import facts_of
+from ensue.report.figure import NONE, count, fraction, signed
 from ensue.report.results import Results
-from ensue.report.table import Cell, Column, Table
+from ensue.report.table import Cell, Column, Content, Table, figure_cell
 
 _SETTINGS = {
-    "boundary": "boundary",
-    "negatives": "negatives",
-    "prefix_tokens": "prefix",
-    "suffix_tokens": "suffix",
+    # A split's name may be long; the other words are ours and short.
+    "split": Column("split", words=True, fold=True),
+    "model": Column("model", words=True),
+    "boundary": Column("boundary", words=True),
+    "negatives": Column("negatives", words=True),
+    "suffix": Column("suffix"),
+    "prefix": Column("prefix"),
 }
 
 
 def tables(results: Results, folder: Path | None = None) -> list[Table]:
     """Return the table of a run; settings that never change have no column."""
-    rows: dict[tuple[Any, ...], dict[str, Mapping[str, Any]]] = {}
-    for row in results["metrics"]:
-        place = (row["task"], *(row["settings"].get(key) for key in _SETTINGS))
-        rows.setdefault(place, {})[row["metric"]] = row
-    names = dict(zip(("task", *_SETTINGS), range(1 + len(_SETTINGS)), strict=True))
-    shown = ["task", *(k for k in names if k != "task" and (k == "prefix_tokens" or _differ(rows, names[k])))]
-    table = Table(
-        [
-            # A split's name may be long; the other words are ours and short.
-            *(
-                Column(
-                    _SETTINGS.get(key, "split"),
-                    words=key not in ("prefix_tokens", "suffix_tokens"),
-                    fold=key == "task",
-                )
-                for key in shown
-            ),
-            *map(Column, ("acc.", "95 %\ninterval", "rank", "margin", "word\nppl", "n", "works")),
-        ],
-        title=f"ChapterBreak · {results.get('model', '')}",
-        caption=_caption([str(place[0]) for place in rows]),
-    )
-    for place, found in rows.items():
-        accuracy, perplexity = found["accuracy"], found.get("word_perplexity")
-        table.add(
-            *(_count(place[names[key]]) for key in shown),
-            Cell(f"{accuracy['value']:.3f}", "strong", value=accuracy["value"]),
-            interval(*accuracy["ci95"]),
-            Cell(f"{found['rank']['value']:.2f}", value=found["rank"]["value"]),
-            Cell(signed(found["margin"]["value"]), value=found["margin"]["value"]),
-            None if perplexity is None else Cell(_perplexity(perplexity["value"]), value=perplexity["value"]),
-            accuracy["n"],
-            accuracy["clusters"],
-        )
+    rows = [("", row) for row in measured(results)]
+    if not rows:
+        return []
+    chosen = [name for name in ("boundary", "negatives", "prefix", "suffix") if _shown(name, rows)]
+    table = _figures_table(rows, ["split", *chosen])
+    table.title = f"ChapterBreak · {results.get('model', '')}"
+    table.caption = _caption(row.split for _, row in rows)
     return [table]
 
 
-def _differ(places: Iterable[tuple[Any, ...]], index: int) -> bool:
-    return len({place[index] for place in places}) > 1
+def split_table(runs: Sequence[RunRows], split: str, most: int) -> Table:
+    """Return the first rows of one split, run after run; a page leaves blank what repeats the row above."""
+    rows = [(run.name, row) for run in runs for row in run.of(split)]
+    chosen = [name for name in ("negatives", "suffix", "prefix") if _shown(name, rows)]
+    several = ["model"] if len(runs) > 1 else []
+    return _figures_table(rows[:most], [*several, "boundary", *chosen], grouped=True)
 
 
-def _perplexity(value: float) -> str:
-    return f"{value:.1f}" if value < 1000 else f"{value:.0f}" if value < 1e6 else f"{value:.0e}"
+def _shown(setting: str, rows: Sequence[tuple[str, Measured]]) -> bool:
+    return setting == "prefix" or len({getattr(row, setting) for _, row in rows}) > 1
 
 
-def _caption(splits: list[str]) -> str:
-    """Chance, and the paper's figures for the splits that it has."""
+def _figures_table(
+    rows: Iterable[tuple[str, Measured]], settings: Sequence[str], *, grouped: bool = False
+) -> Table:
+    """Return a row for each setting of a run; where `grouped`, with a line above those of other boundaries."""
+    table = Table(
+        [
+            *(_SETTINGS[name] for name in settings),
+            Column("acc.", wide="accuracy"),
+            Column("95 %\ninterval"),
+            Column("rank", wide="mean rank"),
+            Column("margin"),
+            Column("word\nppl", wide="word perplexity"),
+            Column("subwords per word", in_terminal=False),
+            Column("n", wide="examples"),
+            Column("works"),
+        ]
+    )
+    before = None
+    for name, row in rows:
+        group = (name, row.boundary, row.negatives, row.suffix)
+        labels = [name if setting == "model" else getattr(row, setting) for setting in settings]
+        if grouped and group == before:
+            labels = [*map(_blank_on_pages, labels[:-1]), labels[-1]]
+        table.add(
+            *labels,
+            Cell(row.accuracy.text(), "strong", value=row.accuracy.value),
+            row.accuracy.interval(),
+            _number(row.rank, fraction(row.rank, 2)),
+            _number(row.margin, signed(row.margin), signed(row.margin, 2)),
+            _number(row.perplexity, _short(row.perplexity), fraction(row.perplexity, 1)),
+            _number(row.subwords, fraction(row.subwords, 2)),
+            row.accuracy.n,
+            row.accuracy.clusters,
+            section=grouped and before not in (None, group),
+        )
+        before = group
+    return table
+
+
+def _blank_on_pages(label: str | int) -> Cell:
+    return Cell(count(label) if isinstance(label, int) else label, value=label, html=Markup(""))
+
+
+def _number(value: float | None, text: str, on_page: str | None = None) -> Cell:
+    """Return a number, which may have another number of digits where there is more or less room."""
+    return Cell(text, value=value, html=None if on_page is None else escape(on_page))
+
+
+def _short(perplexity: float | None) -> str:
+    if perplexity is None or perplexity < 1000:
+        return fraction(perplexity, 1)
+    return f"{perplexity:.0f}" if perplexity < 1e6 else f"{perplexity:.0e}"
+
+
+def _caption(shown: Iterable[str]) -> str:
+    """State chance, and the paper's figures for the splits that it has."""
     words = "Chance is 0.167 with five negatives; rank 1 is best."
-    for split in dict.fromkeys(splits):
+    for split in dict.fromkeys(shown):
         found = [
-            f"{line.model} {line.accuracy[split]:.2f} ({line.sequence // 1024}K{', a subset' if line.subset else ''})"
-            for line in published_models()
-            if split in line.accuracy
+            f"{model.name} {value:.2f} ({(model.length or 0) // 1024}K{', a subset' if model.partly else ''})"
+            for model in published_models()
+            if (value := model.value("accuracy", split)) is not None
         ]
         words += f" Published for {split} by Sun et al. (2022), table 2: {', '.join(found)}." if found else ""
     return words
 
 
-def _count(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def has_other_data(runs: Sequence[RunRows]) -> bool:
+    """Say whether no run is of the paper's data."""
+    return not set(splits(runs)) & set(PUBLISHED_SPLITS)
+
+
+def models_table(runs: Sequence[RunRows]) -> Table:
+    """Return the paper's table 2 with the runs in it, at their longest prefixes."""
+    rows = [*published_models(), *map(measured_model, runs)]
+    figures = [
+        (metric, split)
+        for split in dict.fromkeys([*PUBLISHED_SPLITS, *splits(runs)])
+        for metric in ("word_perplexity", "accuracy")
+        if any((metric, split) in row.figures for row in rows)
+    ]
+    table = Table(
+        [
+            Column("model", words=True),
+            Column("figures", words=True),
+            Column("parameters"),
+            Column("length, tokens"),
+            *(Column(f"{metric.replace('_', ' ')}, {split_words(split)}") for metric, split in figures),
+        ]
+    )
+    origin = "published, other data" if has_other_data(runs) else "published"
+    for row in rows:
+        table.add(
+            row.name,
+            origin if row.published else "measured",
+            NONE if row.parameters is None else _parameters(row.parameters),
+            row.length,
+            *(_model_cell(row, metric, split) for metric, split in figures),
+            tone="quiet" if row.published else "",
+        )
+    return table
+
+
+def _parameters(number: int) -> str:
+    return f"{number / 1e9:g}B" if number >= 1e9 else f"{number / 1e6:g}M"
+
+
+def _model_cell(row: ModelRow, metric: str, split: str) -> Content:
+    found = row.figures.get((metric, split))
+    if found is None or metric == "word_perplexity":
+        return None if found is None else Cell(found.text(1), value=found.value)
+    if row.published:
+        return Cell(f"{found.text(2)}{'*' if row.partly else ''}", value=found.value)
+    return figure_cell(found, strong=True)
+
+
+def transitions_table(transitions: Iterable[Transition]) -> Table:
+    """Return how common each category of transition is, beside the paper's table 1."""
+    table = Table(
+        [
+            Column("aspect", words=True),
+            Column("category", words=True),
+            Column("annotated"),
+            Column("share"),
+            Column("published, table 1", published=True),
+        ]
+    )
+    of_all, printed = shares(transitions), _published_shares()
+    for (aspect, category), share in of_all.items():
+        meaning = ASPECTS[aspect][category]
+        table.add(
+            _aspect(table, aspect),
+            Cell(
+                f"{category} ({meaning})",
+                html=Markup('{} <span class="soft">{}</span>').format(category, meaning),
+            ),
+            share.count,
+            Cell(fraction(share.share, 2), "strong", value=share.share),
+            _number(printed[aspect, category][0], fraction(printed[aspect, category][0], 2)),
+            section=category == next(iter(ASPECTS[aspect])),
+        )
+    return table
+
+
+def failures_table(found: Breakdown, runs: Sequence[RunRows]) -> Table:
+    """Return how common each category is among what every run got wrong, beside the paper's table 5."""
+    table = Table(
+        [
+            Column("aspect", words=True),
+            Column("category", words=True),
+            Column("share of all"),
+            Column("share of failures"),
+            Column("difference"),
+            *(Column(f"accuracy, {run.name}" if len(runs) > 1 else "accuracy") for run in runs),
+            Column("published: share of failures, table 5 (difference)", published=True),
+        ]
+    )
+    printed = _published_shares()
+    for row in found.rows:
+        base, errors = row.base.share, row.errors.share
+        of_all, missed = printed[row.aspect, row.category]
+        table.add(
+            _aspect(table, row.aspect),
+            row.category,
+            _number(base, fraction(base, 2)),
+            Cell(fraction(errors, 2), "strong", value=errors),
+            signed(None if errors is None or base is None else errors - base, 2),
+            *(figure_cell(row.accuracy[run.name], digits=2) for run in runs),
+            f"{missed:.2f} ({signed(missed - of_all, 2)})",
+            section=row.category == next(iter(ASPECTS[row.aspect])),
+        )
+    return table
+
+
+def _published_shares() -> Mapping[tuple[str, str], tuple[float, float]]:
+    """Return the paper's share of each category among all transitions and among those that all models missed."""
+    rows = facts_of(PACKAGE)["transitions"]["rows"]
+    return {(row["aspect"], row["category"]): (row["all"], row["missed"]) for row in rows}
+
+
+def _aspect(table: Table, aspect: str) -> Content:
+    """Name an aspect; a page names it once."""
+    seen = [row.cells[0] for row in table.rows]
+    return _blank_on_pages(aspect) if aspect in seen else aspect
+
+
+def hardest_table(items: Iterable[HardItem]) -> Table:
+    """Return the examples a model got wrong by far."""
+    table = Table(
+        [
+            Column("example", words=True),
+            Column("prefix"),
+            Column("rank of the true suffix"),
+            Column("margin"),
+        ]
+    )
+    for item in items:
+        table.add(
+            item.example,
+            item.prefix,
+            _number(item.rank, fraction(item.rank, 0)),
+            _number(item.margin, signed(item.margin, 2)),
+        )
+    return table
