@@ -11,7 +11,8 @@ benchmark = Benchmark(
     page="ensue.benchmarks.chapterbreak.report.page:PAGE",
     builders={
         "chapterbreak": Builder(
-            "ensue.benchmarks.chapterbreak.commands:chapterbreak", "ensue.benchmarks.chapterbreak.build:build"
+            "ensue.benchmarks.chapterbreak.commands:chapterbreak",
+            "ensue.benchmarks.chapterbreak.data.build:build",
         ),
     },
 )
