@@ -6,6 +6,7 @@ from rich.console import Console
 
 from ensue.benchmarks.shuffle.report.rows import block_rows
 from ensue.report.profiles import profile_table
+from ensue.report.table import Column, Table
 from ensue.runs.compare import compare_runs
 from ensue.runs.tables import comparison_table, metrics_tables
 from tests.report.synthetic import make_items, make_profile, make_results, write_run
@@ -137,3 +138,14 @@ def test_chapterbreak_shows_only_settings_that_differ():
     cells = [line.split() for line in lines]
     assert ["mine", "same-split", "128", "0.250", "0.200–0.300", "2.50", "−0.050", "–", "241", "17"] in cells
     assert not any("Published" in line for line in lines)
+
+
+def test_a_heading_spans_the_columns_of_a_page_and_keeps_its_words_elsewhere() -> None:
+    table = Table([Column("system", words=True), Column("score")])
+    table.add_heading("published (table 2)", tone="published")
+    table.add("  CBoW", 0.5, tone="published")
+    assert (
+        '<th scope="rowgroup" colspan="2" class="words published">published (table 2)</th>' in table.to_html()
+    )
+    assert "\u2003\u2003CBoW" in table.to_html()
+    assert "| published (table 2) |  |" in table.to_markdown()

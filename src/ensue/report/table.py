@@ -59,11 +59,12 @@ Content = Cell | Figure | str | int | float | None
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row; `section` asks for a line above it."""
+    """A row; `section` asks for a line above it, and a `heading` spans the columns with its first cell."""
 
     cells: Sequence[Content]
     tone: Tone = ""
     section: bool = False
+    heading: bool = False
 
 
 @dataclass
@@ -80,6 +81,11 @@ class Table:
         if len(cells) != len(self.columns):
             raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
         self.rows.append(TableRow(cells, tone, section))
+
+    def add_heading(self, words: str, *, tone: Tone = "quiet") -> None:
+        """Begin a section with words that head its rows."""
+        cells = [words, *[""] * (len(self.columns) - 1)]
+        self.rows.append(TableRow(cells, tone, section=True, heading=True))
 
     def to_rich(self) -> RichTable:
         """Return the table for the terminal."""
@@ -135,10 +141,13 @@ class Table:
     def _html_row(self, row: TableRow) -> Markup:
         from markupsafe import Markup
 
+        if row.heading:
+            form = '<tr><th scope="rowgroup" colspan="{}" class="words {}">{}</th></tr>\n'
+            return Markup(form).format(len(self.columns), _HTML[row.tone], row.cells[0])
         cells = Markup("")
         for place, (column, content) in enumerate(zip(self.columns, row.cells, strict=True)):
             cell = _cell(content)
-            text = cell.html if cell.html is not None else Markup("{}").format(cell.text)
+            text = cell.html if cell.html is not None else Markup("{}").format(_indented(cell.text))
             if cell.below:
                 text += Markup('<br><span class="soft number">{}</span>').format(cell.below)
             form = '<th scope="row"{}>{}</th>' if place == 0 else "<td{}>{}</td>"
@@ -223,6 +232,11 @@ def _raw(content: Content) -> Any:
     if isinstance(content, Cell):
         return content.text if content.value is None else content.value
     return "" if content is None else content
+
+
+def _indented(text: str) -> str:
+    """Return a text whose leading spaces a page keeps."""
+    return "\u2003" * (len(text) - len(text.lstrip(" "))) + text.lstrip(" ")
 
 
 def _rich_text(cell: Cell) -> str:

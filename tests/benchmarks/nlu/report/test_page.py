@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ensue.benchmarks.nlu.report.sheets import sheet_of
+from ensue.benchmarks.nlu.report.scores import scores_of
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
 from tests.benchmarks.nlu.report.synthetic import make_fits, make_nlu_results, write_nlu
@@ -56,7 +56,7 @@ def test_the_page_says_what_the_run_found(tmp_path):
 def test_the_heat_map_has_every_number(tmp_path):
     results = make_nlu_results("superglue")
     text = page_of(write_report(write_nlu(tmp_path / "run", results))).text
-    [diagnosis] = sheet_of(results).diagnoses
+    [diagnosis] = scores_of(results).diagnoses
     for place, figure in diagnosis.figures.items():
         shown = f"{figure.value:.2f}".replace("-", "−").replace("0.", ".", 1)
         assert (place.tag or place.category.removesuffix(" Structure")) in text

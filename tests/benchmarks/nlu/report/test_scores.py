@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ensue.benchmarks.nlu.report.fits import dev_spreads, trainings
-from ensue.benchmarks.nlu.report.published import diagnostics_table, split_tables
-from ensue.benchmarks.nlu.report.scores import Measure, Phenomenon, phenomena, spread_of
-from ensue.benchmarks.nlu.report.sheets import sheet_of
+from ensue.benchmarks.nlu.report.scores import (
+    Measure,
+    Phenomenon,
+    dev_spreads,
+    phenomena,
+    scores_of,
+    spread_of,
+)
+from ensue.benchmarks.nlu.report.systems import diagnostics_table, split_tables
+from ensue.benchmarks.nlu.report.table import trainings_table
 from ensue.benchmarks.published import published
 from ensue.errors import EnsueError
 from ensue.report.results import read_fits
@@ -93,16 +99,16 @@ def test_dev_and_test_never_share_a_block():
     results = make_nlu_results(splits=("dev", "test"))
     splits = [line[1] for line in cells(results) if len(line) > 2 and line[1] in ("dev", "test")]
     assert splits == ["dev"] * 10 + ["test"] * 11
-    sheet = sheet_of(results)
-    assert [block.split for block in sheet.blocks] == ["dev", "test"]
-    assert all(line.split == block.split for block in sheet.blocks for line in block.lines)
+    sheet = scores_of(results)
+    assert sheet.splits == ["dev", "test"]
+    assert [line.name for line in sheet.on("dev")] == [line.name for line in sheet.on("test")]
     assert "9 of 9 tasks on dev and 9 of 9 tasks on test" in words(results)
 
 
 def test_both_sections_of_mnli_stand_in_one_line():
     results = make_nlu_results()
-    sheet = sheet_of(results)
-    [mnli] = [line for line in sheet.blocks[0].lines if line.name == "MNLI"]
+    sheet = scores_of(results)
+    [mnli] = [line for line in sheet.on("dev") if line.name == "MNLI"]
     assert mnli.measures == [Measure("accuracy", "m"), Measure("accuracy", "mm")]
     sections = [value(results, "MNLI", "accuracy", split=split) for split in ("dev", "dev-mismatched")]
     assert mnli.value == pytest.approx(np.mean(sections))
@@ -111,8 +117,8 @@ def test_both_sections_of_mnli_stand_in_one_line():
 
 def test_several_templates_have_mean_deviation_best_and_a_line_each():
     results = make_nlu_results(ways=TEMPLATES)
-    sheet = sheet_of(results)
-    for line in sheet.blocks[0].lines:
+    sheet = scores_of(results)
+    for line in sheet.on("dev")[:-1]:
         values = [value(results, line.name, "score", **way) for way in TEMPLATES]
         found = line.spread
         assert found.of == 3
@@ -184,13 +190,13 @@ def test_tasks_trained_together_have_a_spread_each():
         {"task": "multitask", "seed": seed, "dev_score": s, "updates": 200, "dev_by_task": {"RTE": s + 0.1}}
         for seed, s in enumerate([0.4, 0.5])
     ]
-    found = dev_spreads(trainings(fits))
+    found = dev_spreads(fits)
     assert set(found) == {("multitask", ""), ("RTE", "")}
     assert found["RTE", ""].mean == pytest.approx(0.55)
     assert found["RTE", ""].sd == pytest.approx(statistics.stdev([0.5, 0.6]))
     assert found["RTE", ""].best_way == "seed 1"
-    assert trainings(fits)[0].length == "200 updates"
-    assert dev_spreads(trainings(fits[:1])) == {}
+    assert trainings_table(fits).rows[0].cells[2] == "200 updates"
+    assert dev_spreads(fits[:1]) == {}
 
 
 def test_a_broken_line_of_trainings_is_named(tmp_path):
@@ -207,7 +213,7 @@ def test_tasks_without_a_figure_are_named_with_the_reason():
             "task QQP left out: mode train has nothing to learn it from": 1,
         },
     )
-    sheet = sheet_of(results)
+    sheet = scores_of(results)
     assert (sheet.missing, sheet.unlearnt, sheet.unjudged) == (["QNLI"], ["QQP"], ["CoLA"])
     said = words(results)
     assert "Missing, for want of files: QNLI." in said
@@ -216,7 +222,7 @@ def test_tasks_without_a_figure_are_named_with_the_reason():
     assert "covers 6 of 9 tasks on dev" in said
     # Who asks for one task misses no other.
     rows = [row for row in make_nlu_results()["metrics"] if row["task"] == "RTE"]
-    assert sheet_of({**results, "benchmark": "glue/rte", "metrics": rows, "skipped": {}}).unjudged == []
+    assert scores_of({**results, "benchmark": "glue/rte", "metrics": rows, "skipped": {}}).unjudged == []
 
 
 def test_a_task_judged_in_part_is_starred_and_the_caption_says_which_part():
@@ -249,9 +255,9 @@ def test_a_name_is_not_markup():
 
 def test_diagnostics_stand_apart_and_by_phenomenon():
     results = make_nlu_results("superglue")
-    sheet = sheet_of(results)
+    sheet = scores_of(results)
     assert [line.name for line in sheet.diagnostics] == ["AX-b", "AX-g"]
-    assert "AX-b" not in sheet.blocks[0].total.tasks
+    assert "AX-b" not in sheet.on("dev")[-1].tasks
     [diagnosis] = sheet.diagnoses
     assert (diagnosis.task, diagnosis.metric, diagnosis.split) == ("AX-b", "mcc", "test")
     for row in results["metrics"]:
@@ -263,74 +269,81 @@ def test_diagnostics_stand_apart_and_by_phenomenon():
     assert len(phenomena()) == 1 + 4 + 33
 
 
+def shown(table):
+    """Cells by system and column of a table, and its headings."""
+    names = [column.title for column in table.columns]
+    rows = [dict(zip(names, row.cells, strict=True)) for row in table.rows if not row.heading]
+    texts = {
+        row["system"]: {name: cell and cell.text for name, cell in list(row.items())[1:]} for row in rows
+    }
+    return texts, [row.cells[0] for row in table.rows if row.heading]
+
+
 def test_published_figures_are_beside_runs_of_the_same_split_only():
-    sheet = sheet_of(make_nlu_results("superglue"))
+    sheet = scores_of(make_nlu_results("superglue"))
     dev, test = split_tables([sheet])
-    assert (dev.split, test.split) == ("dev", "test")
-    assert [row.name for row in dev.measured] == ["some-model"]
-    assert test.measured == []
-    assert {group.table for group in dev.published} == {"A.2"}
-    assert {group.table for group in test.published} == {"3.3"}
-    # Printed as F1/accuracy in table 3.3, shown as accuracy/F1 like everything else.
-    [human] = [row for group in test.published for row in group.rows if row.human]
-    assert human.cells["CB"].values == (0.989, 0.958)
+    assert [(one.split, one.measured, one.published) for one in (dev, test)] == [
+        ("dev", True, True),
+        ("test", False, True),
+    ]
+    cells, headings = shown(dev.table)
+    assert headings == ["measured here, dev", "published, dev: baseline (table A.2)"]
+    assert next(iter(cells)) == "some-model"
     by_cell = {
         (row.system, row.task, row.metric): row.value
         for row in published("ensue.benchmarks.superglue")
         if row.table == "A.2"
     }
-    for row in dev.published[0].rows:
-        for column in dev.columns:
-            wanted = column.measures or [Measure("score")]
-            assert row.cells[column.name].values == tuple(
-                by_cell[row.name, column.name, measure.metric] for measure in wanted
-            )
+    metrics = {
+        "SuperGLUE": ["score"],
+        **{line.name: [m.metric for m in line.measures] for line in sheet.lines[:8]},
+    }
+    for system in list(cells)[1:]:
+        for column, text in cells[system].items():
+            task = column.partition(" ")[0]
+            wanted = [by_cell[system, task, metric] for metric in metrics[task]]
+            assert text == "/".join(f"{value:.3f}" for value in wanted)
+    # Printed as F1/accuracy in table 3.3, shown as accuracy/F1 like everything else.
+    cells, headings = shown(test.table)
+    assert cells["Human"]["CB acc./F1"] == "0.989/0.958"
+    assert headings[-1] == "published, test: human (table 3.3)"
 
 
 def test_columns_are_those_of_the_runs():
     results = make_nlu_results(without=("CoLA", "QQP", "MNLI", "diagnostic"))
-    [dev, test] = split_tables([sheet_of(results)])
-    assert [column.name for column in dev.columns] == [
-        "GLUE",
-        "SST-2",
-        "MRPC",
-        "STS-B",
-        "QNLI",
-        "RTE",
-        "WNLI",
-    ]
-    assert dev.published == []
-    assert [column.name for column in test.columns] == [column.name for column in dev.columns]
-    assert diagnostics_table([sheet_of(results)]) is None
+    [dev, test] = split_tables([scores_of(results)])
+    names = ["system", "GLUE", "SST-2", "MRPC", "STS-B", "QNLI", "RTE", "WNLI"]
+    for found in (dev, test):
+        assert [column.title.partition(" ")[0] for column in found.table.columns] == names
+    assert not dev.published
+    assert diagnostics_table([scores_of(results)]) is None
 
 
 def test_a_section_of_mnli_that_was_not_judged_is_a_gap():
     results = make_nlu_results(splits=("test",))
-    [table] = split_tables([sheet_of(results)])
-    assert table.measured[0].cells["MNLI"].values == (value(results, "MNLI", "accuracy"), None)
-    [single] = [row for group in table.published[:1] for row in group.rows if row.name == "BiLSTM"]
-    assert single.cells["MNLI"].values == (0.703, 0.708)
+    [found] = split_tables([scores_of(results)])
+    cells, _ = shown(found.table)
+    assert cells["some-model"]["MNLI acc. m/mm"] == f"{value(results, 'MNLI', 'accuracy'):.3f}/–"
+    bilstm = next(row for row in found.table.rows if row.cells[0] == "BiLSTM")
+    assert "0.703/0.708" in [cell.text for cell in bilstm.cells[1:]]
 
 
 def test_the_diagnostic_table_has_the_columns_of_table_2_4():
-    table = diagnostics_table([sheet_of(make_nlu_results(ways=TEMPLATES))])
-    assert [column.name for column in table.columns[:2]] == ["diagnostic r3", "diagnostic accuracy"]
-    assert len(table.columns) == 2 + 10
-    [row] = table.measured
-    assert row.cells["diagnostic r3"].spread.of == 3
-    gensen = next(row for group in table.published for row in group.rows if row.name == "GenSen")
-    assert gensen.cells["Logic Double Negation"].values == (0.02,)
-    assert gensen.cells["Logic Double Negation"].digits == 2
-    audit = next(row for group in table.published for row in group.rows if row.name.startswith("fastText"))
-    assert audit.cells["diagnostic accuracy"].digits == 3
+    found = diagnostics_table([scores_of(make_nlu_results(ways=TEMPLATES))])
+    cells, _ = shown(found.table)
+    assert [column.title for column in found.table.columns[1:3]] == ["diagnostic R3", "diagnostic accuracy"]
+    assert len(found.table.columns) == 1 + 2 + 10
+    assert found.table.rows[1].cells[1].below.startswith("± ")
+    assert cells["GenSen"]["Double Negation"] == "0.02"
+    assert cells["fastText on SNLI hypotheses"]["diagnostic accuracy"] == "0.327"
 
 
 def test_rows_of_another_form_are_told_plainly():
     results = make_nlu_results()
     results["metrics"] = [{**row, "settings": {}} for row in results["metrics"]]
-    assert sheet_of(results) is None
+    assert scores_of(results) is None
     assert "clusters" in " ".join(printed(results, width=120))
-    assert sheet_of({**results, "benchmark": "discoeval"}) is None
+    assert scores_of({**results, "benchmark": "discoeval"}) is None
 
 
 @pytest.mark.data

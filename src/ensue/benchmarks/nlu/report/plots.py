@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
-from ensue.benchmarks.nlu.report.scores import Diagnosis, Line, Phenomenon
+from ensue.benchmarks.nlu.report.scores import Diagnosis, Phenomenon, TaskLine
 from ensue.report.svg import (
     BLUE,
     COLOURS,
@@ -43,7 +43,6 @@ class HeatColumn(NamedTuple):
 def diagnostic_map(
     columns: Sequence[HeatColumn],
     rows: Sequence[Phenomenon],
-    sizes: Sequence[str],
     *,
     name: str,
     width: float,
@@ -58,10 +57,17 @@ def diagnostic_map(
         )
         grid = figure.subplots(len(panels), 1, squeeze=False).flat
         for axes, panel in zip(grid, panels, strict=True):
-            _draw_cells(axes, panel, rows, sizes)
+            _draw_cells(axes, panel, rows, [_sizes(columns, place) for place in rows])
             # One column on a wide page would be a bar across it.
             axes.set_xlim(-0.5, max(widest, 2 if narrow else 5) + 0.1)
         return as_svg(figure, name, width, _describe_map(columns, rows))
+
+
+def _sizes(columns: Sequence[HeatColumn], place: Phenomenon) -> str:
+    """Return how many examples a row is over; runs of a part of the data have fewer."""
+    counts = [column.diagnosis.figures[place].n for column in columns if place in column.diagnosis.figures]
+    low, high = min(counts), max(counts)
+    return f"{high:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def _heading(columns: Sequence[HeatColumn]) -> float:
@@ -120,7 +126,7 @@ class SpreadPoints(NamedTuple):
     """One run's lines that were answered in several ways."""
 
     name: str
-    lines: list[Line]
+    lines: list[TaskLine]
 
 
 def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: float) -> str:

@@ -1,4 +1,4 @@
-"""GLUE and SuperGLUE runs as a table for the terminal: a line a task, a block a split, diagnostics apart."""
+"""GLUE and SuperGLUE runs as tables: a line a task, a block a split, diagnostics apart; and how trainings went."""
 
 from __future__ import annotations
 
@@ -7,65 +7,122 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.nlu.examples import DEV
-from ensue.benchmarks.nlu.report.fits import dev_spreads, trainings
 from ensue.benchmarks.nlu.report.scores import (
-    Answer,
     Diagnosis,
-    Figure,
-    Line,
     Measure,
-    Sheet,
+    RunScores,
     Spread,
+    TaskAnswer,
+    TaskLine,
+    dev_spreads,
     phenomena,
+    scores_of,
+    way_of_fit,
 )
-from ensue.benchmarks.nlu.report.sheets import sheet_of
+from ensue.report.figure import NONE, Figure, fraction, settings_text
 from ensue.report.results import read_fits
-from ensue.report.table import Column, Table
+from ensue.report.table import Cell, Column, Content, Table
 
-# Short: the whole must fit a terminal of 80 columns.
+# Short for a terminal of 80 columns, and in full.
 _METRICS = {
-    "accuracy": "acc.",
-    "f1": "F1",
-    "f1a": "F1a",
-    "em": "EM",
-    "mcc": "MCC",
-    "r3": "R3",
-    "pearson": "r",
-    "spearman": "ρ",
-    "gender_parity": "GPS",
+    "accuracy": ("acc.", "accuracy"),
+    "f1": ("F1", "F1"),
+    "f1a": ("F1a", "F1a"),
+    "em": ("EM", "EM"),
+    "mcc": ("MCC", "Matthews"),
+    "r3": ("R3", "R3"),
+    "pearson": ("r", "Pearson"),
+    "spearman": ("ρ", "Spearman"),
+    "gender_parity": ("GPS", "gender parity"),
 }
 # A list of templates may be long; more than these are counted, and the report has them.
 _MOST_WAYS = 12
+# More trainings than these are counted; fits.jsonl has them.
+MOST_TRAININGS = 300
 
 
 def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
     """Return the table of a run; with its folder, the spread of several trainings is shown too."""
-    sheet = sheet_of(results)
-    if sheet is None:
+    scores = scores_of(results)
+    if scores is None:
         return []
-    trained = dev_spreads(trainings(read_fits(folder))) if folder else {}
+    trained = dev_spreads(read_fits(folder)) if folder else {}
+    return [task_table(scores, trained, most=_MOST_WAYS)]
+
+
+def task_table(
+    scores: RunScores, trained: Mapping[tuple[str, str], Spread], *, most: int | None = None
+) -> Table:
+    """Return a run task by task, with each of several answers (`most` of a task) and trainings below it."""
     table = Table(
         [
             *(Column(heading, words=True) for heading in ("task", "split", "measure")),
             *(Column(heading) for heading in ("value", "score", "95 %\ninterval", "n")),
         ],
-        title=f"{sheet.title} · {sheet.name}",
-        caption=" ".join(_caption(sheet, trained)),
+        title=f"{scores.title} · {scores.name}",
+        caption=" ".join(_caption(scores, trained)),
     )
-    for place, block in enumerate(sheet.blocks):
-        before = len(table.rows)
-        for line in [*block.lines, *([block.total] if block.total else [])]:
-            _add(table, line, trained, section=place > 0 and len(table.rows) == before)
-    before = len(table.rows)
-    for line in sheet.diagnostics:
-        _add(table, line, trained, section=len(table.rows) == before)
-    return [table]
+    blocks = [scores.on(split) for split in scores.splits]
+    for lines in [*blocks, scores.diagnostics]:
+        for place, line in enumerate(lines):
+            _add_line(table, line, trained, most, section=place == 0 and bool(table.rows))
+    return table
+
+
+def _add_line(
+    table: Table,
+    line: TaskLine,
+    trained: Mapping[tuple[str, str], Spread],
+    most: int | None,
+    *,
+    section: bool,
+) -> None:
+    """Add a line, below it each of several answers and the spread of several trainings."""
+    spread = line.spread
+    # A diagnostic has no score of its own, but several answers to it lie apart by something.
+    scored = line.kind != "diagnostic" or spread
+    table.add(
+        line.name + (" *" if line.part else ""),
+        line.split,
+        _measures_cell(line),
+        "/".join(fraction(line.mean(measure)) for measure in line.measures) or line.short_covers,
+        Cell(fraction(line.value), value=line.value) if scored else "",
+        _deviation(spread) if spread else _interval(line.only),
+        line.answers[0].main.n,
+        tone="strong" if line.kind == "total" else "",
+        section=section,
+    )
+    several = line.answers if spread else []
+    shown = several[:most]
+    for answer in shown:
+        best = spread is not None and answer.way == spread.best_way
+        _add_answer(table, line.split, answer, "best" if best else "")
+    if len(several) > len(shown):
+        table.add(f"  {len(several) - len(shown)} more", line.split, *[""] * 5, tone="quiet")
+    for answer in line.answers if line.split == DEV else []:
+        if found := trained.get((line.name, answer.way)):
+            words = f"  {found.of} trainings" + (f", {answer.way}" if answer.way else "")
+            cells = ("", fraction(found.mean), _deviation(found), "")
+            table.add(words, line.split, f"best {fraction(found.best)}", *cells, tone="quiet")
+
+
+def _add_answer(table: Table, split: str, answer: TaskAnswer, mark: str) -> None:
+    table.add(
+        f"  {answer.way}",
+        split,
+        mark,
+        "/".join(fraction(figure.value) for figure in answer.measures.values()),
+        "" if answer.score is None else answer.score,
+        _interval(answer.main),
+        answer.main.n,
+        tone="quiet",
+    )
 
 
 def phenomena_tables(results: Mapping[str, Any]) -> list[Table]:
     """Return a table for each tagged diagnostic set of a run, a line a category and a tag below it."""
-    sheet = sheet_of(results)
-    return [_phenomena_table(diagnosis) for diagnosis in sheet.diagnoses] if sheet else []
+    scores = scores_of(results)
+    return [_phenomena_table(diagnosis) for diagnosis in scores.diagnoses] if scores else []
 
 
 def _phenomena_table(diagnosis: Diagnosis) -> Table:
@@ -73,67 +130,44 @@ def _phenomena_table(diagnosis: Diagnosis) -> Table:
     table = Table(
         [
             Column("phenomenon", words=True),
-            *(Column(heading) for heading in (_METRICS[diagnosis.metric], "95 %\ninterval", "n")),
+            *map(Column, (_METRICS[diagnosis.metric][0], "95 %\ninterval", "n")),
         ],
         title=f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}",
         caption="Where all answers or all labels are alike there is no correlation, which counts as 0.",
     )
-    order = {place: number for number, place in enumerate(phenomena())}
-    for place, figure in sorted(diagnosis.figures.items(), key=lambda one: order[one[0]]):
+    for place in phenomena():
+        if figure := diagnosis.figures.get(place):
+            name = f"  {place.tag}" if place.tag else place.category or "all"
+            table.add(name, figure, _interval(figure), figure.n, tone="" if place.tag else "strong")
+    return table
+
+
+def trainings_table(fits: Sequence[Mapping[str, Any]]) -> Table:
+    """Return how each training of a run went, as its `fits.jsonl` says."""
+    left_out = len(fits) - MOST_TRAININGS
+    headings = ("seed", "length", "best at", "learning rate", "dev score", "seconds")
+    table = Table(
+        [Column("task", words=True), *map(Column, headings), Column("", words=True)],
+        caption=f"{left_out:,} more are in fits.jsonl." if left_out > 0 else "",
+    )
+    for fit in fits[:MOST_TRAININGS]:
+        rate = fit.get("learning_rate", fit.get("last_learning_rate"))
+        dev = _number(fit.get("dev_score"))
         table.add(
-            f"  {place.tag}" if place.tag else place.category or "all",
-            value_words(figure.value),
-            _interval(figure),
-            figure.n,
-            tone="" if place.tag else "strong",
+            ", ".join(filter(None, (str(fit["task"]), way_of_fit(fit)))),
+            _formatted(fit.get("seed"), "d"),
+            _counted(fit.get("epochs"), "epoch") or _counted(fit.get("updates"), "update") or NONE,
+            _counted(fit.get("best_epoch"), "epoch") or _counted(fit.get("best_update"), "update") or NONE,
+            _formatted(rate, ".3g"),
+            Cell(fraction(dev), "strong", value=dev),
+            _formatted(fit.get("seconds"), ".1f"),
+            "answers" if fit.get("chosen") else "",
         )
     return table
 
 
-def _add(table: Table, line: Line, trained: Mapping[tuple[str, str], Spread], *, section: bool) -> None:
-    """A line, below it each of several answers and the spread of several trainings."""
-    spread = line.spread
-    # A diagnostic has no score of its own, but several answers to it lie apart by something.
-    scored = line.kind != "diagnostic" or spread
-    table.add(
-        line.name + (" *" if line.part else ""),
-        line.split,
-        measure_words(line.measures) or "mean",
-        "/".join(value_words(line.mean(measure)) for measure in line.measures) or line.short_covers,
-        value_words(line.value) if scored else "",
-        _deviation(spread) if spread else _interval(line.only),
-        line.answers[0].main.n,
-        tone="strong" if line.kind == "total" else "",
-        section=section,
-    )
-    several = line.answers if spread else []
-    for answer in several[:_MOST_WAYS]:
-        best = spread is not None and answer.way == spread.best_way
-        _add_answer(table, line.split, answer, "best" if best else "")
-    if len(several) > _MOST_WAYS:
-        table.add(f"  {len(several) - _MOST_WAYS} more", line.split, *[""] * 5, tone="quiet")
-    for answer in line.answers if line.split == DEV else []:
-        if found := trained.get((line.name, answer.way)):
-            words = f"  {found.of} trainings" + (f", {answer.way}" if answer.way else "")
-            cells = ("", value_words(found.mean), _deviation(found), "")
-            table.add(words, line.split, f"best {value_words(found.best)}", *cells, tone="quiet")
-
-
-def _add_answer(table: Table, split: str, answer: Answer, mark: str) -> None:
-    table.add(
-        f"  {answer.way}",
-        split,
-        mark,
-        "/".join(value_words(figure.value) for figure in answer.measures.values()),
-        "" if answer.score is None else value_words(answer.score.value),
-        _interval(answer.main),
-        answer.main.n,
-        tone="quiet",
-    )
-
-
-def measure_words(measures: Sequence[Measure], names: Mapping[str, str] = _METRICS) -> str:
-    """The measures as the papers head their columns.
+def measure_words(measures: Sequence[Measure], *, long: bool = False) -> str:
+    """Return the measures as the papers head their columns.
 
     >>> measure_words([Measure("accuracy", "m"), Measure("accuracy", "mm")])
     'acc. m/mm'
@@ -142,81 +176,82 @@ def measure_words(measures: Sequence[Measure], names: Mapping[str, str] = _METRI
     """
     if measures and all(measure.section for measure in measures):
         sections = "/".join(measure.section for measure in measures)
-        return f"{names.get(measures[0].metric, measures[0].metric)} {sections}"
-    return "/".join(names.get(measure.metric, measure.metric) for measure in measures)
+        return f"{metric_word(measures[0].metric, long=long)} {sections}"
+    return "/".join(metric_word(measure.metric, long=long) for measure in measures)
 
 
-def value_words(value: float, digits: int = 3) -> str:
-    """A fraction with a true minus, and none before a zero.
-
-    >>> value_words(-0.25), value_words(-0.0001)
-    ('−0.250', '0.000')
-    """
-    shown = f"{value:.{digits}f}"
-    return shown.replace("-", "−" if float(shown) else "")
+def metric_word(metric: str, *, long: bool = True) -> str:
+    """Return what a metric is called."""
+    return _METRICS.get(metric, (metric, metric))[long]
 
 
-def _deviation(spread: Spread) -> str:
-    return f"±{spread.sd:.3f}"
+def _measures_cell(line: TaskLine) -> Cell:
+    """Return a line's measures, short but on a page."""
+    from markupsafe import escape
+
+    return Cell(
+        measure_words(line.measures) or "mean", html=escape(measure_words(line.measures, long=True) or "mean")
+    )
+
+
+def _deviation(spread: Spread) -> Cell:
+    return Cell(f"±{spread.sd:.3f}", value=spread.sd)
 
 
 def _interval(figure: Figure | None) -> str:
     if figure is None or figure.low is None or figure.high is None:
-        return "–"
-    return f"{value_words(figure.low)}–{value_words(figure.high)}"
+        return NONE
+    return f"{fraction(figure.low)}–{fraction(figure.high)}"
 
 
-def _caption(sheet: Sheet, trained: Mapping[tuple[str, str], Spread]) -> Iterable[str]:
-    splits = [block.split for block in sheet.blocks]
-    if splits:
-        yield f"Scored on {' and on '.join(splits)}; a score is the mean of a task’s measures."
-    covered = [f"{block.total.covers} on {block.split}" for block in sheet.blocks if block.total]
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _formatted(value: Any, form: str) -> Content:
+    return NONE if _number(value) is None else Cell(format(value, form), value=value)
+
+
+def _counted(value: Any, noun: str) -> str:
+    count = _number(value)
+    if count is None:
+        return ""
+    shown = f"{count:,.0f}" if count.is_integer() else f"{count:,.2f}".rstrip("0")
+    return f"{shown} {noun}{'' if count == 1 else 's'}"
+
+
+def _caption(scores: RunScores, trained: Mapping[tuple[str, str], Spread]) -> Iterable[str]:
+    if scores.splits:
+        yield f"Scored on {' and on '.join(scores.splits)}; a score is the mean of a task’s measures."
+    covered = [f"{line.covers} on {line.split}" for line in scores.lines if line.kind == "total"]
     if covered:
-        yield f"The {sheet.title} score covers {' and '.join(covered)}."
-    starred = [line for line in all_lines(sheet) if line.part]
+        yield f"The {scores.title} score covers {' and '.join(covered)}."
+    starred = [line for line in scores.lines if line.part]
     # What the score covers has been said of the tasks in it.
-    untold = [
+    unsaid = [
         f"{line.name} {line.part} on {line.split}"
         for line in starred
         if f"({line.part})" not in " ".join(covered)
     ]
     if starred:
-        yield f"* judged on a part of the published split{': ' if untold else ''}{'; '.join(untold)}."
-    yield from without_words(sheet)
-    if sheet.limit:
-        yield f"Only the first {sheet.limit:,} examples of each split."
-    if sheet.constant:
-        yield f"Throughout: {constant_words(sheet)}."
-    if any(line.spread for line in all_lines(sheet)):
+        yield f"* judged on a part of the published split{': ' if unsaid else ''}{'; '.join(unsaid)}."
+    if scores.missing:
+        yield f"Missing, for want of files: {', '.join(scores.missing)}."
+    if scores.unlearnt:
+        yield f"Could not be learnt or asked here: {', '.join(scores.unlearnt)}."
+    if scores.unjudged:
+        yield f"Without labels to judge by: {', '.join(scores.unjudged)}."
+    if scores.limit:
+        yield f"Only the first {scores.limit:,} examples of each split."
+    if scores.constant:
+        yield f"Throughout: {settings_text(scores.constant)}."
+    if any(line.spread for line in scores.lines):
         yield "Of several answers: mean ± sd, then each; the best is the best on this very split, so it flatters."
     if trained:
         yield "Of several trainings: mean ± sd on dev; the best on dev answers, so its dev score flatters."
-    if sheet.diagnostics:
-        parity = any(Measure("gender_parity") in line.measures for line in sheet.diagnostics)
+    if scores.diagnostics:
+        parity = any(Measure("gender_parity") in line.measures for line in scores.diagnostics)
         yield (
             f"Diagnostics have no score; their interval is that of the first measure"
             f"{'; GPS is gender parity' if parity else ''}."
         )
-
-
-def without_words(sheet: Sheet) -> Iterable[str]:
-    """Sentences that name the tasks without a figure."""
-    if sheet.missing:
-        yield f"Missing, for want of files: {', '.join(sheet.missing)}."
-    if sheet.unlearnt:
-        yield f"Could not be learnt or asked here: {', '.join(sheet.unlearnt)}."
-    if sheet.unjudged:
-        yield f"Without labels to judge by: {', '.join(sheet.unjudged)}."
-
-
-def constant_words(sheet: Sheet) -> str:
-    """How all answers were made alike."""
-    return ", ".join(f"{str(key).replace('_', ' ')} {value}" for key, value in sheet.constant.items())
-
-
-def all_lines(sheet: Sheet) -> list[Line]:
-    """Every line of a run, scores of benchmarks among them."""
-    return [
-        *(line for block in sheet.blocks for line in [*block.lines, *([block.total] if block.total else [])]),
-        *sheet.diagnostics,
-    ]
