@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.crowd.writing import length_fault
+from ensue.benchmarks.published import facts_of, published
 from ensue.benchmarks.squality.data import SPLITS, Story, check_references, find_file, read_stories
 from ensue.benchmarks.squality.human_eval import (
     Rated,
@@ -17,12 +18,7 @@ from ensue.benchmarks.squality.human_eval import (
     read_human_eval,
     references_of,
 )
-from ensue.benchmarks.squality.published import (
-    published_lengths,
-    published_mean_and_max,
-    published_ratings,
-    published_sharing,
-)
+from ensue.benchmarks.squality.report.table import PACKAGE
 from ensue.benchmarks.squality.statistics import lengths, plain_words, sharing
 from ensue.benchmarks.summaries.scoring import rouge_measure
 
@@ -71,14 +67,14 @@ def test_both_forms_of_a_version_have_the_same_words(folder: Path) -> None:
 
 def test_lengths_and_limits(first: dict[str, list[Story]]) -> None:
     stories = [story for split in SPLITS for story in first[split]]
-    found, printed = lengths(stories, plain_words), published_lengths()
+    found, printed = lengths(stories, plain_words), facts_of(PACKAGE)["lengths"]
     assert (found.stories, found.examples, found.summaries) == (100, 500, 2000)
     # Without spaCy's tokenizer stories are 0.7 % longer than printed, summaries as printed.
-    assert found.story_words.mean == pytest.approx(printed.story_mean, rel=0.008)
-    assert found.summary_words.mean == pytest.approx(printed.summary_mean, abs=0.5)
-    assert found.plot_words.mean == pytest.approx(printed.plot_mean, abs=1.0)
-    assert found.other_words.mean == pytest.approx(printed.other_mean, abs=0.5)
-    assert found.compression == pytest.approx(printed.compression, abs=1e-3)
+    assert found.story_words.mean == pytest.approx(printed["story_words"]["mean"], rel=0.008)
+    assert found.summary_words.mean == pytest.approx(printed["summary_words"]["mean"], abs=0.5)
+    assert found.plot_words.mean == pytest.approx(printed["plot_words"]["mean"], abs=1.0)
+    assert found.other_words.mean == pytest.approx(printed["other_words"]["mean"], abs=0.5)
+    assert found.compression == pytest.approx(printed["compression"], abs=1e-3)
     texts = [text for story in stories for question in story.questions for text in question.references]
     assert [fault.kind for text in texts if (fault := length_fault(text))] == ["long"] * 7
 
@@ -88,36 +84,37 @@ def test_lengths_are_the_printed_ones_with_spacy(first: dict[str, list[Story]]) 
     from ensue.benchmarks.squality.statistics import spacy_words
 
     found = lengths([story for split in SPLITS for story in first[split]], spacy_words)
-    printed = published_lengths()
+    printed = facts_of(PACKAGE)["lengths"]
     story = found.story_words
-    assert (story.least, story.most) == (printed.story_least, printed.story_most)
-    assert round(story.deviation) == printed.story_deviation
-    assert round(story.mean, -2) == printed.story_mean
+    assert (story.least, story.most) == (printed["story_words"]["least"], printed["story_words"]["most"])
+    assert round(story.deviation) == printed["story_words"]["deviation"]
+    assert round(story.mean, -2) == printed["story_words"]["mean"]
     summary = found.summary_words
     assert (round(summary.mean), round(summary.deviation)) == (
-        printed.summary_mean,
-        printed.summary_deviation,
+        printed["summary_words"]["mean"],
+        printed["summary_words"]["deviation"],
     )
     assert (round(found.plot_words.mean), round(found.other_words.mean)) == (442, 186)
-    assert round(found.compression, 3) == printed.compression
+    assert round(found.compression, 3) == printed["compression"]
 
 
 def test_table_5_3(first: dict[str, list[Story]]) -> None:
     stories = [story for split in SPLITS for story in first[split]]
-    printed = published_sharing()
+    printed = facts_of(PACKAGE)["sharing"]
     for line in sharing(stories, plain_words):
         near = 0.0015 if line.text in ("same story", "same question") else 0.0035
         assert line.shares == pytest.approx(printed[line.text], abs=near), line.text
 
 
 def test_tables_5_5_and_a_10(rated: list[Rated]) -> None:
-    printed = {(row.system, row.property): row for row in published_ratings()}
+    printed = {(one.system, one.metric): one.value for one in published(PACKAGE) if one.table == "A.10"}
     for row in rating_rows(rated):
-        wanted = printed[row["system"], row["property"]]
-        assert round(row["mean"], 1) == wanted.mean
+        mean, deviation = (printed[row["system"], row["property"] + end] for end in ("", "_deviation"))
+        assert round(row["mean"] / 100, 3) == mean
         # The deviation printed as 16.5 is 16.448: it was rounded twice.
         twice = (row["system"], row["property"]) == ("bart-dpr", "overall")
-        assert round(round(row["deviation"], 2) + 1e-9 if twice else row["deviation"], 1) == wanted.deviation
+        own = round(row["deviation"], 2) + 1e-9 if twice else row["deviation"]
+        assert round(own / 100, 3) == deviation
 
 
 def test_tables_5_6_and_5_7_as_far_as_they_can_be_had(
@@ -134,9 +131,10 @@ def test_tables_5_6_and_5_7_as_far_as_they_can_be_had(
     apart = {row["settings"]["summaries"] for row in rows if (row["ci95"][0] or 0) > 0}
     assert apart == {"model", "all"}
     places = [place for place, one in enumerate(rated) if one.system == "bart-dpr"]
-    for line in published_mean_and_max():
-        if line.metric in values:
-            own = [values[line.metric][place] for place in places]
-            mean = sum(sum(row) / len(row) for row in own) / len(own)
-            assert mean == pytest.approx(line.mean, abs=0.01)
-            assert sum(map(max, own)) / len(own) == pytest.approx(line.max, abs=0.01)
+    printed = {one.metric: one.value for one in published(PACKAGE) if one.table == "5.7"}
+    for name, rows_of_metric in values.items():
+        own = [rows_of_metric[place] for place in places]
+        assert sum(sum(row) / len(row) for row in own) / len(own) == pytest.approx(
+            printed[f"{name}_mean"], abs=0.01
+        )
+        assert sum(map(max, own)) / len(own) == pytest.approx(printed[name], abs=0.01)

@@ -62,9 +62,9 @@ class SummarizerOptions(options.TrainingOptions):
 
     def points(self) -> list[SummarizerOptions]:
         """Return the options of a training for every combination of the searched values, in order."""
-        from ensue.benchmarks.squality.published import training_search
+        from ensue.benchmarks.published import facts_of
 
-        paper = training_search() if self.grid else {}
+        paper = facts_of("ensue.benchmarks.squality")["training_search"] if self.grid else {}
         values = [paper.get(name) or read_values(name, getattr(self, name)) for name in _SEARCHED]
         chosen: list[dict[str, Any]] = [
             dict(zip(_SEARCHED, map(repr, one), strict=True)) for one in itertools.product(*values)

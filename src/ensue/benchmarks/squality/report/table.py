@@ -1,124 +1,330 @@
-"""SQuALITY runs as tables for the terminal, the published figures beside the measured ones."""
+"""SQuALITY runs as tables, for the terminal and for pages: the published figures beside the measured ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.squality.published import published_ratings, published_scores
-from ensue.benchmarks.squality.report.page import (
-    HUMAN_EVAL,
-    PROPERTIES,
-    WORDS,
-    Figure,
-    agreements,
-    figure_of,
-    mean_and_max,
-    rated_systems,
-    scores_of,
-)
-from ensue.report.table import Cell, Column, Table
+from ensue.benchmarks.published import citation, facts_of, published
+from ensue.jsonl import read_lines
+from ensue.report.figure import NONE, Figure, fraction
+from ensue.report.results import Results
+from ensue.report.table import Cell, Column, Content, Table, figure_cell
 
-# Short: the whole must fit a terminal of 80 columns.
-_SHORT = {
+PACKAGE = "ensue.benchmarks.squality"
+HUMAN_EVAL = "squality/human-eval"
+# Metrics as they are written, in the order of table 5.4.
+TITLES = {
     "rouge1": "ROUGE-1",
     "rouge2": "ROUGE-2",
     "rougeL": "ROUGE-L",
     "meteor": "METEOR",
     "bertscore": "BERTScore",
 }
+CORRELATIONS = {"pearson": "Pearson’s r", "spearman": "Spearman’s ρ", "kendall": "Kendall’s τ"}
+WORDS = "words"
+_PROPERTIES = ("correctness", "coverage", "overall")
 _SUBSETS = {"model": "models'", "human": "people's", "all": "all"}
+# The rated system that table 5.7 is of.
+_RATED = "bart-dpr"
+_INTERVAL = Column("95 %\ninterval")
+_PUBLISHED = Column("publ.", wide="published", published=True)
 
 
-def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
-    """Return the table of a run: a system's scores, or metrics beside people's ratings."""
-    human_eval = results.get("benchmark") == HUMAN_EVAL
-    return [_human_eval_table(results) if human_eval else _system_table(results)]
+def tables(results: Results, folder: Path | None = None) -> list[Table]:
+    """Return the tables of a run: a system's scores, or what people say of summaries and metrics beside it."""
+    if results["benchmark"] == HUMAN_EVAL:
+        return human_eval_tables(results, folder, ["pearson"])
+    return [scores_table([(str(results["model"]), results)])]
 
 
-def _system_table(results: Mapping[str, Any]) -> Table:
-    """A line a metric."""
-    found, paper = scores_of(results), published_scores()
+def figures_of(results: Results) -> dict[str, Figure]:
+    """Return the figures of a run of one system by metric."""
+    return {row["metric"]: Figure.of(row) for row in results["metrics"]}
+
+
+def place_of(results: Results) -> str:
+    """Return the version and split that a run is of."""
     settings = results["metrics"][0]["settings"] if results["metrics"] else {}
-    where = f"{settings.get('version', '')} {settings.get('split', '')}".strip()
-    headings = ["best of\nrefs", "95 %\ninterval", "mean of\nrefs", "all but\none"]
+    return f"{settings.get('version', '')} {settings.get('split', '')}".strip()
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """Read what a run left beside its items; nothing where it left none."""
+    return [row for _, row in read_lines(path)] if path.is_file() else []
+
+
+def _printed_scores() -> dict[str, dict[str, float]]:
+    """Return table 5.4: each system's metrics."""
+    found: dict[str, dict[str, float]] = {}
+    for one in published(PACKAGE):
+        if one.table == "5.4":
+            found.setdefault(one.system, {})[one.metric] = one.value
+    return found
+
+
+def _printed(metric: str, settings: Mapping[str, Any]) -> float | None:
+    """Return what the paper prints for a row of the human evaluation."""
+    found = [one for one in published(PACKAGE) if one.task == "human-eval" and one.metric == metric]
+    return next((one.value for one in found if one.settings == settings), None)
+
+
+def _main(figure: Figure | None) -> Cell:
+    return Cell(NONE) if figure is None else Cell(figure.text(), "strong", value=figure.value)
+
+
+def scores_table(systems: Sequence[tuple[str, Results]]) -> Table:
+    """Return a line a system and metric: by the best reference, by their mean, and as people are measured."""
     table = Table(
         [
+            Column("system", words=True, in_terminal=False),
             Column("metric", words=True),
-            *map(Column, headings),
-            *(Column(f"publ.\n{name}", published=True) for name in ("BART", "human")),
+            Column("best of\nrefs", wide="best of references"),
+            _INTERVAL,
+            Column("mean of\nrefs", wide="mean of references"),
+            Column("all but\none"),
+            Column("its 95 % interval", in_terminal=False),
+            Column("publ.\nBART", wide="published: BART+DPR", published=True),
+            Column("publ.\nhuman", wide="published: human", published=True),
         ],
-        title=f"SQuALITY {where} · {results.get('model', '')}",
+        title=" · ".join([f"SQuALITY {place_of(systems[0][1])}", *(name for name, _ in systems)]),
     )
-    for name, score in found.items():
-        table.add(
-            _SHORT.get(name, name),
-            Cell(f"{score.best.value:.3f}", "strong", value=score.best.value),
-            _interval(score.best),
-            _number(score.mean),
-            _number(score.left_out),
-            *(paper[system].get(name, "") for system in ("BART+DPR", "human")),
-        )
-    rows = [figure_of(row) for row in results["metrics"] if row["metric"] == WORDS]
-    if rows:
-        table.add("words", Cell(f"{rows[0].value:.0f}", value=rows[0].value), *[""] * 5)
-    items = next(iter(found.values())).best if found else None
+    paper = _printed_scores()
+    for name, results in systems:
+        found = figures_of(results)
+        shown = [metric for metric in TITLES if metric in found]
+        for metric in shown:
+            first = metric == shown[0]
+            left_out = found.get(f"{metric}_loo")
+            table.add(
+                name if first else "",
+                TITLES[metric],
+                _main(found[metric]),
+                found[metric].interval(),
+                found.get(f"{metric}_mean"),
+                left_out,
+                left_out.interval() if left_out else NONE,
+                *(paper[system].get(metric, "") for system in ("BART+DPR", "human")),
+                section=first,
+            )
+        if WORDS in found:
+            table.add("", "words", _words(found[WORDS]), *[""] * 6)
+    found = figures_of(systems[0][1])
+    questions = next((found[metric] for metric in TITLES if metric in found), None)
     words = ["publ.: BART+DPR and people, Wang (2022), table 5.4, v1 test."]
     words.append("People are measured against all references but one: compare them with that column.")
-    if items is not None:
-        words.insert(
-            0, f"{items.n:,} questions, {items.clusters:,} {'story' if items.clusters == 1 else 'stories'}."
-        )
+    if questions is not None:
+        stories = "story" if questions.clusters == 1 else "stories"
+        words.insert(0, f"{questions.n:,} questions, {questions.clusters:,} {stories}.")
     if "bertscore" in found:
         words.append("Published BERTScores are RoBERTa-large's.")
     table.caption = " ".join(words)
     return table
 
 
-def _human_eval_table(results: Mapping[str, Any]) -> Table:
-    """Ratings, correlations with them, and mean and maximum over references, one block each."""
+def systems_table(systems: Sequence[tuple[str, Results]], encoders: Iterable[str]) -> Table:
+    """Return a line a system, measured and published, by the best of the references; `encoders` are BERTScore's."""
+    found = [figures_of(results) for _, results in systems]
+    columns = [metric for metric in TITLES if any(metric in one for one in found)]
     table = Table(
-        [
-            *(Column(heading, words=True) for heading in ("of", "what")),
-            *map(Column, ("value", "95 %\ninterval", "n")),
-            Column("publ.", published=True),
-        ],
-        title="SQuALITY: what people say of summaries, and metrics beside it",
-        caption="publ.: Wang (2022), tables 5.5, 5.6 and 5.7 (the last of all 180 test questions, here of the 100 "
-        "rated). r: Pearson's with the overall rating.",
+        [Column("system", words=True), *(Column(TITLES[metric]) for metric in columns), Column("words")],
+        title="Beside the published systems",
     )
-    printed = {(one.system, one.property): one.mean / 100 for one in published_ratings()}
-    for system, figures in rated_systems(results).items():
-        for name in PROPERTIES:
-            if name in figures:
-                _add(table, system, name, figures[name], printed.get((system, name)))
-    for place, one in enumerate(agreements(results)):
-        words = f"r, {_SUBSETS.get(one.subset, one.subset)}"
-        name = _SHORT.get(one.metric, one.metric)
-        _add(table, name, words, one.figure, one.published, section=place == 0)
-    own = rated_systems(results).get("bart-dpr", {})
-    for place, (mean, best) in enumerate(mean_and_max(results)):
-        name = _SHORT.get(mean.name, mean.name)
-        _add(table, name, "mean, bart-dpr", own[f"{mean.name}_mean"], mean.published, section=place == 0)
-        _add(table, name, "max, bart-dpr", own[best.name], best.published)
+    for (name, results), figures in zip(systems, found, strict=True):
+        scores = [figure_cell(figures.get(metric), strong=True) for metric in columns]
+        table.add(Cell(name, below=place_of(results)), *scores, _words(figures.get(WORDS)))
+    for place, (name, values) in enumerate(_printed_scores().items()):
+        scores = [Cell(fraction(values.get(metric)), value=values.get(metric)) for metric in columns]
+        table.add(f"{name}, published", *scores, None, tone="quiet", section=place == 0)
+    words = (
+        "By the best of the references, below it the 95 % interval over whole stories. ROUGE is F1 with stems"
+    )
+    if "meteor" in columns:
+        words += "; METEOR is NLTK’s, as the paper’s must have been: people’s comes out within 0.003"
+    if "bertscore" in columns:
+        words += (
+            ". BERTScores of different encoders cannot be compared: the published ones are RoBERTa-large’s, those "
+            f"here {', '.join(dict.fromkeys(encoders))}’s"
+        )
+    table.caption = (
+        f"{words}. People have one reference fewer: see below. Published: {citation(PACKAGE)}, table 5.4."
+    )
     return table
 
 
-def _add(
-    table: Table, of: str, what: str, figure: Figure, published: float | None, *, section: bool = False
-) -> None:
-    value = Cell(f"{figure.value:.3f}", "strong", value=figure.value)
-    table.add(of, what, value, _interval(figure), figure.n, published, section=section)
+def _words(figure: Figure | None) -> Cell:
+    return Cell(NONE) if figure is None else Cell(figure.text(0), value=figure.value)
 
 
-def _number(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{figure.value:.3f}"
+def human_eval_tables(results: Results, folder: Path | None, kinds: Iterable[str]) -> list[Table]:
+    """Return ratings, metrics' correlations with them, and one reference beside four; none that is empty."""
+    systems: dict[str, dict[str, Figure]] = {}
+    for row in results["metrics"]:
+        if "system" in row["settings"]:
+            systems.setdefault(row["settings"]["system"], {})[row["metric"]] = Figure.of(row)
+    ratings = (
+        {}
+        if folder is None
+        else {(row["system"], row["property"]): row for row in rows_in(folder / "ratings.jsonl")}
+    )
+    found = [
+        _ratings_table(systems, ratings),
+        *(_correlation_table(results, kind) for kind in kinds),
+        _references_table(systems.get(_RATED, {})),
+    ]
+    return [table for table in found if table.rows]
 
 
-def _interval(figure: Figure) -> str:
-    if figure.low is None or figure.high is None:
-        return "–"
-    # "to" where a dash would look like another minus.
-    between = " to " if figure.low < 0 else "–"
-    return f"{figure.low:.3f}{between}{figure.high:.3f}"
+def _figure_cells(figure: Figure) -> list[Content]:
+    return [_main(figure), figure.interval(), figure.n]
+
+
+def _ratings_table(
+    systems: Mapping[str, Mapping[str, Figure]], ratings: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> Table:
+    table = Table(
+        [
+            Column("system", words=True),
+            Column("property", words=True),
+            Column("mean"),
+            _INTERVAL,
+            Column("n"),
+            _PUBLISHED,
+            Column("of 100, ± deviation", in_terminal=False),
+            Column("published", published=True, in_terminal=False),
+        ],
+        title="Ratings of summaries by people, SQuALITY",
+        caption="Mean over questions of the mean of three ratings, and the deviation of those means. publ.: Wang "
+        "(2022), tables 5.5 and A.10. BART+DPR’s overall deviation is 16.448 and printed as 16.5.",
+    )
+    for system, figures in systems.items():
+        for name in _PROPERTIES:
+            if name in figures:
+                own = ratings.get((system, name), {})
+                printed = [_printed(key, {"system": system}) for key in (name, f"{name}_deviation")]
+                table.add(
+                    system,
+                    name,
+                    *_figure_cells(figures[name]),
+                    printed[0],
+                    _of_100(own.get("mean"), own.get("deviation")),
+                    _of_100(*(None if value is None else 100 * value for value in printed)),
+                )
+    return table
+
+
+def _of_100(mean: float | None, deviation: float | None) -> str:
+    return NONE if mean is None else f"{fraction(mean, 1)} ± {fraction(deviation, 1)}"
+
+
+def _correlation_table(results: Results, kind: str) -> Table:
+    in_paper = kind == "pearson"
+    table = Table(
+        [
+            *(Column(heading, words=True) for heading in ("metric", "summaries")),
+            Column("value"),
+            _INTERVAL,
+            Column("n"),
+            *([_PUBLISHED] if in_paper else []),
+        ],
+        title=f"Metrics against the overall rating: {CORRELATIONS[kind]}",
+        caption="Intervals from resampling whole stories."
+        + " publ.: Wang (2022), table 5.6. Its correlations on models’ summaries are near zero; from the published "
+        "texts and ratings they are above it, whichever references, stems, property or correlation is taken."
+        * in_paper,
+    )
+    for row in results["metrics"]:
+        settings = row["settings"]
+        if row["metric"] == kind and "of" in settings:
+            table.add(
+                TITLES.get(settings["of"], settings["of"]),
+                _SUBSETS.get(settings["summaries"], settings["summaries"]),
+                *_figure_cells(Figure.of(row)),
+                *([_printed(kind, settings)] if in_paper else []),
+            )
+    return table
+
+
+def _references_table(figures: Mapping[str, Figure]) -> Table:
+    table = Table(
+        [
+            *(Column(heading, words=True) for heading in ("metric", "references")),
+            Column("value"),
+            _INTERVAL,
+            Column("n"),
+            _PUBLISHED,
+            Column("difference", in_terminal=False),
+        ],
+        title="One reference or four: BART+DPR",
+        caption="Of the 100 questions whose summaries are published. publ.: Wang (2022), table 5.7, of all 180 test "
+        "questions.",
+    )
+    for metric, title in TITLES.items():
+        if metric in figures and f"{metric}_mean" in figures:
+            mean, best = figures[f"{metric}_mean"], figures[metric]
+            for words, key, difference in (
+                ("mean", f"{metric}_mean", ""),
+                ("max", metric, fraction(best.value - mean.value)),
+            ):
+                printed = _printed(key, {"system": _RATED})
+                table.add(title, words, *_figure_cells(figures[key]), printed, difference)
+    return table
+
+
+def statistics_tables(row: Mapping[str, Any]) -> list[Table]:
+    """Return tables 5.2 and 5.3 as a run counted them."""
+    found, facts = row["lengths"], facts_of(PACKAGE)
+    lengths = Table(
+        [Column("of all splits here", words=True), Column("counted"), Column("published", published=True)]
+    )
+    for words, *keys in (
+        ("stories", "stories"),
+        ("questions", "examples"),
+        ("summaries", "summaries"),
+        ("words a story", "story_words", "mean"),
+        ("their deviation", "story_words", "deviation"),
+        ("the shortest story", "story_words", "least"),
+        ("the longest story", "story_words", "most"),
+        ("words a summary", "summary_words", "mean"),
+        ("their deviation", "summary_words", "deviation"),
+        ("words of a plot", "plot_words", "mean"),
+        ("words of other answers", "other_words", "mean"),
+        ("compression, %", "compression"),
+    ):
+        counted, printed = _within(found, keys), _within(facts["lengths"], keys)
+        scale = 100 if keys == ["compression"] else 1
+        shown = fraction(scale * counted, 1 if isinstance(counted, float) else 0)
+        lengths.add(
+            words,
+            Cell(shown, "strong", value=scale * counted),
+            NONE if printed is None else Cell(f"{scale * printed:g}", value=scale * printed),
+        )
+    grams = [(Column(f"{n}-grams"), Column("published", published=True)) for n in range(1, 5)]
+    sharing = Table(
+        [Column("summary and", words=True), *(column for pair in grams for column in pair)],
+        title="Shared wording, in %",
+        caption=(
+            "Words counted by spaCy’s tokenizer, as the paper counts them."
+            if row.get("words") == "spacy"
+            else "Words counted without spaCy, so stories come out 0.7 % longer than in the paper."
+        )
+        + f" Published: {citation(PACKAGE)}, tables 5.2 and 5.3 and section 5.4, of version 1’s 100 stories (table "
+        "5.2 says 625 examples, which is another collection’s count).",
+    )
+    for line in row["sharing"]:
+        printed = facts["sharing"].get(line["text"], [None] * len(line["shares"]))
+        cells: list[Content] = []
+        for share, wanted in zip(line["shares"], printed, strict=True):
+            cells += [
+                Cell(fraction(100 * share, 1), "strong", value=100 * share),
+                Cell(fraction(None if wanted is None else 100 * wanted, 1)),
+            ]
+        sharing.add(line["text"], *cells)
+    return [lengths, sharing]
+
+
+def _within(found: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
