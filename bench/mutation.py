@@ -61,8 +61,8 @@ ROOMS = {
     ),
     "qags": judging(
         "qags",
-        "judging metaeval falke ranking similarity filters scores",
-        "test_judging test_metaeval test_falke test_ranking test_similarity test_filters test_pipeline",
+        "judging metaeval scoring questions data/files",
+        "test_judging test_metaeval test_scoring test_questions test_pipeline data/test_files",
     ),
     "squality": judging(
         "squality",

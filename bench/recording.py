@@ -199,7 +199,8 @@ Difference = tuple[
 
 def differ_texts(where: str, before: str, after: str) -> Iterator[Difference]:
     """Compare the numbers of two texts in order, or else their words."""
-    before, after = (" ".join(text.split()) for text in (before, after))
+    # A minus is the same whether it is a hyphen or a true one.
+    before, after = (" ".join(text.replace("−", "-").split()) for text in (before, after))
     before, after = (re.sub("…(,? …)+", "…", PASSING.sub("…", text)) for text in (before, after))
     numbers = [NUMBER.findall(text) for text in (before, after)]
     kind = numbers[0] != numbers[1]

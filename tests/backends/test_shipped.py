@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from ensue.backends.names import SHIPPED, shipped_folder
-from ensue.benchmarks.qags.answer_quality import evaluate_answerer
-from ensue.benchmarks.qags.choices import FAST
-from ensue.benchmarks.qags.finding import DefaultFinder
-from ensue.benchmarks.qags.inspect import inspect
-from ensue.benchmarks.qags.loading import load_answerer, load_questioner
-from ensue.benchmarks.qags.pipeline import Parts
+from ensue.backends.names import SHIPPED, load_model, shipped_folder
+from ensue.benchmarks.qags.candidates import SpacyFinder
+from ensue.benchmarks.qags.inspecting import inspect
+from ensue.benchmarks.qags.pipeline import QagsModels
+from ensue.benchmarks.qags.questions import FAST
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan
 from ensue.text.io.squad import examples_of, read_squads, split_articles
+from ensue.train.qa.quality import evaluate_answerer
 from tests.support.command import here
 
 SOURCE = (
@@ -89,13 +88,13 @@ def test_the_answerer_is_as_good_as_its_card_says_on_articles_it_never_saw() -> 
     assert {one.id for one in test} == HELD_OUT
     examples = examples_of(test)
     assert (len(examples), sum(bool(one.answers) for one in examples)) == (1_423, 741)
-    found = evaluate_answerer(load_answerer(), examples[::14])
+    found = evaluate_answerer(load_model("minilm-qa"), examples[::14])
     assert found.as_dict() == pytest.approx(FIGURES, abs=0.02)
 
 
 @pytest.mark.slow
 def test_the_answerer_answers_and_refuses() -> None:
-    answerer = load_answerer()
+    answerer = load_model("minilm-qa")
     asked = ["Who bought the lighthouse at Varne?", "When was the lighthouse at Varne bought?"]
     found = answerer.answer(asked, [SOURCE] * 2)
     assert [one.text for one in found] == ["Marta Lindqvist", "2011"]
@@ -109,7 +108,7 @@ def test_the_answerer_answers_and_refuses() -> None:
 @pytest.mark.slow
 def test_the_generator_asks_for_the_answer() -> None:
     start = SOURCE.index("2011")
-    (asked,) = load_questioner().ask([SOURCE], [AnswerSpan(start, start + 4)], count=3, beams=3)
+    (asked,) = load_model("smollm2-qg").ask([SOURCE], [AnswerSpan(start, start + 4)], count=3, beams=3)
     assert asked[0].question.startswith(("When", "What year", "In what year"))
     assert "2011" not in asked[0].question
 
@@ -118,7 +117,7 @@ def test_the_generator_asks_for_the_answer() -> None:
 def test_the_generator_knows_where_a_question_ends() -> None:
     """With another end token every question runs on, and a beam of ten holds two or three questions."""
     start = SOURCE.index("2011")
-    questioner, answer = load_questioner(), AnswerSpan(start, start + 4)
+    questioner, answer = load_model("smollm2-qg"), AnswerSpan(start, start + 4)
     (asked,) = questioner.ask([SOURCE], [answer], count=6, beams=6)
     assert len({one.question for one in asked}) == 6
     (steps,) = questioner.question_logprobs([SOURCE], [answer], [asked[0].question])
@@ -128,7 +127,7 @@ def test_the_generator_knows_where_a_question_ends() -> None:
 
 @pytest.mark.slow
 def test_a_wrong_summary_scores_less_than_a_right_one() -> None:
-    parts = Parts(DefaultFinder(), load_questioner(), load_answerer())
+    parts = QagsModels(SpacyFinder(), load_model("smollm2-qg"), load_model("minilm-qa"))
     right, wrong = (inspect(SOURCE, summary, parts, FAST) for summary in (RIGHT, WRONG))
     assert right.score > wrong.score + 0.2
     marked = " ".join(piece.text for piece in wrong.pieces if piece.inconsistent)

@@ -161,7 +161,7 @@ def kill_and_go_on(name: str, asked: dict[str, Any], place: Path, rng: random.Ra
 def main(place: Path) -> None:
     torch.set_num_threads(1)
     # The finder stands in a default of the run, which is made by name and cannot be given one.
-    task.QagsRun.__init__.__defaults__ = (None, NameFinder)
+    task.QagsRun.__init__.__defaults__ = (NameFinder,)
     rng = random.Random(os.urandom(8))
     asked = questions(place)
     print(json.dumps({name: kill_and_go_on(name, asked[name], place, rng) for name in asked}))

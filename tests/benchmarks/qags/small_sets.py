@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.qags.task import TASK, QagsRun
 from ensue.benchmarks.settings import resolve
 from ensue.models.card import ModelCard
+from ensue.models.protocols import Model
 from tests.benchmarks.qags.invented import write_json, write_lines
 from tests.benchmarks.qags.toys import (
     FAITHFUL,
@@ -102,11 +105,21 @@ def write_sets(root: Path) -> Path:
     return root
 
 
+@dataclass(frozen=True)
+class SmallRun(QagsRun):
+    """A run whose further models are loaded by these names."""
+
+    answers: NameAfter = field(default_factory=NameAfter)
+
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
+        models: dict[str, Model] = {"minilm-qa": self.answers, "letters": Letters()}
+        return super().evaluate(model, replace(context, load=models.__getitem__))
+
+
 def prepared(
     data: Path, *, limit: int | None = None, answers: NameAfter | None = None, **given: object
 ) -> QagsRun:
     settings = resolve("qags", TASK.settings, given)
     found = TASK.prepare("", str(data), limit, 0, settings)
     assert isinstance(found, QagsRun)
-    models = {"minilm-qa": answers or NameAfter(), "letters": Letters()}
-    return QagsRun(found.data, limit, 0, settings, load=models.__getitem__, finder=NameFinder)
+    return SmallRun(found.data, limit, 0, settings, NameFinder, answers or NameAfter())

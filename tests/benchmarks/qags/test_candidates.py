@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.qags.candidates import (
     ANSWERS,
+    CHOICES,
     Candidate,
-    CandidateFinder,
+    SpacyFinder,
     choose_answers,
-    default_finder,
     distinct,
     every,
-    to_choose_from,
+    load_pipeline,
 )
 from ensue.errors import EnsueError
 from ensue.metrics.answers import normalised
@@ -71,8 +71,7 @@ def test_pronouns_are_answers_by_the_appendix_alone() -> None:
         ("The mill", 60),
     ]
     assert [one.text for one in distinct(found)] == ["the mill"]
-    assert to_choose_from(found, "every") == every(found)
-    assert to_choose_from(found, "distinct") == distinct(found)
+    assert {"every": every, "distinct": distinct} == CHOICES
 
 
 @given(st.integers(1, 40), st.integers(1, 15), st.integers(0, 3), st.text(max_size=20))
@@ -113,9 +112,9 @@ def test_of_none_there_are_none() -> None:
 def test_without_spacy_one_sentence_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['spacy'] = None\n"
-        "from ensue.benchmarks.qags.candidates import default_finder\n"
+        "from ensue.benchmarks.qags.candidates import load_pipeline\n"
         "from ensue.errors import EnsueError\n"
-        "try:\n    default_finder()\nexcept EnsueError as error:\n    print(error)\n"
+        "try:\n    load_pipeline()\nexcept EnsueError as error:\n    print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
@@ -128,9 +127,9 @@ def test_without_spacy_one_sentence_says_what_to_install() -> None:
 @pytest.mark.slow
 def test_the_real_pipeline_finds_names_and_phrases_where_they_stand() -> None:
     pytest.importorskip("spacy")
-    everything, empty, dots = default_finder().candidates([TEXT, "", " . ! "])
+    everything, empty, dots = SpacyFinder().candidates([TEXT, "", " . ! "])
     assert (empty, dots) == ([], [])
-    found = to_choose_from(everything, "distinct")
+    found = distinct(everything)
     assert all(TEXT[one.start : one.end] == one.text for one in found)
     assert len({normalised(one.text) for one in found}) == len(found)
     names = {one.text: (one.kind, one.label) for one in found}
@@ -150,11 +149,11 @@ def test_pronouns_are_there_when_asked_for_and_a_folder_without_a_pipeline_is_re
     folder = pull(catalog()["en_core_web_sm"])
     assert not list(folder.rglob("*.py"))
     assert json.loads((folder / "ensue-card.json").read_text())["licence"] == "MIT"
-    (found,) = CandidateFinder.from_folder(folder).candidates([TEXT])
+    (found,) = SpacyFinder().candidates([TEXT])
     assert {one.text for one in found if one.kind == "pronoun"} == {"She", "them", "who", "her"}
     # A.3.2 names no exception, and two wordings are two answers.
-    chosen = {one.text for one in to_choose_from(found, "every")}
+    chosen = {one.text for one in every(found)}
     assert chosen >= {"She", "them", "who", "her", "Anna Field", "two brown dogs"}
     assert chosen == {one.text for one in found}
     with pytest.raises(EnsueError, match="is not a spaCy pipeline that can be loaded"):
-        CandidateFinder.from_folder(tmp_path)
+        load_pipeline(tmp_path)

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from ensue.benchmarks.base import Outcome, RunContext
-from ensue.benchmarks.qags.metaeval import compare
-from ensue.benchmarks.qags.ranking import rank
+from ensue.benchmarks.qags.judging import rank
+from ensue.benchmarks.qags.metaeval import difference, over_summaries
 from ensue.errors import EnsueError
 from ensue.runs.compare import Comparison, compare_runs
 from tests.benchmarks.qags.small_sets import Nothing, prepared, write_sets
@@ -62,7 +62,8 @@ def test_correlations_are_those_of_the_runs_and_of_scipy(tmp_path: Path, outcome
     ]
     assert row.value_b == pytest.approx(stats.pearsonr(values, human)[0])
     before = [item["scores"]["overlap-1"] for item in outcome.items if item["task"] == "cnndm"]
-    expected = compare(before, values, human).differences["pearson"]
+    both = (over_summaries(one, human) for one in (before, values))
+    expected = difference(*both)["pearson"]
     assert (row.test.difference, row.test.low, row.test.high, row.test.p_value) == pytest.approx(expected)
 
 

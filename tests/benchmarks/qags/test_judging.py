@@ -1,23 +1,39 @@
-"""From values and judgments to rows, field by field: SciPy's correlations, Holm by hand, notes word for word."""
+"""From values and judgments to rows, field by field: SciPy's correlations, Holm by hand, rankings, agreement."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import settings as checked
+from hypothesis import strategies as st
 from scipy import stats
 
-from ensue.benchmarks.qags.data import JudgedSentence, JudgedSummary, Response
-from ensue.benchmarks.qags.falke import Triplet
-from ensue.benchmarks.qags.judging import TOO_FEW, correlation_rows, correlations, judge
+from ensue.benchmarks.qags.data.files import JudgedSentence, JudgedSummary, Response, Triplet, read_judgments
+from ensue.benchmarks.qags.data.sets import JudgedSet
+from ensue.benchmarks.qags.judging import (
+    TOO_FEW,
+    agreement,
+    correlation_rows,
+    correlations_of,
+    judge,
+    rank,
+    ratings,
+)
 from ensue.benchmarks.qags.metaeval import CONSTANT
 from ensue.benchmarks.qags.pipeline import Pair
-from ensue.benchmarks.qags.sets import JudgedSet
+from ensue.errors import EnsueError
+from ensue.metrics.agreement import krippendorff_alpha
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.paired import paired_test
+from tests.benchmarks.qags.invented import judged as judged_line
+from tests.benchmarks.qags.invented import write_lines
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 KINDS = list(SCIPY)
@@ -60,8 +76,8 @@ def williams(r_a: float, r_b: float, between: float, n: int) -> float:
 def holm(values: list[float]) -> list[float]:
     order = sorted(range(len(values)), key=lambda place: values[place])
     out, least = [0.0] * len(values), 0.0
-    for rank, place in enumerate(order):
-        least = max(least, min(1.0, (len(values) - rank) * values[place]))
+    for done, place in enumerate(order):
+        least = max(least, min(1.0, (len(values) - done) * values[place]))
         out[place] = least
     return out
 
@@ -170,7 +186,7 @@ def many_systems(people: np.ndarray = PEOPLE) -> JudgedSet:
 
 
 def test_systems_are_held_against_people_at_two_levels() -> None:
-    found = correlations(many_systems(), TABLE.ravel().tolist())
+    found = correlations_of(many_systems(), TABLE.ravel().tolist())
     assert [settings for settings, _ in found] == [
         {"level": level, "human": score}
         for score in ("relevance", "fluency")
@@ -194,7 +210,7 @@ def test_systems_are_held_against_people_at_two_levels() -> None:
 
 def test_one_system_has_no_correlation_over_systems() -> None:
     alone = a_set({"relevance": [0.1, 0.9, 0.3]}, ["a", "b", "c"], systems=("one",))
-    assert correlations(alone, [1.0, 2.0, 3.0]) == []
+    assert correlations_of(alone, [1.0, 2.0, 3.0]) == []
     assert judge(alone, {"qags": [1.0, 2.0, 3.0]}).notes == {TOO_FEW: 1}
 
 
@@ -203,7 +219,7 @@ def test_articles_without_a_correlation_are_counted_at_most() -> None:
     flat[:2] = 0.5
     notes: Counter[str] = Counter()
     for values in (flat, TABLE, np.where(np.arange(ARTICLES)[:, None] < 1, 0.5, TABLE)):
-        levels = correlations(many_systems(), values.ravel().tolist())
+        levels = correlations_of(many_systems(), values.ravel().tolist())
         rows = correlation_rows(many_systems(), levels, {"measure": "m"}, notes)
         assert len(rows) == 2 * 2 * 3
     said = "articles whose systems all have one value by some metric, at most"
@@ -247,3 +263,93 @@ def test_every_field_of_a_ranking() -> None:
         "p": test.p_value,
         "williams_p": None,
     }
+
+
+def sentence(votes: list[bool]) -> JudgedSentence:
+    return JudgedSentence("A sentence.", tuple(Response(str(n), vote) for n, vote in enumerate(votes)))
+
+
+@pytest.fixture
+def summaries(tmp_path: Path) -> list[JudgedSummary]:
+    rows = [
+        judged_line(("yes", "yes", "no"), ("no", "no", "yes"), ("yes", "yes", "yes")),
+        judged_line(("no", "no", "no")),
+        judged_line(("yes", "no", "yes"), ("yes", "yes", "yes")),
+    ]
+    return read_judgments(write_lines(tmp_path / "own.jsonl", rows), "own")
+
+
+def test_consistency_is_the_share_of_sentences_with_a_majority(summaries: list[JudgedSummary]) -> None:
+    assert [one.consistency for one in summaries] == [2 / 3, 0.0, 1.0]
+
+
+@drawn(st.lists(st.booleans(), min_size=1, max_size=7))
+def test_a_majority_is_more_than_half(votes: list[bool]) -> None:
+    assert sentence(votes).consistent == (sorted(votes)[(len(votes) - 1) // 2])
+
+
+def test_agreement_is_alpha_of_all_sentences(summaries: list[JudgedSummary]) -> None:
+    table = [[1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 0, 1], [1, 1, 1]]
+    found = agreement(summaries, rounds=50)
+    assert found.value == pytest.approx(krippendorff_alpha(table), abs=1e-12)
+    assert (found.n, found.units) == (6, 3)
+    assert found.draws is not None
+    assert len(found.draws) == 50
+    # Summaries are weighed whole, and one judged at random is made up: agreement is less than perfect in a round
+    # in which only what agrees has weight, and never below what the worst summary gives.
+    assert found.draws.max() < 1.0
+    assert found.draws.std() > 0.1
+    low, high = found.interval()
+    assert low is not None
+    assert high is not None
+    assert low < found.value < high
+
+
+def test_workers_who_all_agree_are_not_certain_to() -> None:
+    def judged(number: int) -> JudgedSummary:
+        responses = tuple(Response(str(worker), number % 2 == 0) for worker in range(3))
+        return JudgedSummary(f"own-{number}", "An article.", (JudgedSentence("One.", responses),))
+
+    found = agreement([judged(number) for number in range(40)])
+    low, high = found.interval()
+    assert (found.value, high) == (1.0, 1.0)
+    # One of 40 judged at random would take away about 1 / 41 at the median, and 3.7 times that at the end.
+    assert low == pytest.approx(1.0 - 3.7 / 41, abs=0.025)
+
+
+def test_ratings_have_a_column_a_worker(summaries: list[JudgedSummary]) -> None:
+    other = JudgedSummary("own-9", "An article.", (JudgedSentence("One.", (Response("77", True),)),))
+    table, clusters = ratings([*summaries[1:2], other])
+    np.testing.assert_array_equal(table, [[0, 0, 0, np.nan], [np.nan, np.nan, np.nan, 1]])
+    assert clusters == ["own-1", "own-9"]
+
+
+def triplet(number: int) -> Triplet:
+    return Triplet(
+        f"t{number}", f"a{number // 2}", f"Source {number}.", "The fog lifted.", "The fog sank the boat."
+    )
+
+
+def test_a_tie_is_wrong_and_counted() -> None:
+    found = rank([triplet(n) for n in range(4)], [0.9, 0.1, 0.3, 0.3, 0.2, 0.7, 0.5, 0.5 - 1e-12])
+    assert found.verdicts == ("right", "tie", "wrong", "tie")
+    assert (found.accuracy.value, found.half.value, found.ties) == (0.25, 0.5, 2)
+    assert (found.accuracy.n, found.accuracy.clusters) == (4, 2)
+
+
+@checked(deadline=None)
+@drawn(st.lists(st.integers(-2, 2), min_size=1, max_size=12))
+def test_accuracy_is_counted(gaps: list[int]) -> None:
+    scores = [(0.25 * place + gap, 0.25 * place) for place, gap in enumerate(gaps)]
+    found = rank([triplet(n) for n in range(len(scores))], [one for pair in scores for one in pair])
+    right, tied = sum(a > b for a, b in scores), sum(a == b for a, b in scores)
+    assert found.accuracy.value == pytest.approx(right / len(scores))
+    assert found.half.value == pytest.approx((right + tied / 2) / len(scores))
+    assert found.ties == tied
+
+
+def test_scores_are_checked() -> None:
+    with pytest.raises(EnsueError, match="2 triplets need 4 scores, not 3"):
+        rank([triplet(0), triplet(1)], [0.1, 0.2, 0.3])
+    with pytest.raises(EnsueError, match="triplet t0 is not a finite number"):
+        rank([triplet(0)], [0.1, math.nan])

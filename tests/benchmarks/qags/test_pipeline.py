@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ensue.benchmarks.qags.candidates import Candidate, choose_answers
-from ensue.benchmarks.qags.choices import FAST, PAPER, STRICT, Keeping
-from ensue.benchmarks.qags.filters import DIFFERENT, DUPLICATE, NO_CHANCE, NO_MARK, UNANSWERED
-from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, Pair, Parts, examine
-from ensue.benchmarks.qags.scores import NOTHING_KEPT, scored
-from ensue.benchmarks.qags.steps import Steps
+from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, STEPS, Pair, QagsModels, examine, once
+from ensue.benchmarks.qags.questions import (
+    DIFFERENT,
+    DUPLICATE,
+    FAST,
+    NO_CHANCE,
+    NO_MARK,
+    PAPER,
+    STRICT,
+    UNANSWERED,
+    Keeping,
+)
+from ensue.benchmarks.qags.scoring import NOTHING_KEPT, scored
 from ensue.errors import EnsueError
 from ensue.metrics.answers import exact_match, normalised, token_f1
 from ensue.models.protocols import AnswerSpan
+from ensue.records import Records
 from tests.benchmarks.qags.toys import FAITHFUL, PAIRS, SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
 
 
-def toys() -> Parts:
-    return Parts(NameFinder(), WordsBefore(), NameAfter())
+def toys() -> QagsModels:
+    return QagsModels(NameFinder(), WordsBefore(), NameAfter())
 
 
 def naive(pair: Pair, keeping: Keeping, exact: bool) -> float | None:
@@ -80,7 +95,7 @@ class PronounFinder(NameFinder):
 def test_pronouns_are_asked_about_by_the_papers_rules_alone() -> None:
     text = "The ferry steered by Ruth was late when it left for Ellery."
     for preset, pronouns in ((PAPER, 1), (STRICT, 0)):
-        parts = Parts(PronounFinder(), WordsBefore(), NameAfter())
+        parts = QagsModels(PronounFinder(), WordsBefore(), NameAfter())
         examine([Pair(SOURCE, text)], parts, preset.asking, [preset.keeping])
         asked = [text[span.start : span.end] for _, span in parts.questioner.asked]  # type: ignore[attr-defined]
         assert asked.count("it") == pronouns
@@ -103,7 +118,7 @@ def test_troubles_are_named() -> None:
         def _answer(self, question, context):  # type: ignore[no-untyped-def]
             return super()._answer("no such words?", context)
 
-    parts = Parts(NameFinder(), WordsBefore(), Nobody())
+    parts = QagsModels(NameFinder(), WordsBefore(), Nobody())
     alone = examine(PAIRS[:1], parts, STRICT.asking, [strict, STRICT.keeping])
     assert scored(alone, 0)[0] == (0.0, (), NOTHING_KEPT)
     # Filled up with questions that neither text answers: both say the same, as in SQuAD 2.0.
@@ -150,18 +165,18 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, stop_after: int) -> None:
     kept = tmp_path / "steps.jsonl"
     first = toys()
     first.answerer.stop_after = stop_after  # type: ignore[attr-defined]
-    with pytest.raises(KeyboardInterrupt), Steps(kept) as steps:
-        examine(PAIRS, first, STRICT.asking, [STRICT.keeping], steps=steps)
+    with pytest.raises(KeyboardInterrupt), Records(kept) as records:
+        examine(PAIRS, first, STRICT.asking, [STRICT.keeping], records=records)
     # The kill tore the last line.
     kept.write_bytes(kept.read_bytes() + b'["half a rec')
     second = toys()
-    with Steps(kept) as steps:
-        assert examine(PAIRS, second, STRICT.asking, [STRICT.keeping], steps=steps) == whole
+    with Records(kept) as records:
+        assert examine(PAIRS, second, STRICT.asking, [STRICT.keeping], records=records) == whole
     assert second.finder.read == []  # type: ignore[attr-defined]
     assert second.questioner.asked == []  # type: ignore[attr-defined]
     third = toys()
-    with Steps(kept) as steps:
-        assert examine(PAIRS, third, STRICT.asking, [STRICT.keeping], steps=steps) == whole
+    with Records(kept) as records:
+        assert examine(PAIRS, third, STRICT.asking, [STRICT.keeping], records=records) == whole
     assert third.answerer.answered == []  # type: ignore[attr-defined]
 
 
@@ -185,20 +200,26 @@ class Slow(WordsBefore):
 def test_little_is_lost_on_a_slow_machine_and_portions_stay_the_same(tmp_path) -> None:
     kept = tmp_path / "steps.jsonl"
     first, second, whole = Slow(1), Slow(), Slow()
-    expected = examine(PAIRS, Parts(NameFinder(), whole, NameAfter()), STRICT.asking, [STRICT.keeping])
+    expected = examine(PAIRS, QagsModels(NameFinder(), whole, NameAfter()), STRICT.asking, [STRICT.keeping])
     # Eight answers in all, ten beams each: forty rows are about half a minute of a small model on two cores.
     assert whole.portions == [4, 4]
-    with pytest.raises(KeyboardInterrupt), Steps(kept) as steps:
-        examine(PAIRS, Parts(NameFinder(), first, NameAfter()), STRICT.asking, [STRICT.keeping], steps=steps)
+    with pytest.raises(KeyboardInterrupt), Records(kept) as records:
+        examine(
+            PAIRS,
+            QagsModels(NameFinder(), first, NameAfter()),
+            STRICT.asking,
+            [STRICT.keeping],
+            records=records,
+        )
     told: list[tuple[int, int]] = []
-    with Steps(kept) as steps:
-        parts = Parts(NameFinder(), second, NameAfter())
+    with Records(kept) as records:
+        parts = QagsModels(NameFinder(), second, NameAfter())
         found = examine(
             PAIRS,
             parts,
             STRICT.asking,
             [STRICT.keeping],
-            steps=steps,
+            records=records,
             progress=lambda done, total, unit: told.append((done, total)) if "asked" in unit else None,
         )
     assert found == expected
@@ -209,19 +230,19 @@ def test_little_is_lost_on_a_slow_machine_and_portions_stay_the_same(tmp_path) -
     examine(PAIRS, parts, STRICT.asking, [STRICT.keeping])
     assert second.portions == [8]
     greedy = Slow()
-    examine(PAIRS, Parts(NameFinder(), greedy, NameAfter()), FAST.asking, [STRICT.keeping])
+    examine(PAIRS, QagsModels(NameFinder(), greedy, NameAfter()), FAST.asking, [STRICT.keeping])
     assert greedy.portions == [8]
 
 
 def test_another_model_or_another_search_is_another_question(tmp_path) -> None:
-    with Steps(tmp_path / "steps.jsonl") as steps:
-        examine(PAIRS, toys(), STRICT.asking, [STRICT.keeping], steps=steps)
-        other = Parts(NameFinder(), WordsBefore("other"), NameAfter("other"))
-        examine(PAIRS, other, STRICT.asking, [STRICT.keeping], steps=steps)
+    with Records(tmp_path / "steps.jsonl") as records:
+        examine(PAIRS, toys(), STRICT.asking, [STRICT.keeping], records=records)
+        other = QagsModels(NameFinder(), WordsBefore("other"), NameAfter("other"))
+        examine(PAIRS, other, STRICT.asking, [STRICT.keeping], records=records)
         assert other.questioner.asked  # type: ignore[attr-defined]
         assert other.answerer.answered  # type: ignore[attr-defined]
         narrow = toys()
-        examine(PAIRS, narrow, FAST.asking, [STRICT.keeping], steps=steps)
+        examine(PAIRS, narrow, FAST.asking, [STRICT.keeping], records=records)
         assert narrow.questioner.asked  # type: ignore[attr-defined]
 
 
@@ -253,12 +274,77 @@ def test_a_file_that_is_no_record_is_left_alone(tmp_path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Buy bread.\n")
     with pytest.raises(EnsueError, match="was left as it is"):
-        Steps(path)
+        Records(path)
     assert path.read_text() == "Buy bread.\n"
     held = tmp_path / "steps.jsonl"
-    with Steps(held) as steps:
-        steps.add([("key", [1, 2])])
+    with Records(held) as records:
+        records.add(STEPS, [("key", [1, 2])])
         with pytest.raises(EnsueError, match="Another process"):
-            Steps(held)
-    with Steps(held) as steps:
-        assert steps.get("key") == [1, 2]
+            Records(held)
+    with Records(held) as records:
+        assert records.get(STEPS, "key") == [1, 2]
+
+
+requests = st.lists(st.tuples(st.sampled_from(["a", "b", "é", '"', "\n"]), st.integers(0, 3)), max_size=30)
+
+
+def outcome(request: tuple[str, int]) -> list[object]:
+    return [request[0] * 2, request[1] / 3]
+
+
+@given(requests, requests, st.integers(1, 7))
+def test_each_distinct_request_is_done_once(first: list, second: list, chunk: int) -> None:
+    done: Counter[tuple[str, int]] = Counter()
+
+    def work(part: Sequence[tuple[str, int]]) -> list[list[object]]:
+        assert len(part) <= chunk
+        done.update(part)
+        return [outcome(request) for request in part]
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.jsonl"
+        with Records(path) as records:
+            assert once(records, {"step": "x"}, first, work, chunk=chunk) == [outcome(one) for one in first]
+            assert set(done.values()) <= {1}
+        with Records(path) as records:
+            assert records.count(STEPS) == len(set(first))
+            before = done.copy()
+            assert once(records, {"step": "x"}, first, work, chunk=chunk) == [outcome(one) for one in first]
+            assert done == before
+            assert once(records, {"step": "x"}, second, work, chunk=chunk) == [outcome(one) for one in second]
+            # Another question shares nothing with the first.
+            once(records, {"step": "y"}, first, work, chunk=chunk)
+            assert records.count(STEPS) == len(set(first) | set(second)) + len(set(first))
+
+
+@given(st.integers(0, 400))
+def test_a_torn_file_keeps_its_whole_lines(cut: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.jsonl"
+        with Records(path) as records:
+            once(
+                records,
+                {},
+                [(number,) for number in range(8)],
+                lambda part: [list(one) for one in part],
+                chunk=3,
+            )
+        whole = path.read_bytes()
+        path.write_bytes(whole[:cut])
+        with Records(path) as records:
+            assert records.count(STEPS) == whole[:cut].count(b"\n")
+            found = once(
+                records,
+                {},
+                [(number,) for number in range(8)],
+                lambda part: [list(one) for one in part],
+                chunk=3,
+            )
+        assert found == [[number] for number in range(8)]
+        with Records(path) as records:
+            assert records.count(STEPS) == 8
+
+
+def test_too_few_outcomes_are_noticed() -> None:
+    with pytest.raises(ValueError, match="2 requests were given back 1"):
+        once(Records(), {}, [("a",), ("b",)], lambda part: [1], chunk=5)

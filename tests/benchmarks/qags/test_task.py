@@ -15,8 +15,8 @@ from scipy import stats
 
 import ensue
 from ensue.benchmarks.base import Outcome, RunContext
-from ensue.benchmarks.qags.baselines import BASELINES
 from ensue.benchmarks.qags.candidates import Candidate
+from ensue.benchmarks.qags.measures import BASELINES
 from ensue.benchmarks.qags.task import TASK
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from ensue.backends.names import load_model
-from ensue.benchmarks.qags.answer_quality import evaluate_answerer
 from ensue.errors import EnsueError
 from ensue.text.io.squad import examples_of, read_squad, split_articles
 from ensue.train.qa.options import AnswererOptions
+from ensue.train.qa.quality import evaluate_answerer
 from ensue.train.qa.train import train_answerer
 from tests.support import tiny
 from tests.support.command import here, read_lines, refused

@@ -11,12 +11,8 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.qags.report.table:tables",
     page="ensue.benchmarks.qags.report.page:PAGE",
     systems={
-        "source-overlap": Baseline("ensue.benchmarks.qags.task:named", "the metrics that need no model"),
+        "source-overlap": Baseline("ensue.benchmarks.qags.task:named", "the metrics that need no model")
     },
-    builders={
-        "squad": Builder("ensue.benchmarks.qags.build_squad:squad"),
-    },
-    commands={
-        "qags": "ensue.benchmarks.qags.commands:qags",
-    },
+    builders={"squad": Builder("ensue.benchmarks.qags.commands:squad")},
+    commands={"qags": "ensue.benchmarks.qags.commands:qags"},
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ensue.errors import EnsueError, TooLong
 from ensue.metrics.answers import normalised
@@ -18,7 +18,6 @@ PIPELINE = "en_core_web_sm"
 ANSWERS = 10
 Kind = Literal["entity", "noun phrase", "pronoun"]
 Choice = Literal["distinct", "every"]
-CHOICES: tuple[Choice, ...] = ("distinct", "every")
 # Not needed for entities and noun phrases, and a third of the time.
 _UNUSED = ["lemmatizer"]
 
@@ -33,38 +32,44 @@ class Candidate(NamedTuple):
     label: str = ""
 
 
-class CandidateFinder:
-    """A spaCy pipeline that finds candidates in texts."""
+class Finder(Protocol):
+    """Finds all that can be asked about, pronouns too, and says what it is: two of one identity find the same."""
 
-    def __init__(self, pipeline: Any) -> None:
-        self._pipeline = pipeline
+    @property
+    def identity(self) -> str: ...
 
-    @classmethod
-    def from_folder(cls, folder: Path) -> CandidateFinder:
-        """The pipeline that lies in a folder."""
-        return cls(_load(folder))
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]: ...
+
+
+class SpacyFinder:
+    """Finds names and noun phrases by spaCy's small English pipeline, fetched on first use.
+
+    spaCy is loaded when a text is to be read: a machine without it can go on from what another one found.
+    """
+
+    @property
+    def identity(self) -> str:
+        from ensue.fetch.catalog import catalog
+
+        return f"{PIPELINE}-{catalog()[PIPELINE].version}"
 
     def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
-        """All candidates of each text, in the order in which they stand in it; a text may have none."""
+        """Yield all candidates of each text, in the order in which they stand in it; a text may have none."""
         given = list(texts)
-        limit = self._pipeline.max_length
+        pipeline = load_pipeline()
+        limit = pipeline.max_length
         if long := [place for place, text in enumerate(given) if len(text) > limit]:
             raise TooLong(
                 f"A text of {max(map(len, given)):,} characters is more than the {limit:,} that spaCy reads; "
                 f"shorten it.",
                 long,
             )
-        for document in self._pipeline.pipe(given, batch_size=64):
+        for document in pipeline.pipe(given, batch_size=64):
             yield sorted(_spans(document), key=_place)
 
 
-def default_finder() -> CandidateFinder:
-    """The finder with the small English pipeline, fetched on first use."""
-    return CandidateFinder(_default_pipeline())
-
-
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates by their place, one of each that differ only in case, articles and punctuation.
+    """Return the candidates by their place, one of each that differ only in case, articles and punctuation.
 
     The first that stands in the text is kept, and of an entity and a noun phrase at one place the entity. What
     is left of nothing but articles and punctuation is no answer.
@@ -83,7 +88,7 @@ def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def every(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates by their place, pronouns too, the first of each wording: all that A.3.2 has to choose from.
+    """Return the candidates by their place, pronouns too, the first of each wording: all that A.3.2 chooses from.
 
     >>> found = [Candidate("the Ark", 0, 7, "noun phrase"), Candidate("Ark", 4, 7, "entity", "PRODUCT")]
     >>> [one.text for one in every([*found, Candidate("it", 9, 11, "pronoun"), Candidate("it", 20, 22, "pronoun")])]
@@ -96,21 +101,17 @@ def every(candidates: Iterable[Candidate]) -> list[Candidate]:
     return list(found.values())
 
 
-_CHOSEN: dict[Choice, Callable[[Iterable[Candidate]], list[Candidate]]] = {
+# Which of a text's candidates may be asked about.
+CHOICES: Mapping[Choice, Callable[[Iterable[Candidate]], list[Candidate]]] = {
     "distinct": distinct,
     "every": every,
 }
 
 
-def to_choose_from(candidates: Iterable[Candidate], choice: Choice) -> list[Candidate]:
-    """Those of a text's candidates that may be asked about."""
-    return _CHOSEN[choice](candidates)
-
-
 def choose_answers(
     candidates: Sequence[Candidate], text: str, *, n: int = ANSWERS, seed: int = 0
 ) -> list[Candidate]:
-    """Exactly n answers: a random sample where there are more, some at random repeated where there are fewer (A.3.2).
+    """Choose exactly n: a random sample where there are more, some at random repeated where there are fewer (A.3.2).
 
     They come in the order of the text, repeated ones last. Chance hangs on the seed and on the text alone, so
     that a summary has the same answers whatever stands beside it. Of no candidates none can be made.
@@ -119,16 +120,21 @@ def choose_answers(
         raise ValueError(f"Answers are chosen one at least, not {n}.")
     if not candidates:
         return []
-    digest = hashlib.sha256(f"{seed}\n{n}\n".encode() + text.encode("utf-8", "surrogatepass")).digest()
-    generator = random.Random(int.from_bytes(digest[:8], "big"))
+    generator = chance(f"{seed}\n{n}\n", text)
     if len(candidates) >= n:
         places = sorted(generator.sample(range(len(candidates)), n))
         return [candidates[place] for place in places]
     return [*candidates, *generator.choices(candidates, k=n - len(candidates))]
 
 
+def chance(words: str, text: str) -> random.Random:
+    """Return a generator that hangs on these words and a text alone."""
+    digest = hashlib.sha256(words.encode() + text.encode("utf-8", "surrogatepass")).digest()
+    return random.Random(int.from_bytes(digest[:8], "big"))
+
+
 def _place(candidate: Candidate) -> tuple[int, bool, int]:
-    """Where a candidate comes in the order of a text; of two that begin together the entity is first."""
+    """Return where a candidate comes in the order of a text; of two that begin together the entity is first."""
     return candidate.start, candidate.kind != "entity", candidate.end
 
 
@@ -141,18 +147,17 @@ def _spans(document: Any) -> Iterator[Candidate]:
 
 
 @cache
-def _default_pipeline() -> Any:
-    from ensue.fetch.catalog import catalog
-    from ensue.fetch.store import pull
-
+def load_pipeline(folder: Path | None = None) -> Any:
+    """Load the spaCy pipeline of a folder, by default the small English one."""
     # First of all, so that nothing is fetched for someone who cannot use it.
-    _spacy()
-    return _load(pull(catalog()[PIPELINE]))
+    spacy = _spacy()
+    if folder is None:
+        from ensue.fetch.catalog import catalog
+        from ensue.fetch.store import pull
 
-
-def _load(folder: Path) -> Any:
+        folder = pull(catalog()[PIPELINE])
     try:
-        return _spacy().load(folder, exclude=_UNUSED)
+        return spacy.load(folder, exclude=_UNUSED)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise EnsueError(f"{folder} is not a spaCy pipeline that can be loaded: {reason}") from None

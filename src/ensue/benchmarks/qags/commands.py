@@ -1,19 +1,29 @@
-"""`ensue qags`: one summary questioned about its source, or a file of them."""
+"""`ensue qags` questions one summary about its source, or a file of them; `ensue build squad` makes up questions
+and answers about plain texts, to train an answerer where nobody wrote any.
+"""
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import ensue
 from ensue import console
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.benchmarks.qags.inspect import Inspection
+    from ensue.benchmarks.qags.inspecting import Inspection
+    from ensue.benchmarks.qags.pipeline import QagsModels
 
 
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="Keep finished questions and answers in this file, so that a killed run goes on."),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 # Of so many summaries in trouble the ids are printed; all are in the file.
 _NAMED = 5
 
@@ -40,11 +50,8 @@ def qags(
     ] = None,
     settings: console.Settings = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the summary marked.")] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Keep questions and answers in this file, so that a killed run goes on."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    cache: Cache = None,
+    seed: Seed = 0,
     json: console.Json = False,
     dtype: console.Dtype = "float32",
     device: console.Device = "auto",
@@ -56,15 +63,13 @@ def qags(
     Settings: preset (default, paper, strict or fast), candidates, answers, count, beams, questions, agree, padding,
     order.
     """
-    from ensue.benchmarks.qags import loading
-    from ensue.benchmarks.qags.choices import PRESET_SETTINGS, preset_of
-    from ensue.benchmarks.qags.files import read_text
-    from ensue.benchmarks.qags.finding import DefaultFinder
-    from ensue.benchmarks.qags.inspect import inspect
-    from ensue.benchmarks.qags.many import read_pairs, score_pairs, write_rows
-    from ensue.benchmarks.qags.pipeline import Parts
-    from ensue.benchmarks.qags.steps import Steps
+    from ensue.atomic import write_atomic
+    from ensue.benchmarks.qags.data.files import read_text
+    from ensue.benchmarks.qags.inspecting import inspect, read_pairs, score_pairs
+    from ensue.benchmarks.qags.questions import PRESET_SETTINGS, preset_of
     from ensue.benchmarks.settings import resolve
+    from ensue.models.protocols import Encoder, require
+    from ensue.records import Records
 
     preset = preset_of(resolve("qags", PRESET_SETTINGS, console.parse_settings(settings)), seed)
     both, neither = None not in (source, summary), source is None and summary is None
@@ -76,36 +81,37 @@ def qags(
     texts = (
         (read_text(source), read_text(summary)) if source is not None and summary is not None else ("", "")
     )
-    options = {"dtype": dtype, "device": device}
+    options: dict[str, Any] = {"dtype": dtype, "device": device}
     # The models first: without them there is nothing to find candidates for.
-    asks = loading.load_questioner(questioner, **options)
-    answers = loading.load_answerer(answerer, **options)
-    vectors = None if encoder is None else loading.load_encoder(encoder, **options)
-    parts = Parts(DefaultFinder(), asks, answers)
+    models = _load_models(questioner, answerer, options)
+    vectors = None
+    if encoder is not None:
+        vectors = require(ensue.load_model(encoder, **options), Encoder, "Comparing answers by their vectors")
     compared: dict[str, Any] = {"similarity": "f1" if vectors is None else "embedding", "encoder": vectors}
-    models = f"{asks.card.name} asks, {answers.card.name} answers"
+    names = {"questioner": models.questioner.card.name, "answerer": models.answerer.card.name}
+    words = f"{names['questioner']} asks, {names['answerer']} answers"
     left = "nothing is kept" if cache is None else f"finished questions are in {cache}"
-    with console.stoppable(left), console.progress_bar("qags") as progress, Steps(cache) as steps:
+    with console.stoppable(left), console.progress_bar("qags") as progress, Records(cache) as records:
         if output is not None:
-            rows = list(score_pairs(given, parts, preset, **compared, steps=steps, progress=progress))
+            rows = list(score_pairs(given, models, preset, **compared, records=records, progress=progress))
         else:
-            found = inspect(*texts, parts, preset, **compared, steps=steps, progress=progress)
+            found = inspect(*texts, models, preset, **compared, records=records, progress=progress)
     if output is not None:
-        write_rows(rows, output)
-        _tell_many(rows, output, models, json)
+        write_atomic(output, (dumps(row, ensure_ascii=False) + "\n" for row in rows), make_folder=True)
+        _report_pairs(rows, output, words, json)
         return
     if html is not None:
-        from ensue.benchmarks.qags.report.inspection import write_inspection
+        from ensue.benchmarks.qags.report.page import write_inspection
 
-        console.say(f"page: {write_inspection(found, html, models, texts[0])}")
+        console.say(f"page: {write_inspection(found, html, words, texts[0])}")
     if json:
-        console.print_json({**found.as_dict(), "questioner": asks.card.name, "answerer": answers.card.name})
+        console.print_json({**found.as_dict(), **names})
         return
     _show(found)
-    print(f"QAGS {found.score:.3f} ({models})")
+    print(f"QAGS {found.score:.3f} ({words})")
 
 
-def _tell_many(rows: list[dict[str, Any]], output: Path, models: str, json: bool) -> None:
+def _report_pairs(rows: list[dict[str, Any]], output: Path, models: str, json: bool) -> None:
     mean = sum(row["score"] for row in rows) / len(rows)
     troubles: dict[str, list[str]] = {}
     for row in rows:
@@ -129,3 +135,82 @@ def _show(found: Inspection) -> None:
     screen = Console()
     screen.print(marked_summary(found))
     screen.print(questions_table(found).to_rich())
+
+
+def squad(
+    source: Annotated[
+        Path, typer.Argument(help="Texts: .jsonl with a text a line, or plain text divided by blank lines.")
+    ],
+    output: Annotated[Path, typer.Option(help="File to write, in SQuAD's format.")],
+    questioner: Annotated[str, typer.Option(metavar="MODEL", help="What asks.")] = "smollm2-qg",
+    answerer: Annotated[
+        str, typer.Option(metavar="MODEL", help="What must answer as expected.")
+    ] = "minilm-qa",
+    answers: Annotated[
+        int, typer.Option(min=1, help="Names and phrases of a text that are asked about.")
+    ] = 6,
+    questions: Annotated[int, typer.Option(min=1, help="Most questions kept of a text, the likeliest.")] = 3,
+    agree: Annotated[
+        str, typer.Option(help="The answer must be the same as expected, or overlap with it by a word.")
+    ] = "overlap",
+    impossible: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of the questions also put to a text that does not answer them."
+        ),
+    ] = 0.0,
+    beams: Annotated[int, typer.Option(min=1, help="Width of the search for questions.")] = 2,
+    text: Annotated[str, typer.Option(help="Field of a line that holds the text.")] = "text",
+    title: Annotated[str, typer.Option(help="Field that names its article.")] = "title",
+    cache: Cache = None,
+    seed: Seed = 0,
+    json: console.Json = False,
+    dtype: console.Dtype = "float32",
+    device: console.Device = "auto",
+) -> None:
+    """Make up questions about texts and keep those that are answered as they were meant."""
+    from ensue.atomic import write_atomic
+    from ensue.benchmarks.qags.data import squad as making
+    from ensue.records import Records
+
+    kept = making.keeping(questions, agree)
+    passages = making.read_passages(source, text=text, title=title)
+    models = _load_models(questioner, answerer, {"dtype": dtype, "device": device})
+    left = "nothing was written" if cache is None else f"finished steps are in {cache}"
+    with console.stoppable(left), console.progress_bar("questions") as progress, Records(cache) as records:
+        made = making.make_questions(
+            passages,
+            models,
+            making.asking(answers, beams, seed),
+            kept,
+            impossible=impossible,
+            records=records,
+            progress=progress,
+        )
+    write_atomic(output, [dumps(made.document, ensure_ascii=False)], make_folder=True)
+    if json:
+        console.print_json(
+            {
+                "questions": made.questions,
+                "texts": len(passages),
+                "left_out": made.left_out,
+                "file": str(output),
+            }
+        )
+        return
+    also = f" and {made.impossible:,} without an answer" if made.impossible else ""
+    print(f"{made.questions:,} questions{also} about {len(passages):,} texts: {output}")
+    for reason, count in made.left_out.items():
+        print(f"{reason}: {count:,}")
+
+
+def _load_models(questioner: str, answerer: str, options: dict[str, Any]) -> QagsModels:
+    from ensue.benchmarks.qags.candidates import SpacyFinder
+    from ensue.benchmarks.qags.pipeline import QagsModels
+    from ensue.models.protocols import Answerer, Questioner, require
+
+    return QagsModels(
+        SpacyFinder(),
+        require(ensue.load_model(questioner, **options), Questioner, "QAGS"),
+        require(ensue.load_model(answerer, **options), Answerer, "QAGS"),
+    )

@@ -8,20 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensue.benchmarks.comparing import Asked, Pairs, Resampling, Settings, Tested, Untested, mean_tested
-from ensue.benchmarks.qags.metaeval import (
-    Correlated,
-    difference,
-    over_summaries,
-    summary_level,
-    system_level,
-)
-from ensue.benchmarks.qags.ranking import verdict_of
+from ensue.benchmarks.qags.judging import verdict_of, worth
+from ensue.benchmarks.qags.metaeval import Correlated, correlations, difference
 from ensue.stats.paired import PairedTest
 
 CONSISTENT, INCONSISTENT = "-consistent", "-inconsistent"
 
 
-class Answer(NamedTuple):
+class JudgedItem(NamedTuple):
     """What an item holds: its name, every measure's value, what people said, and whose summary it is."""
 
     id: str
@@ -36,9 +30,9 @@ class QagsComparing:
     def asked(self, item: Mapping[str, Any]) -> Asked:
         return Asked(item["id"], item["task"], item["settings"], {})
 
-    def kept(self, item: Mapping[str, Any]) -> Answer:
+    def kept(self, item: Mapping[str, Any]) -> JudgedItem:
         outputs = item["outputs"]
-        return Answer(item["id"], item["scores"], outputs["human"], outputs.get("system"))
+        return JudgedItem(item["id"], item["scores"], outputs["human"], outputs.get("system"))
 
     def headline(self, ways: Sequence[Settings]) -> Sequence[Settings]:
         return ways
@@ -59,9 +53,9 @@ class QagsComparing:
 
 
 def _ranking(
-    pairs: Pairs, measure: str, a: Sequence[Answer], b: Sequence[Answer], how: Resampling
+    pairs: Pairs, measure: str, a: Sequence[JudgedItem], b: Sequence[JudgedItem], how: Resampling
 ) -> Iterator[Tested | Untested]:
-    """The share of triplets whose consistent sentence has the higher value, ties as wrong and as half right."""
+    """Test the share of triplets whose consistent sentence has the higher value, ties as wrong and as half right."""
     places: dict[str, dict[bool, int]] = {}
     for place, one in enumerate(a):
         name = one.id.removesuffix(INCONSISTENT).removesuffix(CONSISTENT)
@@ -75,16 +69,14 @@ def _ranking(
         for side in (a, b)
     ]
     clusters = [pairs.clusters[one[False]] for one in whole]
-    for metric, worth in (
-        ("accuracy", {"right": 1.0, "tie": 0.0, "wrong": 0.0}),
-        ("accuracy_half_ties", {"right": 1.0, "tie": 0.5, "wrong": 0.0}),
-    ):
-        first, second = ([worth[verdict] for verdict in side] for side in verdicts)
-        yield mean_tested(pairs._replace(settings={"measure": measure}), metric, first, second, clusters, how)
+    named = pairs._replace(settings={"measure": measure})
+    for metric, tie in (("accuracy", 0.0), ("accuracy_half_ties", 0.5)):
+        first, second = ([worth(verdict, tie) for verdict in side] for side in verdicts)
+        yield mean_tested(named, metric, first, second, clusters, how)
 
 
 def _correlations(
-    pairs: Pairs, measure: str, a: Sequence[Answer], b: Sequence[Answer], how: Resampling
+    pairs: Pairs, measure: str, a: Sequence[JudgedItem], b: Sequence[JudgedItem], how: Resampling
 ) -> Iterator[Tested | Untested]:
     settings = {**pairs.settings, "measure": measure}
     values = [[one.values[measure] for one in side] for side in (a, b)]
@@ -111,28 +103,23 @@ def _correlations(
 
 
 def _levels(
-    pairs: Pairs, items: Sequence[Answer], values: Sequence[float], how: Resampling
-) -> list[tuple[Settings, Correlated]]:
-    """The correlations with each human score at every level the set has."""
-    seed = how.seed
+    pairs: Pairs, items: Sequence[JudgedItem], values: Sequence[float], how: Resampling
+) -> list[tuple[dict[str, str], Correlated]]:
+    """Correlate with each human score at every level the set has."""
     names = list(dict.fromkeys(one.system for one in items if one.system is not None))
-    found: list[tuple[Settings, Correlated]] = []
+    human = {score: np.asarray([one.human[score] for one in items]) for score in items[0].human}
     if not names:
-        human = [next(iter(one.human.values())) for one in items]
-        return [({}, over_summaries(values, human, pairs.clusters, seed=seed))] if len(items) > 1 else []
+        return correlations(values, human, pairs.clusters, seed=how.seed)
     articles: dict[int, dict[str | None, int]] = {}
     for place, one in enumerate(items):
         articles.setdefault(pairs.clusters[place], {})[one.system] = place
     # A run that was cut short may lack a system's summary of an article, which then has no row of the table.
     rows = [[row[name] for name in names] for row in articles.values() if len(row) == len(names)]
-    if len(names) < 2 or not rows:
+    if not rows:
         return []
     table = np.asarray(values)[np.asarray(rows)]
-    for score in items[0].human:
-        people = np.asarray([one.human[score] for one in items])[np.asarray(rows)]
-        found.append(({"level": "system", "human": score}, system_level(table, people, seed=seed)))
-        found.append(({"level": "summary", "human": score}, summary_level(table, people, seed=seed)))
-    return found
+    people = {score: given[np.asarray(rows)] for score, given in human.items()}
+    return correlations(table, people, seed=how.seed)
 
 
 COMPARING = QagsComparing()

@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ensue.benchmarks.qags.baselines import TO_BEAT
-from ensue.benchmarks.qags.judgments import agreement
-from ensue.benchmarks.qags.measures import QAGS, Values
-from ensue.benchmarks.qags.metaeval import (
-    CONSTANT_ARTICLES,
-    Correlated,
-    difference,
-    over_summaries,
-    summary_level,
-    system_level,
-)
-from ensue.benchmarks.qags.ranking import rank
-from ensue.benchmarks.qags.sets import JudgedSet
+from ensue.benchmarks.drawn import ROUNDS, Drawn
+from ensue.benchmarks.qags.data.files import JudgedSummary, Triplet
+from ensue.benchmarks.qags.data.sets import JudgedSet
+from ensue.benchmarks.qags.measures import QAGS, TO_BEAT, Values
+from ensue.benchmarks.qags.metaeval import CONSTANT_ARTICLES, Correlated, correlations, difference
+from ensue.errors import EnsueError
+from ensue.metrics.agreement import alpha_of_coincidences, coincidences
 from ensue.metrics.correlation import rowwise
 from ensue.report.results import MetricRow
-from ensue.stats.clustered import Interval
-from ensue.stats.paired import holm, paired_test
-from ensue.stats.paired_statistic import williams_test
-from ensue.stats.ranges import SHARE
+from ensue.stats.clustered import Interval, clustered_interval
+from ensue.stats.paired import PairedTest, holm, paired_test
+from ensue.stats.paired_statistic import PairedDifference, williams_test
+from ensue.stats.ranges import CORRELATION, SHARE
+from ensue.stats.resampling import MadeUp, sum_draws
 
 TOO_FEW = "sets of fewer than two summaries, which have no correlation"
-Settings = dict[str, Any]
+# Two scores no further apart than this are the same: sums of the same numbers in another order differ by less.
+TIE = 1e-9
+Verdict = Literal["right", "tie", "wrong"]
 
 
-class Judged(NamedTuple):
-    """Rows for the table, differences between metrics, and what could not be told."""
+class Ranking(NamedTuple):
+    """All triplets ranked.
+
+    `accuracy` counts a tie as wrong: a metric that cannot tell two sentences apart has not ranked the consistent
+    one higher, and a metric that gives all sentences one score has 0. `half` counts a tie as half right, as a
+    coin toss would on average: such a metric has 0.5. Triplets of one article are resampled together.
+    """
+
+    accuracy: Interval
+    half: Interval
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def ties(self) -> int:
+        return self.verdicts.count("tie")
+
+
+class SetFindings(NamedTuple):
+    """Rows for the table, differences between metrics, and counts of what could not be computed."""
 
     rows: list[MetricRow]
     comparisons: list[dict[str, Any]]
     notes: Counter[str]
 
 
-def judge(judged: JudgedSet, values: Values) -> Judged:
-    """All that is said of one set by all metrics."""
+def judge(judged: JudgedSet, values: Values) -> SetFindings:
+    """Hold all metrics against what people said of one set."""
     if judged.triplets:
         return _ranked(judged, values)
     rows: list[MetricRow] = []
@@ -49,7 +65,7 @@ def judge(judged: JudgedSet, values: Values) -> Judged:
     comparisons: list[dict[str, Any]] = []
     if judged.judged and any(len(s.responses) > 1 for one in judged.judged for s in one.sentences):
         rows += _agreement_rows(judged, notes)
-    found = {name: correlations(judged, given) for name, given in values.items()}
+    found = {name: correlations_of(judged, given) for name, given in values.items()}
     for name, levels in found.items():
         rows += correlation_rows(judged, levels, {"measure": name}, notes)
     for place, (settings, _) in enumerate(next(iter(found.values()), [])):
@@ -57,35 +73,25 @@ def judge(judged: JudgedSet, values: Values) -> Judged:
         comparisons += _compared(judged, values, at, settings)
     if not found or not next(iter(found.values())):
         notes[TOO_FEW] += 1
-    return Judged(rows, comparisons, notes)
+    return SetFindings(rows, comparisons, notes)
 
 
-def correlations(judged: JudgedSet, values: Sequence[float]) -> list[tuple[Settings, Correlated]]:
-    """The correlations of one metric with people, at every level the set has."""
+def correlations_of(judged: JudgedSet, values: Sequence[float]) -> list[tuple[dict[str, str], Correlated]]:
+    """Correlate one metric with people, at every level the set has."""
     if not judged.systems:
-        if len(values) < 2:
-            return []
-        human = next(iter(judged.human.values()))
-        return [({}, over_summaries(values, human, judged.clusters))]
-    if len(judged.systems) < 2:
-        return []
-    found: list[tuple[Settings, Correlated]] = []
+        return correlations(values, judged.human, judged.clusters)
     shape = (-1, len(judged.systems))
-    table = np.asarray(values, dtype=np.float64).reshape(shape)
-    for score, given in judged.human.items():
-        people = np.asarray(given, dtype=np.float64).reshape(shape)
-        found.append(({"level": "system", "human": score}, system_level(table, people)))
-        found.append(({"level": "summary", "human": score}, summary_level(table, people)))
-    return found
+    human = {score: np.reshape(given, shape) for score, given in judged.human.items()}
+    return correlations(np.reshape(values, shape), human)
 
 
 def correlation_rows(
     judged: JudgedSet,
-    levels: Sequence[tuple[Settings, Correlated]],
+    levels: Sequence[tuple[Mapping[str, str], Correlated]],
     settings: Mapping[str, Any],
     notes: Counter[str],
 ) -> list[MetricRow]:
-    """A row for each kind of correlation at each level; what has none is counted."""
+    """Return a row for each kind of correlation at each level; what has none is counted."""
     rows = []
     for at, correlated in levels:
         for why, count in correlated.left_out.items():
@@ -111,14 +117,14 @@ def _agreement_rows(judged: JudgedSet, notes: Counter[str]) -> list[MetricRow]:
 
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Every metric against the baseline to beat, and QAGS against every other."""
+    """Return every metric against the baseline to beat, and QAGS against every other."""
     beaten = [(name, TO_BEAT) for name in names if name != TO_BEAT and TO_BEAT in names]
     ours = [(QAGS, name) for name in names if QAGS in names and name not in (QAGS, TO_BEAT)]
     return beaten + ours
 
 
 def _compared(
-    judged: JudgedSet, values: Values, at: Mapping[str, Correlated], settings: Settings
+    judged: JudgedSet, values: Values, at: Mapping[str, Correlated], settings: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for a, b in _pairs(list(at)):
@@ -133,24 +139,13 @@ def _compared(
             both = (at[a].figures["pearson"].value, at[b].figures["pearson"].value)
             williams = williams_test(*both, between, len(values[a])).p_value
         for kind, one in difference(at[a], at[b]).items():
-            rows.append(
-                {
-                    "set": judged.name,
-                    **settings,
-                    "a": a,
-                    "b": b,
-                    "kind": kind,
-                    "difference": one.difference,
-                    "ci95": [one.low, one.high],
-                    "p": one.p_value,
-                    "williams_p": williams if kind == "pearson" else None,
-                }
-            )
+            row = _comparison({"set": judged.name, **settings}, a, b, kind, one)
+            rows.append({**row, "williams_p": williams if kind == "pearson" else None})
     return _corrected(rows)
 
 
 def _corrected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with Holm's correction for all comparisons of one kind."""
+    """Return the rows with Holm's correction for all comparisons of one kind."""
     for kind in dict.fromkeys(row["kind"] for row in rows):
         family = [row for row in rows if row["kind"] == kind and row["p"] is not None]
         for row, adjusted in zip(family, holm([row["p"] for row in family]), strict=True):
@@ -158,36 +153,80 @@ def _corrected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"holm": None, **row} for row in rows]
 
 
-def _ranked(judged: JudgedSet, values: Values) -> Judged:
-    """The share of triplets ranked right; a tie is wrong, or half right in the row of that name."""
+def _ranked(judged: JudgedSet, values: Values) -> SetFindings:
+    """Report the share of triplets ranked right; a tie is wrong, or half right in the row of that name."""
     rows: list[MetricRow] = []
     right: dict[str, list[float]] = {}
     for name, given in values.items():
         found = rank(judged.triplets, given)
-        right[name] = [float(item.verdict == "right") for item in found.items]
-        settings = {"measure": name}
-        ties = found.ties / len(judged.triplets)
-        rows += [
-            _interval_row(judged.name, "accuracy", found.accuracy, settings),
-            _interval_row(judged.name, "accuracy_half_ties", found.half, settings),
-            _interval_row(
-                judged.name, "ties", found.half._replace(value=ties, low=None, high=None), settings
-            ),
-        ]
+        right[name] = [float(verdict == "right") for verdict in found.verdicts]
+        ties = found.half._replace(value=found.ties / len(judged.triplets), low=None, high=None)
+        for metric, interval in (
+            ("accuracy", found.accuracy),
+            ("accuracy_half_ties", found.half),
+            ("ties", ties),
+        ):
+            rows.append(
+                MetricRow(
+                    task=judged.name,
+                    metric=metric,
+                    value=interval.value,
+                    ci95=[interval.low, interval.high],
+                    n=interval.n,
+                    clusters=interval.clusters,
+                    settings={"measure": name},
+                )
+            )
     clusters = [one.cluster for one in judged.triplets]
-    comparisons = [_ranking_difference(judged.name, a, b, right, clusters) for a, b in _pairs(list(values))]
-    return Judged(rows, _corrected(comparisons), Counter(judged.notes))
+    comparisons = []
+    for a, b in _pairs(list(values)):
+        test = paired_test(right[a], right[b], clusters, bounds=SHARE)
+        comparisons.append(_comparison({"set": judged.name}, a, b, "accuracy", test))
+    return SetFindings(rows, _corrected(comparisons), Counter(judged.notes))
 
 
-def _ranking_difference(
-    name: str, a: str, b: str, right: Mapping[str, list[float]], clusters: Sequence[str]
+def rank(triplets: Sequence[Triplet], scores: Sequence[float]) -> Ranking:
+    """Rank by the scores of each triplet's two sentences, the consistent one's first; the higher is to be its."""
+    if not triplets or len(scores) != 2 * len(triplets):
+        raise EnsueError(
+            f"{len(triplets)} triplets need {2 * len(triplets)} scores, not {len(scores)}; score every pair."
+        )
+    verdicts: list[Verdict] = []
+    for triplet, consistent, inconsistent in zip(triplets, scores[::2], scores[1::2], strict=True):
+        if not (math.isfinite(consistent) and math.isfinite(inconsistent)):
+            raise EnsueError(f"A score of triplet {triplet.id} is not a finite number; score it again.")
+        verdicts.append(verdict_of(consistent, inconsistent))
+    clusters = [triplet.cluster for triplet in triplets]
+    right, half = (
+        clustered_interval([worth(verdict, tie) for verdict in verdicts], clusters, bounds=SHARE)
+        for tie in (0.0, 0.5)
+    )
+    return Ranking(right, half, tuple(verdicts))
+
+
+def verdict_of(consistent: float, inconsistent: float) -> Verdict:
+    """Say whether the scores of two sentences rank them right.
+
+    >>> verdict_of(0.5, 0.25), verdict_of(0.5, 0.5)
+    ('right', 'tie')
+    """
+    gap = consistent - inconsistent
+    return "tie" if abs(gap) <= TIE else "right" if gap > 0 else "wrong"
+
+
+def worth(verdict: Verdict, tie: float) -> float:
+    """Return what a verdict counts, a tie as much as is given."""
+    return {"right": 1.0, "tie": tie, "wrong": 0.0}[verdict]
+
+
+def _comparison(
+    place: Mapping[str, str], a: str, b: str, kind: str, test: PairedTest | PairedDifference
 ) -> dict[str, Any]:
-    test = paired_test(right[a], right[b], clusters, bounds=SHARE)
     return {
-        "set": name,
+        **place,
         "a": a,
         "b": b,
-        "kind": "accuracy",
+        "kind": kind,
         "difference": test.difference,
         "ci95": [test.low, test.high],
         "p": test.p_value,
@@ -195,13 +234,29 @@ def _ranking_difference(
     }
 
 
-def _interval_row(task: str, metric: str, found: Interval, settings: Settings) -> MetricRow:
-    return MetricRow(
-        task=task,
-        metric=metric,
-        value=found.value,
-        ci95=[found.low, found.high],
-        n=found.n,
-        clusters=found.clusters,
-        settings=settings,
-    )
+def ratings(summaries: Sequence[JudgedSummary]) -> tuple[NDArray[np.float64], list[str]]:
+    """Return each sentence's judgments, 1 for consistent, nan for none, a column a worker; and its summary's id."""
+    responses = [one for summary in summaries for sentence in summary.sentences for one in sentence.responses]
+    columns = {worker: place for place, worker in enumerate(dict.fromkeys(one.worker for one in responses))}
+    sentences = [(summary.id, sentence) for summary in summaries for sentence in summary.sentences]
+    table = np.full((len(sentences), len(columns)), np.nan)
+    for place, (_, sentence) in enumerate(sentences):
+        for response in sentence.responses:
+            table[place, columns[response.worker]] = float(response.consistent)
+    return table, [id for id, _ in sentences]
+
+
+def agreement(summaries: Sequence[JudgedSummary], *, rounds: int = ROUNDS, seed: int = 0) -> Drawn:
+    """Return Krippendorff's alpha of the judgments of sentences, nominal; summaries are resampled whole."""
+    table, clusters = ratings(summaries)
+    values, pairs = coincidences(table)
+    flat = pairs.reshape(len(pairs), -1)
+    units = len(set(clusters))
+    given = pairs.sum(axis=(0, 1))
+    # One made-up summary that was judged at random: its judgments coincide as often as chance has it.
+    chance = np.outer(given, given).reshape(1, -1) / given.sum() / units
+    made_up = MadeUp(chance, np.ones(1))
+    drawn = sum_draws(flat, clusters, made_up=made_up, rounds=rounds, seed=seed)
+    value = float(alpha_of_coincidences(pairs.sum(axis=0), values))
+    draws = alpha_of_coincidences(drawn.reshape(rounds, *pairs.shape[1:]), values)
+    return Drawn(value, draws, len(table), units, CORRELATION)

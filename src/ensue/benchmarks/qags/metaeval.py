@@ -13,7 +13,7 @@ from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import KINDS, Kind, rowwise
 from ensue.stats.correlation import correlation_draws, kendall_draws
-from ensue.stats.paired_statistic import PairedDifference, WilliamsTest, paired_difference, williams_test
+from ensue.stats.paired_statistic import PairedDifference, paired_difference
 from ensue.stats.ranges import CORRELATION
 from ensue.stats.resampling import cluster_codes, draw_counts
 
@@ -32,13 +32,6 @@ class Correlated(NamedTuple):
     left_out: Mapping[str, int]
 
 
-class Comparison(NamedTuple):
-    """One metric's correlations less another's, and Williams' test of Pearson's where it is defined."""
-
-    differences: Mapping[Kind, PairedDifference]
-    williams: WilliamsTest | None
-
-
 def over_summaries(
     metric: ArrayLike,
     human: ArrayLike,
@@ -47,7 +40,7 @@ def over_summaries(
     rounds: int = ROUNDS,
     seed: int = 0,
 ) -> Correlated:
-    """The correlation of all summaries, one value each; those of one article (a cluster) are resampled whole."""
+    """Correlate all summaries, one value each; those of one article (a cluster) are resampled whole."""
     x, y = _arrays(metric, human, 1)
     values = _values(x, y)
     if not values:
@@ -62,7 +55,7 @@ def over_summaries(
 
 
 def summary_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, seed: int = 0) -> Correlated:
-    """The mean over articles of the correlation over systems, from tables [articles, systems].
+    """Return the mean over articles of the correlation over systems, from tables [articles, systems].
 
     So SummEval and REALSumm define it. An article all of whose systems have one value, by the metric or by
     people, has no correlation: it is left out, of every round as well, and counted. Articles are resampled.
@@ -92,7 +85,7 @@ def summary_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, 
 
 
 def system_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, seed: int = 0) -> Correlated:
-    """The correlation of the systems' means over articles, from tables [articles, systems].
+    """Correlate the systems' means over articles, from tables [articles, systems].
 
     Articles are resampled and systems are not: the interval is that of these systems on other articles.
     """
@@ -112,30 +105,32 @@ def system_level(metric: ArrayLike, human: ArrayLike, *, rounds: int = ROUNDS, s
     )
 
 
-def compare(
-    metric_a: ArrayLike,
-    metric_b: ArrayLike,
-    human: ArrayLike,
+def correlations(
+    metric: ArrayLike,
+    human: Mapping[str, ArrayLike],
     clusters: Sequence[Hashable] | None = None,
     *,
-    rounds: int = ROUNDS,
     seed: int = 0,
-) -> Comparison:
-    """Two metrics on the same summaries: the paired bootstrap of every kind, and Williams' test beside it."""
-    a, y = _arrays(metric_a, human, 1)
-    b, _ = _arrays(metric_b, human, 1)
-    of_a = over_summaries(a, y, clusters, rounds=rounds, seed=seed)
-    of_b = over_summaries(b, y, clusters, rounds=rounds, seed=seed)
-    differences = difference(of_a, of_b)
-    if not differences or len(y) < 4:
-        return Comparison(differences, None)
-    between = float(rowwise("pearson", a[None], b[None])[0])
-    value_a, value_b = of_a.figures["pearson"].value, of_b.figures["pearson"].value
-    return Comparison(differences, williams_test(value_a, value_b, between, len(y)))
+) -> list[tuple[dict[str, str], Correlated]]:
+    """Correlate a metric with people at every level there is, each with the settings of its rows.
+
+    Lists have one level, over summaries, and one human score; tables [articles, systems] have the level of systems
+    and that of summaries for each human score. Fewer than two summaries or systems have none.
+    """
+    x = np.asarray(metric, dtype=np.float64)
+    if x.shape[-1] < 2:
+        return []
+    if x.ndim == 1:
+        return [({}, over_summaries(x, next(iter(human.values())), clusters, seed=seed))]
+    return [
+        ({"level": level, "human": score}, correlate(x, given, seed=seed))
+        for score, given in human.items()
+        for level, correlate in (("system", system_level), ("summary", summary_level))
+    ]
 
 
 def difference(a: Correlated, b: Correlated) -> dict[Kind, PairedDifference]:
-    """One metric's correlations less another's: both over the same summaries or at the same level, of one seed."""
+    """Return one metric's correlations less another's, both of the same summaries, level and seed."""
     found: dict[Kind, PairedDifference] = {}
     for kind in KINDS:
         if kind not in a.figures or kind not in b.figures:
@@ -148,7 +143,7 @@ def difference(a: Correlated, b: Correlated) -> dict[Kind, PairedDifference]:
 
 
 def _means(counts: Numbers, table: Numbers) -> Numbers:
-    """The systems' means [rounds, systems] over articles that come up so often, over the size of the table.
+    """Return the systems' means [rounds, systems] over articles that come up so often, over the size of the table.
 
     Equal means that were added up of other numbers can differ in their last bits, which would undo a tie; so they
     are rounded. No correlation depends on the scale.
@@ -158,13 +153,13 @@ def _means(counts: Numbers, table: Numbers) -> Numbers:
 
 
 def _values(x: Numbers, y: Numbers) -> dict[Kind, float]:
-    """The correlation of each kind, or none at all where one of the lists is constant."""
+    """Return the correlation of each kind, or none at all where one of the lists is constant."""
     found = {kind: float(rowwise(kind, x[None], y[None])[0]) for kind in KINDS}
     return {} if any(math.isnan(value) for value in found.values()) else found
 
 
 def _arrays(metric: ArrayLike, human: ArrayLike, dimensions: int) -> tuple[Numbers, Numbers]:
-    """Both as arrays of one shape, all of whose numbers are finite."""
+    """Return both as arrays of one shape, all of whose numbers are finite."""
     x, y = np.asarray(metric, dtype=np.float64), np.asarray(human, dtype=np.float64)
     if x.shape != y.shape or x.ndim != dimensions or x.shape[-1] < 2:
         wanted = "two lists" if dimensions == 1 else "two tables [articles, systems]"

@@ -1,22 +1,32 @@
 """QAGS itself: answers of summaries, questions about them, what summary and source answer, how far they agree.
 
 Every step is done for all pairs before the next begins, so that models get large batches; equal requests (the same
-question of the same text, the same summary of two sources) are done once.
+question of the same text, the same summary of two sources) are done once, and kept in `ensue.records` as they are
+finished, so that a killed run goes on.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from ensue.benchmarks.qags.candidates import Candidate, choose_answers, to_choose_from
-from ensue.benchmarks.qags.choices import Asking, Keeping
-from ensue.benchmarks.qags.filters import Proposal, Selection, Tidied, select, tidy, verdict
-from ensue.benchmarks.qags.finding import Finder, find_candidates, skipping_long
-from ensue.benchmarks.qags.steps import Steps, once
+from ensue.benchmarks.qags.candidates import CHOICES, Candidate, Finder, choose_answers
+from ensue.benchmarks.qags.questions import (
+    Asking,
+    Keeping,
+    Proposal,
+    Selection,
+    Tidied,
+    select,
+    tidy,
+    verdict,
+)
+from ensue.errors import TooLong
 from ensue.models.protocols import (
     Answerer,
     AnswerSpan,
@@ -27,10 +37,16 @@ from ensue.models.protocols import (
     portion_of,
 )
 from ensue.progress import Progress
+from ensue.records import Records, plain
 from ensue.version import __version__
 
+# The use of the records: candidates, questions and answers, each under a digest of all that changes it (the step,
+# the model's identity, its options, the texts).
+STEPS = plain("steps")
 # So much is lost at most by a kill: some seconds of a GPU's work, or half a minute of two cores'. Questions are
-# counted with all beams of their search, each of which is a row of a batch.
+# counted with all beams of their search, each of which is a row of a batch; spaCy reads a summary in about ten
+# milliseconds.
+_FOUND_AT_ONCE = 512
 _ASKED_ON_CPU, _ASKED_ELSEWHERE = 40, 3_200
 _ANSWERED_ON_CPU, _ANSWERED_ELSEWHERE = 128, 2_048
 EMPTY = "summaries without text"
@@ -40,6 +56,10 @@ TOO_LONG = "summaries too long for what reads or asks"
 NO_CANDIDATES = "summaries without an answer to ask about"
 NO_QUESTIONS = "summaries about which no usable question was asked"
 
+Request = TypeVar("Request", bound=Sequence[Any])
+# A question and the text it is put to.
+Put = tuple[str, str]
+
 
 class Pair(NamedTuple):
     """A source and a summary of it."""
@@ -48,8 +68,8 @@ class Pair(NamedTuple):
     summary: str
 
 
-class Parts(NamedTuple):
-    """The parts that can be replaced; the fourth, the similarity of answers, is chosen when scores are made."""
+class QagsModels(NamedTuple):
+    """What finds answers to ask about, what asks and what answers."""
 
     finder: Finder
     questioner: Questioner
@@ -73,7 +93,7 @@ class Examined:
     trouble: str = ""
 
     def answers(self, places: Iterable[int]) -> list[tuple[str, str]]:
-        """What source and summary answer to some of the questions."""
+        """Return what source and summary answer to some of the questions."""
         found = []
         for place in places:
             answer = self.on_source[place]
@@ -83,7 +103,7 @@ class Examined:
         return found
 
     def removed(self, keeping: Keeping) -> Counter[str]:
-        """How many questions which filter removed."""
+        """Count the questions that each filter removed."""
         counts = Counter(self.dropped or {})
         for proposal, found in zip(self.proposals, self.on_summary, strict=True):
             if why := verdict(proposal.expected.text, found, keeping.agree):
@@ -93,11 +113,11 @@ class Examined:
 
 def examine(
     pairs: Sequence[Pair],
-    parts: Parts,
+    models: QagsModels,
     asking: Asking,
     keepings: Sequence[Keeping],
     *,
-    steps: Steps | None = None,
+    records: Records | None = None,
     progress: Progress | None = None,
 ) -> list[Examined]:
     """Question every pair; there is a selection for each of `keepings`, all from the same questions.
@@ -106,59 +126,75 @@ def examine(
     """
     if not keepings:
         raise ValueError("Questions are kept by at least one rule.")
-    steps = steps if steps is not None else Steps()
-    told = _telling(progress)
-    summaries = list(dict.fromkeys(pair.summary for pair in pairs if not _fault(pair)))
+    records = records if records is not None else Records()
+    sound = [pair for pair in pairs if not _fault(pair)]
+    summaries = list(dict.fromkeys(pair.summary for pair in sound))
+    candidates = find_candidates(summaries, models.finder, records, progress)
     chosen = {
-        text: choose_answers(
-            to_choose_from(found, asking.candidates), text, n=asking.answers, seed=asking.seed
-        )
-        for text, found in find_candidates(summaries, parts.finder, steps, told("summaries read")).items()
+        text: choose_answers(CHOICES[asking.candidates](found), text, n=asking.answers, seed=asking.seed)
+        for text, found in candidates.items()
         if found is not None
     }
     # The shortest question is a matter of form, the same for all selections.
-    tidied = _tidied(chosen, parts.questioner, asking, keepings[0].shortest, steps, told)
+    tidied = _ask(chosen, models.questioner, asking, keepings[0].shortest, records, progress)
     wanted = [(one.question, text) for text, found in tidied.items() for one in found.proposals]
-    known = dict(
-        zip(wanted, _answered(wanted, parts.answerer, steps, told, "answers by summaries"), strict=True)
-    )
-    picked = {
-        text: _selections(
-            text, found, [known[one.question, text] for one in found.proposals], keepings, asking
+    known = _answer(wanted, models.answerer, records, progress, "answers by summaries")
+    picked: dict[str, tuple[Selection, ...]] = {}
+    for text, found in tidied.items():
+        answers = [known[one.question, text] for one in found.proposals]
+        picked[text] = tuple(
+            select(found.proposals, answers, keeping, text=text, seed=asking.seed) for keeping in keepings
         )
-        for text, found in tidied.items()
-    }
-    asked = [
+    put = [
         (tidied[pair.summary].proposals[place].question, pair.source)
-        for pair in pairs
-        if not _fault(pair) and pair.summary in tidied
+        for pair in sound
+        if pair.summary in tidied
         for place in _places(picked[pair.summary])
     ]
-    known |= dict(
-        zip(asked, _answered(asked, parts.answerer, steps, told, "answers by sources"), strict=True)
-    )
+    known |= _answer(put, models.answerer, records, progress, "answers by sources")
     return [_examined(pair, chosen, tidied, picked, known) for pair in pairs]
 
 
-def _tidied(
+def find_candidates(
+    texts: Sequence[str], finder: Finder, records: Records, progress: Progress | None = None
+) -> dict[str, list[Candidate] | None]:
+    """Find all candidates of each text that is not blank, None for one too long to be read.
+
+    Which of them are asked about is chosen later.
+    """
+    requests = [(text,) for text in texts if text.strip()]
+
+    def find(part: Sequence[tuple[str]]) -> list[list[Candidate]]:
+        return list(finder.candidates([text for (text,) in part]))
+
+    step = {"step": "all candidates", "version": __version__, "finder": finder.identity}
+    work = partial(skip_long, find)
+    outcomes = once(records, step, requests, work, _FOUND_AT_ONCE, progress, "summaries read")
+    return {
+        text: None if found is None else [Candidate(*one) for one in found]
+        for (text,), found in zip(requests, outcomes, strict=True)
+    }
+
+
+def _ask(
     chosen: Mapping[str, Sequence[Candidate]],
     questioner: Questioner,
     asking: Asking,
     shortest: int,
-    steps: Steps,
-    told: Callable[[str], Any],
+    records: Records,
+    progress: Progress | None,
 ) -> dict[str, Tidied]:
+    """Ask about the chosen answers of each summary; one that is too long to be asked about is left out."""
     requests = [(text, one.start, one.end) for text, candidates in chosen.items() for one in candidates]
 
     def ask(part: Sequence[tuple[str, int, int]]) -> list[list[Asked]]:
         contexts = [text for text, _, _ in part]
         return questioner.ask(contexts, [AnswerSpan(start, end) for _, start, end in part], **asking.search())
 
-    question = {"step": "ask", "model": _identity(questioner), **asking.search()}
+    step = {"step": "ask", "model": _identity(questioner), **asking.search()}
     rows = portion_of(questioner, on_cpu=_ASKED_ON_CPU, elsewhere=_ASKED_ELSEWHERE)
-    chunk = max(rows // asking.beams, 1)
-    work = partial(skipping_long, ask)
-    outcomes = iter(once(steps, question, requests, work, chunk=chunk, tell=told("answers asked about")))
+    work, chunk = partial(skip_long, ask), max(rows // asking.beams, 1)
+    outcomes = iter(once(records, step, requests, work, chunk, progress, "answers asked about"))
     tidied = {}
     for text, candidates in chosen.items():
         asked = [(one, next(outcomes)) for one in candidates]
@@ -171,30 +207,73 @@ def _tidied(
     return tidied
 
 
-def _answered(
-    requests: Sequence[tuple[str, str]],
-    answerer: Answerer,
-    steps: Steps,
-    told: Callable[[str], Any],
-    unit: str,
-) -> list[FoundAnswer]:
-    def answer(part: Sequence[tuple[str, str]]) -> list[FoundAnswer]:
+def _answer(
+    requests: Sequence[Put], answerer: Answerer, records: Records, progress: Progress | None, unit: str
+) -> dict[Put, FoundAnswer]:
+    def answer(part: Sequence[Put]) -> list[FoundAnswer]:
         return answerer.answer([question for question, _ in part], [context for _, context in part])
 
-    question = {"step": "answer", "model": _identity(answerer)}
+    step = {"step": "answer", "model": _identity(answerer)}
     chunk = portion_of(answerer, on_cpu=_ANSWERED_ON_CPU, elsewhere=_ANSWERED_ELSEWHERE)
-    outcomes = once(steps, question, requests, answer, chunk=chunk, tell=told(unit))
-    return [
-        FoundAnswer(str(text), int(start), int(end), float(score)) for text, start, end, score in outcomes
-    ]
+    outcomes = once(records, step, requests, answer, chunk, progress, unit)
+    return {
+        request: FoundAnswer(str(text), int(start), int(end), float(score))
+        for request, (text, start, end, score) in zip(requests, outcomes, strict=True)
+    }
 
 
-def _selections(
-    text: str, found: Tidied, answers: Sequence[FoundAnswer], keepings: Sequence[Keeping], asking: Asking
-) -> tuple[Selection, ...]:
-    return tuple(
-        select(found.proposals, answers, keeping, text=text, seed=asking.seed) for keeping in keepings
-    )
+def once(
+    records: Records,
+    step: Mapping[str, Any],
+    requests: Sequence[Request],
+    work: Callable[[Sequence[Request]], Sequence[Any]],
+    chunk: int,
+    progress: Progress | None = None,
+    unit: str = "requests",
+) -> list[Any]:
+    """Return the outcome of every request, each distinct one done once, `chunk` at a time.
+
+    Chunks are cut from all distinct requests, whatever is known already, and one of which anything is missing is done
+    whole: so a batch holds the same texts in a run that goes on as in one that was never stopped. Outcomes are read
+    back as they were written, for the same reason.
+    """
+    asked = json.dumps(step, sort_keys=True)
+    keys = [_digest(asked, request) for request in requests]
+    distinct = list(dict(zip(keys, requests, strict=True)).items())
+    for start in range(0, len(distinct), chunk):
+        part = distinct[start : start + chunk]
+        if not all(records.has(STEPS, key) for key, _ in part):
+            done = work([request for _, request in part])
+            if len(done) != len(part):
+                raise ValueError(f"{len(part)} requests were given back {len(done)} outcomes.")
+            records.add(STEPS, [(key, outcome) for (key, _), outcome in zip(part, done, strict=True)])
+        if progress is not None:
+            progress(min(start + chunk, len(distinct)), len(distinct), unit)
+    return [records.get(STEPS, key) for key in keys]
+
+
+def skip_long(work: Callable[[Sequence[Request]], Sequence[Any]], requests: Sequence[Request]) -> list[Any]:
+    """Return the outcome of each request, None for one that is too long: such a one must not end a long run."""
+    try:
+        return list(work(requests))
+    except TooLong as error:
+        long = set(error.places)
+        others = [one for place, one in enumerate(requests) if place not in long]
+        done = iter(work(others) if others else ())
+        return [None if place in long else next(done) for place in range(len(requests))]
+
+
+def _digest(asked: str, request: Sequence[Any]) -> str:
+    return hashlib.sha256(f"{asked}\n{json.dumps(list(request))}".encode()).hexdigest()[:32]
+
+
+def _identity(model: Model) -> dict[str, str]:
+    """Return what tells a model from others.
+
+    How it is prompted may change with the version, and where its questions end with its folder's words on generation.
+    """
+    said = {"generation": model.card.generation} if model.card.generation else {}
+    return {"version": __version__, **(model.card.identity or {"name": model.card.name}), **said}
 
 
 def _places(selections: Iterable[Selection]) -> list[int]:
@@ -206,7 +285,7 @@ def _examined(
     chosen: Mapping[str, Sequence[Candidate]],
     tidied: Mapping[str, Tidied],
     picked: Mapping[str, tuple[Selection, ...]],
-    known: Mapping[tuple[str, str], FoundAnswer],
+    known: Mapping[Put, FoundAnswer],
 ) -> Examined:
     text = pair.summary
     if fault := _fault(pair):
@@ -230,7 +309,7 @@ def _examined(
 
 
 def _fault(pair: Pair) -> str:
-    """Why nothing can be asked about a pair whatever the models; nothing where something can."""
+    """Return why nothing can be asked about a pair whatever the models; nothing where something can."""
     if not pair.summary.strip():
         return EMPTY
     if not pair.source.strip():
@@ -241,18 +320,3 @@ def _fault(pair: Pair) -> str:
 def is_halved(text: str) -> bool:
     """Whether a text holds half a character, which JSON can spell and no model can read."""
     return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _identity(model: Model) -> dict[str, str]:
-    """What tells a model from others.
-
-    How it is prompted may change with the version, and where its questions end with its folder's words on generation.
-    """
-    said = {"generation": model.card.generation} if model.card.generation else {}
-    return {"version": __version__, **(model.card.identity or {"name": model.card.name}), **said}
-
-
-def _telling(progress: Progress | None) -> Callable[[str], Callable[[int, int], None] | None]:
-    if progress is None:
-        return lambda unit: None
-    return lambda unit: lambda done, total: progress(done, total, unit)

@@ -1,51 +1,105 @@
-"""QAGS on whole sets of judged summaries: its values, those of its variants, and every question as a row."""
+"""QAGS on whole sets of judged summaries: its values, what changes when one thing about it does, and every question.
+
+Table 4.4 varies the number of questions and section 4.5.4 the similarity; both are counted anew from the same
+questions and answers. Tables 4.2 and 4.3 vary the models: those are other runs, shown beside this one in its report.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.qags.ablations import Variant, plan
-from ensue.benchmarks.qags.choices import Keeping, Preset
-from ensue.benchmarks.qags.inspect import lines_of
-from ensue.benchmarks.qags.pipeline import Examined, Parts, examine
-from ensue.benchmarks.qags.scores import Scored, scored
-from ensue.benchmarks.qags.sets import JudgedSet
-from ensue.benchmarks.qags.steps import Steps
+from ensue.benchmarks.qags.data.sets import JudgedSet
+from ensue.benchmarks.qags.pipeline import Examined, QagsModels, examine
+from ensue.benchmarks.qags.questions import AGREE, ORDER, PADDING, Keeping, Preset
+from ensue.benchmarks.qags.scoring import Scored, question_rows, scored
 from ensue.models.protocols import Encoder, Model, require
 from ensue.progress import Progress
-from ensue.records import DAMAGED
+from ensue.records import Records
+
+ABLATIONS = ("questions", "similarity", "filters")
+COUNTS = (5, 10, 20, 50)
+
+
+class Variant(NamedTuple):
+    """One row of an ablation: what is varied, how it is set, by which selection and similarity it is scored."""
+
+    ablation: str
+    setting: str
+    selection: int
+    similarity: str
+
+
+class VariantPlan(NamedTuple):
+    """The selections that are needed, that of the run itself first, and the variants made of them."""
+
+    keepings: tuple[Keeping, ...]
+    variants: tuple[Variant, ...]
+
+
+def plan_variants(
+    preset: Preset, similarity: str, ablations: Sequence[str], *, with_vectors: bool = False
+) -> VariantPlan:
+    """Plan the variants of a run; more questions than can be made are left out."""
+    main = preset.keeping
+    keepings = [main]
+    variants: list[Variant] = []
+
+    def place(keeping: Keeping) -> int:
+        if keeping not in keepings:
+            keepings.append(keeping)
+        return keepings.index(keeping)
+
+    if "questions" in ablations:
+        most = preset.asking.answers * preset.asking.count
+        for count in sorted({*COUNTS, main.questions}):
+            if count <= most or count == main.questions:
+                where = place(replace(main, questions=count))
+                variants.append(Variant("questions", f"{count} questions", where, similarity))
+    if "similarity" in ablations:
+        names = ["f1", "exact", *(["embedding"] if with_vectors else [])]
+        variants += [Variant("similarity", name, 0, name) for name in names]
+    if "filters" in ablations:
+        rules: list[tuple[str, str, Keeping]] = [
+            *(("padding", padding, replace(main, padding=padding)) for padding in PADDING),
+            *(("filters", agree, replace(main, agree=agree)) for agree in AGREE),
+            *(("order", order, replace(main, order=order)) for order in ORDER),
+        ]
+        variants += [Variant(name, rule, place(keeping), similarity) for name, rule, keeping in rules]
+    return VariantPlan(tuple(keepings), tuple(variants))
 
 
 class Questioned(NamedTuple):
-    """By set: the score of every summary, the scores of every variant, and an account of each summary's questions."""
+    """By set: the score of every summary, the scores of every variant, and an account of each summary's questions.
+
+    `rows` are the questions that scores are made of, one each.
+    """
 
     values: Mapping[str, list[float]]
     variants: Mapping[str, list[tuple[Variant, list[float]]]]
     accounts: Mapping[str, list[dict[str, Any]]]
-    examined: Mapping[str, list[Examined]]
-    scores: Mapping[str, list[Scored]]
+    rows: list[dict[str, Any]]
     notes: Counter[str]
 
 
 def question_all(
     sets: Sequence[JudgedSet],
-    parts: Parts,
+    models: QagsModels,
     preset: Preset,
     settings: Mapping[str, Any],
     encoder: Model | None,
-    known: Steps,
+    records: Records,
     progress: Progress | None,
 ) -> Questioned:
     """Question all summaries of all sets at once, and score them in every way that was asked for."""
     vectors = None if encoder is None else require(encoder, Encoder, "Comparing answers by their vectors")
-    planned = plan(
+    planned = plan_variants(
         preset, settings["similarity"], settings["ablations"] or (), with_vectors=vectors is not None
     )
     pairs = [pair for one in sets for pair in one.pairs]
-    with known as steps:
-        examined = examine(pairs, parts, preset.asking, planned.keepings, steps=steps, progress=progress)
+    examined = examine(pairs, models, preset.asking, planned.keepings, records=records, progress=progress)
     main = scored(examined, 0, settings["similarity"], vectors)
     varied = [
         (variant, [one.score for one in scored(examined, variant.selection, variant.similarity, vectors)])
@@ -57,24 +111,22 @@ def question_all(
         {name: [one.score for one in main[span]] for name, span in spans.items()},
         {name: [(variant, values[span]) for variant, values in varied] for name, span in spans.items()},
         {name: accounts[span] for name, span in spans.items()},
-        {name: examined[span] for name, span in spans.items()},
-        {name: main[span] for name, span in spans.items()},
-        _notes(examined, main) + Counter({DAMAGED: known.damaged}),
+        [row for one in sets for row in _rows(one, examined[spans[one.name]], main[spans[one.name]])],
+        _notes(examined, main),
     )
 
 
-def question_rows(sets: Sequence[JudgedSet], found: Questioned) -> Iterator[dict[str, Any]]:
-    """Every question a score is made of, one a line."""
-    for judged in sets:
-        each = zip(judged.ids, found.examined[judged.name], found.scores[judged.name], strict=True)
-        for id, examined, result in each:
-            if not result.trouble:
-                for line in lines_of(examined, result):
-                    yield {"set": judged.name, "id": id, **line._asdict()}
+def _rows(
+    judged: JudgedSet, examined: Sequence[Examined], main: Sequence[Scored]
+) -> Iterator[dict[str, Any]]:
+    for id, one, result in zip(judged.ids, examined, main, strict=True):
+        if not result.trouble:
+            for row in question_rows(one, result):
+                yield {"set": judged.name, "id": id, **row._asdict()}
 
 
 def _spans(sets: Sequence[JudgedSet]) -> dict[str, slice]:
-    """Where each set's summaries stand among those of all."""
+    """Return where each set's summaries stand among those of all."""
     found, start = {}, 0
     for one in sets:
         found[one.name] = slice(start, start + len(one.pairs))

@@ -1,20 +1,19 @@
-"""QAGS and what it is held against: how well do metrics agree with people on whether summaries are consistent?"""
+"""`ensue run qags`: how well do metrics agree with people on whether summaries are consistent?"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import LoadModel, NamedSystem, Outcome, Prepared, RunContext, Setting, content_of
-from ensue.benchmarks.qags import loading
-from ensue.benchmarks.qags.ablations import ABLATIONS
-from ensue.benchmarks.qags.choices import PRESET_SETTINGS, Preset, preset_of
-from ensue.benchmarks.qags.finding import DefaultFinder, Finder, find_candidates
-from ensue.benchmarks.qags.judging import correlation_rows, correlations, judge
+from ensue.benchmarks.base import NamedSystem, Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.qags.candidates import Finder, SpacyFinder
+from ensue.benchmarks.qags.data.sets import PLACES, JudgedSet, JudgedSets, read_sets
+from ensue.benchmarks.qags.judging import correlation_rows, correlations_of, judge
 from ensue.benchmarks.qags.measures import (
     GROUPS,
     QAGS,
@@ -23,18 +22,19 @@ from ensue.benchmarks.qags.measures import (
     bertscore_values,
     overlap_values,
 )
-from ensue.benchmarks.qags.pipeline import Parts
-from ensue.benchmarks.qags.questioning import Questioned, question_all, question_rows
-from ensue.benchmarks.qags.sets import PLACES, JudgedSet, JudgedSets, read_sets
-from ensue.benchmarks.qags.similarity import SIMILARITIES
-from ensue.benchmarks.qags.steps import Steps
+from ensue.benchmarks.qags.pipeline import QagsModels, find_candidates
+from ensue.benchmarks.qags.questioning import ABLATIONS, Questioned, question_all
+from ensue.benchmarks.qags.questions import PRESET_SETTINGS, Preset, preset_of
+from ensue.benchmarks.qags.scoring import SIMILARITIES
 from ensue.errors import EnsueError
 from ensue.models.protocols import Answerer, Model, Questioner, TokenEncoder, require
+from ensue.records import DAMAGED, Records
 from ensue.report.results import Item, MetricRow
 
 # A model's name that says that none is wanted.
 WITHOUT_MODELS = "source-overlap"
 SAME = "same"
+ANSWERER = "minilm-qa"
 SETTINGS = {
     "sets": Setting(
         None,
@@ -46,7 +46,7 @@ SETTINGS = {
         f"which of {QAGS}, {', '.join(GROUPS)} (none: all that can be computed)",
         read.optional(read.many(read.one_of(QAGS, *GROUPS))),
     ),
-    "answerer": Setting(loading.ANSWERER, "the model that answers; same: the one that asks", read.text),
+    "answerer": Setting(ANSWERER, "the model that answers; same: the one that asks", read.text),
     "encoder": Setting(
         None,
         "a model whose vectors compare answers and, for BERTScore, texts, such as minilm",
@@ -74,14 +74,13 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class QagsRun:
-    """The judgments read and the settings fixed; `load` and `finder` say where further parts come from."""
+    """The judgments read and the settings fixed; `finder` is what finds answers to ask about."""
 
     data: JudgedSets
     limit: int | None
     seed: int
     settings: dict[str, Any]
-    load: LoadModel | None = None
-    finder: Callable[[], Finder] = DefaultFinder
+    finder: Callable[[], Finder] = SpacyFinder
 
     @property
     def fingerprint(self) -> str:
@@ -92,45 +91,47 @@ class QagsRun:
         return self.data.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
-        """Every metric on every set, then what people say of the same summaries."""
+        """Compute every metric on every set, and hold it against what people say of the same summaries."""
         skipped: Counter[str] = Counter(
             {f"set {name} left out, for want of {PLACES[name][1]}": 1 for name in self.data.missing}
         )
         notes: Counter[str] = Counter()
         with_questions = self._wants(QAGS) and not self._without_models(model)
         # First, so that a model that cannot ask is known before anything is computed.
-        load = self.load or context.load or loading.load_by_name
-        parts = self._parts(model, load) if with_questions else None
-        encoder = self._encoder(load)
+        models = self._models(model, context) if with_questions else None
+        encoder = self._encoder(context)
         values: dict[str, Values] = {}
         for one in self.data.sets:
             values[one.name] = self._values(one, encoder, skipped)
             if context.progress is not None:
                 context.progress(len(values), len(self.data.sets), "sets by other metrics")
         questioned = None
-        if parts is not None:
-            questioned = question_all(
-                self.data.sets,
-                parts,
-                self._preset(),
-                self.settings,
-                encoder,
-                self._steps(context),
-                context.progress,
-            )
+        with self._records(context, notes) as records:
+            if models is not None:
+                questioned = question_all(
+                    self.data.sets,
+                    models,
+                    self._preset(),
+                    self.settings,
+                    encoder,
+                    records,
+                    context.progress,
+                )
+            elif self.settings["cache"] is not None:
+                # For a run elsewhere, such as on a machine that has models and no spaCy.
+                texts = [pair.summary for one in self.data.sets for pair in one.pairs]
+                find_candidates(texts, self.finder(), records)
+        extras: dict[str, list[dict[str, Any]]] = {}
+        if questioned is not None:
             for one in self.data.sets:
                 values[one.name] = {QAGS: questioned.values[one.name], **values[one.name]}
             notes.update(questioned.notes)
-        elif self.settings["cache"] is not None:
-            self._find_ahead(context)
-        rows, comparisons = self._judged(values, questioned, notes)
-        extras: dict[str, list[dict[str, Any]]] = {"comparisons": comparisons}
-        if questioned is not None:
-            extras["questions"] = list(question_rows(self.data.sets, questioned))
+            extras["questions"] = questioned.rows
+        rows, extras["comparisons"] = self._judged(values, questioned, notes)
         return Outcome(
             items=self._items(values, questioned),
             metrics=rows,
-            signature=self._signature(model, parts, encoder),
+            signature=self._signature(model, models, encoder),
             skipped=dict(skipped),
             tokens=0,
             extras=extras,
@@ -152,24 +153,22 @@ class QagsRun:
     def _preset(self) -> Preset:
         return preset_of(self.settings, self.seed)
 
-    def _parts(self, model: Model, load: LoadModel) -> Parts:
+    def _models(self, model: Model, context: RunContext) -> QagsModels:
         questioner = require(model, Questioner, "QAGS")
         named = self.settings["answerer"]
-        loaded = model if named == SAME else load(named)
-        return Parts(self.finder(), questioner, require(loaded, Answerer, "QAGS"))
+        answers = model if named == SAME else _load(str(named), context)
+        return QagsModels(self.finder(), questioner, require(answers, Answerer, "QAGS"))
 
-    def _encoder(self, load: LoadModel) -> Model | None:
+    def _encoder(self, context: RunContext) -> Model | None:
         name = self.settings["encoder"]
-        if name is None:
-            if self.settings["similarity"] == "embedding" or "bertscore" in (self.settings["metrics"] or ()):
-                raise EnsueError(
-                    "Comparing by vectors needs an encoder; name one, such as --set encoder=minilm."
-                )
-            return None
-        return load(name)
+        if name is not None:
+            return _load(str(name), context)
+        if self.settings["similarity"] == "embedding" or "bertscore" in (self.settings["metrics"] or ()):
+            raise EnsueError("Comparing by vectors needs an encoder; name one, such as --set encoder=minilm.")
+        return None
 
     def _values(self, judged: JudgedSet, encoder: Model | None, skipped: Counter[str]) -> Values:
-        """What needs no questions. Where nobody asked for a metric by name, one that cannot be had is counted."""
+        """Compute what needs no questions; unless metrics were named, one that cannot be had is counted."""
         values: Values = overlap_values(judged)
         if not judged.has_references:
             if asked := [name for name in self.settings["metrics"] or () if name not in ("overlap", QAGS)]:
@@ -210,19 +209,19 @@ class QagsRun:
                         if row["metric"] == "accuracy"
                     ]
                 else:
-                    rows += correlation_rows(one, correlations(one, given), settings, notes)
+                    rows += correlation_rows(one, correlations_of(one, given), settings, notes)
         return rows, comparisons
 
-    def _steps(self, context: RunContext) -> Steps:
-        """What is known already, from the run's own records or from a file for several runs."""
-        cache = self.settings["cache"]
-        return Steps(context.records if cache is None else Path(cache).expanduser())
-
-    def _find_ahead(self, context: RunContext) -> None:
-        """Keep the candidates for a run elsewhere, such as on a machine that has models and no spaCy."""
-        texts = [pair.summary for one in self.data.sets for pair in one.pairs]
-        with self._steps(context) as steps:
-            find_candidates(texts, self.finder(), steps)
+    @contextmanager
+    def _records(self, context: RunContext, notes: Counter[str]) -> Iterator[Records]:
+        """Open the records of finished work: a file for several runs, or the run's own."""
+        if self.settings["cache"] is None:
+            yield context.records
+            return
+        with Records(Path(self.settings["cache"]).expanduser()) as records:
+            yield records
+        if records.damaged:
+            notes[DAMAGED] += records.damaged
 
     def _items(self, values: dict[str, Values], questioned: Questioned | None) -> Iterator[Item]:
         for one in self.data.sets:
@@ -242,20 +241,26 @@ class QagsRun:
                     content=content_of(*one.content(place)),
                 )
 
-    def _signature(self, model: Model, parts: Parts | None, encoder: Model | None) -> str:
+    def _signature(self, model: Model, models: QagsModels | None, encoder: Model | None) -> str:
         vectors = "" if encoder is None else f"encoder:{encoder.card.marked_name} "
-        if parts is None:
+        if models is None:
             return f"metrics without models {vectors}seed:{self.seed}"
         preset = self._preset()
         asking, keeping = preset.asking, preset.keeping
         return (
             f"asks:{model.card.signed_name} weights:{model.card.mark} "
-            f"answers:{parts.answerer.card.signed_name} weights:{parts.answerer.card.mark} "
+            f"answers:{models.answerer.card.signed_name} weights:{models.answerer.card.mark} "
             f"candidates:{asking.candidates} made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
-            f"finds:{parts.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{self.seed}"
+            f"finds:{models.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{self.seed}"
         )
+
+
+def _load(name: str, context: RunContext) -> Model:
+    if context.load is None:
+        raise EnsueError(f"This run cannot load {name}: its context has no way to load a further model.")
+    return context.load(name)
 
 
 class QagsTask:

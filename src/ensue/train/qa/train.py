@@ -16,13 +16,13 @@ from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.backends.qa.folder import save_answerer, save_full_answerer
 from ensue.backends.qa.network import SpanNetwork, prepare_adapter
 from ensue.backends.suffixlm.model import bare_encoder
-from ensue.benchmarks.qags.answer_quality import AnswerFigures, best_threshold, evaluate_answerer, figures_of
 from ensue.errors import EnsueError
 from ensue.progress import Progress
 from ensue.text.io.squad import Article, Example, Split, examples_of, read_squads, split_articles
 from ensue.train.cards import answerer_readme
 from ensue.train.loop import Fitted
 from ensue.train.qa.options import AnswererOptions
+from ensue.train.qa.quality import AnswerFigures, best_threshold, evaluate_answerer, figures_of
 from ensue.train.qa.rows import Objective, Row, batches_in, epoch_batches, rows_of
 from ensue.train.run import Described, Job, content_digest, file_digest, parameters_of, run_training
 

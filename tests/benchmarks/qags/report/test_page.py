@@ -10,12 +10,11 @@ import pytest
 from rich.console import Console
 
 from ensue.benchmarks.base import RunContext
-from ensue.benchmarks.qags.choices import STRICT
-from ensue.benchmarks.qags.inspect import inspect
-from ensue.benchmarks.qags.pipeline import Parts
-from ensue.benchmarks.qags.report.inspection import write_inspection
-from ensue.benchmarks.qags.report.sheets import ablation_sheets, read_comparisons, set_sheets
-from ensue.benchmarks.qags.report.table import marked_summary, questions_table
+from ensue.benchmarks.qags.inspecting import inspect
+from ensue.benchmarks.qags.pipeline import QagsModels
+from ensue.benchmarks.qags.questions import STRICT
+from ensue.benchmarks.qags.report.page import read_comparisons, write_inspection
+from ensue.benchmarks.qags.report.table import ablation_tables, marked_summary, questions_table, set_sheets
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
 from ensue.runs.tables import metrics_tables
@@ -85,7 +84,7 @@ def test_sheets_hold_the_rows_of_the_run(told) -> None:
     ]
     for sheet in sheets:
         for line in sheet.rows:
-            for kind, cell in line.cells.items():
+            for kind, cell in line.figures.items():
                 settings = {"measure": line.measure}
                 settings |= {"level": sheet.level, "human": sheet.human} if sheet.level else {}
                 row = next(
@@ -98,20 +97,31 @@ def test_sheets_hold_the_rows_of_the_run(told) -> None:
     assert cnndm.alpha is not None
     by_name = {row.measure: row for row in cnndm.rows}
     assert (by_name["qags"].published, by_name["rouge-1"].published) == (0.5453, 0.2874)
-    assert not by_name["rouge-1"].cells
+    assert not by_name["rouge-1"].figures
     against = by_name["qags"].against
     assert against is not None
-    expected = by_name["qags"].cells["pearson"].value - by_name["overlap-2"].cells["pearson"].value
+    expected = by_name["qags"].figures["pearson"].value - by_name["overlap-2"].figures["pearson"].value
     assert against.value == pytest.approx(expected)
     assert by_name["overlap-2"].against is None
 
 
 def test_ablations_stand_beside_published_ones(told) -> None:
-    found = {sheet.name: sheet for sheet in ablation_sheets(told[0])}
-    assert set(found) == {"questions", "similarity", "filters", "padding", "order"}
-    assert [row.published["cnndm"] for row in found["questions"].rows] == [0.4161, 0.4117, 0.5453, 0.5794]
-    assert [row.published.get("xsum") for row in found["similarity"].rows] == [0.1749, 0.1810]
-    assert set(found["filters"].rows[0].cells) >= {"cnndm", "xsum", "falke"}
+    found = ablation_tables(told[0])
+    assert set(found) == {
+        "Number of questions",
+        "How answers are compared",
+        "Which questions are kept",
+        "What fills up where too few are kept",
+        "Which of too many are kept",
+    }
+    questions = found["Number of questions"]
+    titles = [column.title for column in questions.columns]
+    assert titles[:5] == ["QAGS with", "CNN/DM", "published", "XSum", "published"]
+    assert [row.cells[2] for row in questions.rows] == [0.4161, 0.4117, 0.5453, 0.5794]
+    similarity = found["How answers are compared"]
+    assert [row.cells[4] for row in similarity.rows] == [0.1749, 0.1810]
+    kept = [column.title for column in found["Which questions are kept"].columns]
+    assert kept[:4] == ["QAGS with", "CNN/DM", "XSum", "Falke’s triplets"]
 
 
 def test_the_terminal_table_fits_eighty_columns(told) -> None:
@@ -128,7 +138,7 @@ def test_the_terminal_table_fits_eighty_columns(told) -> None:
         "overlap-2 is the baseline",
     ):
         assert words in text, words
-    value = set_sheets(told[0])[0].cell("overlap-2")
+    value = set_sheets(told[0])[0].figure("overlap-2")
     assert value is not None
     assert f"{value.value:.3f}" in text
 
@@ -169,7 +179,7 @@ def test_a_broken_line_of_comparisons_is_named(told, tmp_path) -> None:
 
 
 def test_one_summary_in_the_terminal_and_on_a_page(tmp_path) -> None:
-    found = inspect(SOURCE, WRONG, Parts(NameFinder(), WordsBefore(), NameAfter()), STRICT)
+    found = inspect(SOURCE, WRONG, QagsModels(NameFinder(), WordsBefore(), NameAfter()), STRICT)
     text = printed(marked_summary(found))
     assert "steered by [Hanna] left for [Lund]" in text
     table = printed(questions_table(found).to_rich())
@@ -188,7 +198,7 @@ def test_one_summary_in_the_terminal_and_on_a_page(tmp_path) -> None:
 
 def test_nothing_in_a_text_is_taken_for_markup(tmp_path) -> None:
     summary = f"The ferry steered by Hanna {EVIL} [bold]left for Lund."
-    found = inspect(SOURCE + EVIL, summary, Parts(NameFinder(), WordsBefore(), NameAfter()), STRICT)
+    found = inspect(SOURCE + EVIL, summary, QagsModels(NameFinder(), WordsBefore(), NameAfter()), STRICT)
     page_of(write_inspection(found, tmp_path / "page.html", EVIL, SOURCE + EVIL))
     assert "[bold]" in printed(marked_summary(found), width=300)
     printed(questions_table(found).to_rich())

@@ -1,107 +1,132 @@
-"""The page of QAGS runs: which tables it has, and what they hold."""
+"""The pages of QAGS: of runs, every metric against people; of one summary, its doubts and every question."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.qags.baselines import TO_BEAT
-from ensue.benchmarks.qags.measures import QAGS
-from ensue.benchmarks.qags.published import citation, published_ablation, published_agreement
-from ensue.benchmarks.qags.report.sheets import (
-    TITLES,
-    Cell,
+from ensue.benchmarks.qags.inspecting import CONSISTENT, Inspection
+from ensue.benchmarks.qags.measures import QAGS, TO_BEAT
+from ensue.benchmarks.qags.report.table import (
     SetSheet,
-    ablation_sheets,
-    beaten_words,
-    read_comparisons,
+    ablation_tables,
+    printed_figures,
+    questions_table,
+    runs_table,
     set_sheets,
+    set_table,
 )
-from ensue.report.page import Page, run_names
+from ensue.errors import EnsueError
+from ensue.jsonl import read_lines
+from ensue.report.figure import Figure, fraction
+from ensue.report.page import Page, run_names, write_page
 from ensue.report.results import read_results, read_run
+from ensue.report.table import Table
 
-_ABLATION_TITLES = {
-    "questions": "Number of questions",
-    "similarity": "How answers are compared",
-    "filters": "Which questions are kept",
-    "padding": "What fills up where too few are kept",
-    "order": "Which of too many are kept",
-}
+COMPARISONS_FILE = "comparisons.jsonl"
+# More of a source than this is not read on a page that is about its summary.
+MOST_SOURCE = 20_000
 
 
 class Tile(NamedTuple):
     """A figure in large type, and what it is."""
 
-    figure: Cell
+    figure: Figure
     words: str
     beside: str
 
 
-class RunRow(NamedTuple):
-    """One of several runs: what asked, what answered, and QAGS on each set."""
+class Section(NamedTuple):
+    """A table under its heading, with a sentence before it."""
 
-    name: str
-    asks: str
-    answers: str
-    cells: dict[str, Cell]
+    heading: str
+    words: str
+    table: Table
 
 
 def qags_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
-    """What the template needs; nothing where the run has no rows that are known."""
+    """Return what the template needs; nothing where the run has no rows that are known."""
     results = [read_results(folder) for folder in folders]
     sheets = set_sheets(results[0], read_comparisons(folders[0]))
     if not sheets:
         return {}
     names = run_names(folders, results)
-    others = [
-        RunRow(name, *_models(folder), _main_cells(each))
-        for name, folder, each in zip(names, folders, results, strict=True)
-    ]
-    varied = ablation_sheets(results[0])
+    sections = [Section(sheet.title, _agreement_words(sheet), set_table(sheet)) for sheet in sheets]
+    sections += [Section(title, "", table) for title, table in ablation_tables(results[0]).items()]
+    if len(folders) > 1:
+        models = [_models(folder) for folder in folders]
+        sections.append(Section("By what asks and answers", "", runs_table(names, models, results)))
     return {
         "names": names,
-        "sheets": sheets,
         "tiles": _tiles(sheets),
+        "sections": sections,
         "to_beat": TO_BEAT,
-        "qags": QAGS,
-        "titles": TITLES,
-        "agreement": published_agreement(),
-        "ablations": [(_ABLATION_TITLES.get(one.name, one.name), one) for one in varied],
-        "run_rows": others if len(others) > 1 else [],
-        "published_models": [*published_ablation("answering"), *published_ablation("asking")],
-        "citation": citation(),
         "limit": read_run(folders[0]).get("asked", {}).get("limit"),
     }
 
 
+def read_comparisons(folder: Path) -> list[dict[str, Any]]:
+    """Read the differences between metrics that a run has tested; none where it kept none."""
+    path = folder / COMPARISONS_FILE
+    if not path.is_file():
+        return []
+    found = []
+    for number, row in read_lines(path):
+        if not {"set", "a", "b", "kind", "difference"} <= set(row):
+            raise EnsueError(f"{path}, line {number}: this is no comparison of two metrics; run it again.")
+        found.append(row)
+    return found
+
+
+def _agreement_words(sheet: SetSheet) -> str:
+    if sheet.alpha is None:
+        return ""
+    interval = "" if sheet.alpha.low is None else f" (95 % interval {sheet.alpha.interval(2)})"
+    printed = printed_figures(sheet.name, "alpha").get("workers")
+    beside = "" if printed is None else f"; published: {fraction(printed, 2)}"
+    return f"Workers agree at α = {sheet.alpha.text(2)}{interval}{beside}."
+
+
 def _tiles(sheets: Sequence[SetSheet]) -> list[Tile]:
-    """QAGS on the sets of the paper, or the baseline where there is no QAGS."""
+    """Return QAGS on the sets of the paper, or the baseline where there is no QAGS."""
     tiles = []
     for sheet in sheets:
-        if sheet.level:
-            continue
-        name = QAGS if sheet.cell(QAGS) else TO_BEAT
-        cell = sheet.cell(name)
-        if cell is not None:
-            what = "share ranked right" if sheet.main == "accuracy" else "correlation with people (Pearson)"
-            tiles.append(Tile(cell, f"{name} on {sheet.title}: {what}", beaten_words(sheet)))
+        name = QAGS if sheet.figure(QAGS) else TO_BEAT
+        figure = sheet.figure(name)
+        if figure is not None and not sheet.level:
+            what = "share ranked right" if "accuracy" in sheet.kinds else "correlation with people (Pearson)"
+            tiles.append(Tile(figure, f"{name} on {sheet.title}: {what}", _beaten_words(sheet)))
     return tiles
 
 
-def _main_cells(results: Mapping[str, Any]) -> dict[str, Cell]:
-    found = {}
-    for sheet in set_sheets(results):
-        cell = sheet.cell(QAGS)
-        if cell is not None and sheet.level != "summary":
-            found[sheet.name] = cell
-    return found
+def _beaten_words(sheet: SetSheet) -> str:
+    """Say whether QAGS beats the baseline; nothing where either is not there."""
+    ours, baseline = sheet.figure(QAGS), sheet.figure(TO_BEAT)
+    if ours is None or baseline is None:
+        return ""
+    p = next(row.p for row in sheet.rows if row.measure == QAGS)
+    side = "above" if ours.value > baseline.value else "below"
+    return f"{side} {TO_BEAT}{'' if p is not None and p <= 0.05 else ', not significantly'}"
 
 
 def _models(folder: Path) -> tuple[str, str]:
     asked = read_run(folder).get("asked", {})
-    settings = asked.get("settings", {})
-    return str(asked.get("model", "")), str(settings.get("answerer", ""))
+    return str(asked.get("model", "")), str(asked.get("settings", {}).get("answerer", ""))
+
+
+def write_inspection(found: Inspection, output: str | Path, models: str, source: str) -> Path:
+    """Write the page of `ensue qags` and return where it is."""
+    facts = {
+        "found": found,
+        "models": models,
+        "questions": questions_table(found),
+        "source": source[:MOST_SOURCE],
+        "source_left_out": max(0, len(source) - MOST_SOURCE),
+        "consistent": CONSISTENT,
+        "doubts": sum(piece.inconsistent for piece in found.pieces),
+    }
+    return write_page("ensue.benchmarks.qags.report", "qags_inspection.html.j2", facts, output)
 
 
 PAGE = Page("ensue.benchmarks.qags.report", "qags.html.j2", qags_facts, takes_runs=True)

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from ensue.benchmarks.qags.impossible import add_impossible
-from ensue.benchmarks.qags.pipeline import Parts
-from ensue.benchmarks.qags.synthesis import (
+from ensue.benchmarks.qags.data.squad import (
     Passage,
+    add_impossible,
     asking,
     keeping,
     make_questions,
     read_passages,
 )
+from ensue.benchmarks.qags.pipeline import QagsModels
 from ensue.errors import EnsueError
 from ensue.text.io.squad import examples_of, read_squad
 from tests.benchmarks.qags.toys import FAITHFUL, NAMELESS, SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
@@ -27,8 +27,8 @@ PASSAGES = [
 ]
 
 
-def parts() -> Parts:
-    return Parts(NameFinder(), WordsBefore(), NameAfter())
+def parts() -> QagsModels:
+    return QagsModels(NameFinder(), WordsBefore(), NameAfter())
 
 
 def test_what_is_written_is_squad_and_answers_as_meant(tmp_path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
-from ensue.benchmarks.qags.similarity import by_vectors, f1, similarities
+from ensue.benchmarks.qags.scoring import by_vectors, f1, similarities
 from ensue.metrics.answers import token_f1
 from tests.benchmarks.qags.toys import Letters
 

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ensue.benchmarks.qags import data, falke, summaries
-from ensue.benchmarks.qags.judgments import human_consistency
+from ensue.benchmarks.qags.data.files import (
+    JudgedSummary,
+    Triplet,
+    read_collection,
+    read_judgments,
+    read_triplets,
+)
 from ensue.benchmarks.qags.pipeline import Pair
-from ensue.benchmarks.qags.ranking import pairs as pairs_of_triplets
 from ensue.errors import EnsueError
 
 # The folder each set lies in within the data folder, and its file.
 PLACES: Mapping[str, tuple[str, str]] = {
-    "cnndm": ("qags", data.FILES["cnndm"]),
-    "xsum": ("qags", data.FILES["xsum"]),
-    "falke": ("falke2019", falke.PAIRS),
+    "cnndm": ("qags", "mturk_cnndm.jsonl"),
+    "xsum": ("qags", "mturk_xsum.jsonl"),
+    "falke": ("falke2019", "val_sentence_pairs.json"),
     "summeval": ("summeval", "summeval.json"),
     "realsumm": ("summeval", "realsumm.json"),
     "newsroom": ("summeval", "newsroom.json"),
 }
 SETS = ("cnndm", "xsum", "falke", "summeval", "realsumm")
+# The human scores of each collection.
+SCORES: Mapping[str, tuple[str, ...]] = {
+    "summeval": ("coherence", "consistency", "fluency", "relevance"),
+    "realsumm": ("litepyramid_recall",),
+    "newsroom": ("coherence", "fluency", "informativeness", "relevance"),
+}
 # The one human score that stands for a collection; SummEval and Newsroom have others beside it.
 MAIN_SCORE: Mapping[str, str] = {
     "summeval": "consistency",
@@ -30,6 +40,9 @@ MAIN_SCORE: Mapping[str, str] = {
     "newsroom": "relevance",
 }
 CONSISTENCY = "consistency"
+# The set whose articles begin with their reference: XSum's was the article's head before it was taken away as the
+# summary, and was put back for the judgments (§4.5.1). It is one sentence. CNN/DM's references are not in the data.
+REFERENCE_FIRST = "xsum"
 
 
 @dataclass(frozen=True)
@@ -47,12 +60,12 @@ class JudgedSet:
     references: tuple[tuple[str, ...], ...]
     human: Mapping[str, tuple[float, ...]]
     systems: tuple[str, ...] = ()
-    judged: tuple[data.JudgedSummary, ...] = ()
-    triplets: tuple[falke.Triplet, ...] = ()
+    judged: tuple[JudgedSummary, ...] = ()
+    triplets: tuple[Triplet, ...] = ()
     notes: Mapping[str, int] = field(default_factory=dict)
 
     def content(self, place: int) -> tuple[object, ...]:
-        """What a pair is made of; of the human scores the main one, whichever others were asked for."""
+        """Return what a pair is made of; of the human scores the main one, whichever others were asked for."""
         main = self.human[MAIN_SCORE.get(self.name, CONSISTENCY)]
         return *self.pairs[place], self.references[place], main[place]
 
@@ -74,7 +87,7 @@ class JudgedSets:
 def read_sets(
     folder: str, names: Sequence[str] | None, limit: int | None, *, every_score: bool = False
 ) -> JudgedSets:
-    """The named sets, or all that are there, of each the first `limit` summaries (articles, where several wrote)."""
+    """Read the named sets, or all that are there, of each the first `limit` summaries (articles, of collections)."""
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise EnsueError(f"{root} is not a folder; name the one that holds qags, falke2019 and summeval.")
@@ -85,7 +98,7 @@ def read_sets(
         if path is None:
             missing.append(name)
             continue
-        found.append(_READERS[name](path.parent, name, limit, every_score))
+        found.append(_read_set(path, name, limit, every_score))
         digest.update(f"{name}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     if names and missing:
         place, file = PLACES[missing[0]]
@@ -102,16 +115,22 @@ def _file(root: Path, name: str) -> Path | None:
     return next((path for path in (root / folder / file, root / file) if path.is_file()), None)
 
 
-def _judgments(folder: Path, name: str, limit: int | None, every_score: bool) -> JudgedSet:
-    judged = tuple(data.read_judgments(folder, name)[:limit])
-    first = name in data.REFERENCE_FIRST
+def _read_set(path: Path, name: str, limit: int | None, every_score: bool) -> JudgedSet:
+    if name in SCORES:
+        return _collection(path, name, limit, SCORES[name] if every_score else (MAIN_SCORE[name],))
+    return _triplets(path, name, limit) if name == "falke" else _judgments(path, name, limit)
+
+
+def _judgments(path: Path, name: str, limit: int | None) -> JudgedSet:
+    judged = tuple(read_judgments(path, name)[:limit])
+    first = name == REFERENCE_FIRST
     return JudgedSet(
         name,
         tuple(one.id for one in judged),
         tuple(one.id for one in judged),
         tuple(Pair(one.article, one.text) for one in judged),
         tuple((one.first_sentence,) if first else () for one in judged),
-        {CONSISTENCY: tuple(human_consistency(judged).tolist())},
+        {CONSISTENCY: tuple(one.consistency for one in judged)},
         judged=judged,
         notes={f"{name}: references that are the first sentence of the article": len(judged)}
         if first
@@ -119,27 +138,24 @@ def _judgments(folder: Path, name: str, limit: int | None, every_score: bool) ->
     )
 
 
-def _triplets(folder: Path, name: str, limit: int | None, every_score: bool) -> JudgedSet:
-    triplets = tuple(falke.read_triplets(folder)[:limit])
-    pairs = tuple(Pair(*pair) for pair in pairs_of_triplets(triplets))
+def _triplets(path: Path, name: str, limit: int | None) -> JudgedSet:
+    triplets = tuple(read_triplets(path)[:limit])
     # Two entries may be of the same sentences, so the number is what tells them apart.
     ids = [f"falke-{number}-{one.id}" for number, one in enumerate(triplets)]
     return JudgedSet(
         name,
         tuple(f"{id}-{kind}" for id in ids for kind in ("consistent", "inconsistent")),
         tuple(one.cluster for one in triplets for _ in range(2)),
-        pairs,
-        tuple(() for _ in pairs),
-        {CONSISTENCY: tuple(value for _ in triplets for value in (1.0, 0.0))},
+        tuple(Pair(one.source, text) for one in triplets for text in (one.consistent, one.inconsistent)),
+        ((),) * (2 * len(triplets)),
+        {CONSISTENCY: (1.0, 0.0) * len(triplets)},
         triplets=triplets,
     )
 
 
-def _collection(folder: Path, name: str, limit: int | None, every_score: bool) -> JudgedSet:
-    read = summaries.read_collection(folder, name)
-    articles = read.articles[:limit]
-    kept = read.scores if every_score else (MAIN_SCORE[name],)
-    written = [(article, one) for article in articles for one in article.summaries]
+def _collection(path: Path, name: str, limit: int | None, kept: Sequence[str]) -> JudgedSet:
+    read = read_collection(path, SCORES[name])
+    written = [(article, one) for article in read.articles[:limit] for one in article.summaries]
     return JudgedSet(
         name,
         tuple(f"{name}-{article.id}-{one.system}" for article, one in written),
@@ -150,13 +166,3 @@ def _collection(folder: Path, name: str, limit: int | None, every_score: bool) -
         systems=read.systems,
         notes=read.notes,
     )
-
-
-_READERS: Mapping[str, Callable[[Path, str, int | None, bool], JudgedSet]] = {
-    "cnndm": _judgments,
-    "xsum": _judgments,
-    "falke": _triplets,
-    "summeval": _collection,
-    "realsumm": _collection,
-    "newsroom": _collection,
-}

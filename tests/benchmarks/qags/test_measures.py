@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.qags.baselines import (
+from ensue.benchmarks.qags.measures import (
     BASELINES,
     FUNCTION_WORDS,
     TO_BEAT,
     content_words,
-    copied_share,
     longest_common,
     overlap_precision,
     subsequence_precision,
@@ -44,15 +43,6 @@ def naive_common(a: list[str], b: list[str]) -> int:
 @given(tokens, tokens, st.integers(1, 4))
 def test_precision_takes_a_run_out_of_the_source_once(source: list[str], summary: list[str], n: int) -> None:
     assert overlap_precision(source, summary, n) == pytest.approx(naive_precision(source, summary, n))
-
-
-@given(tokens, tokens, st.integers(1, 4))
-def test_the_copied_share_knows_no_repetition(source: list[str], summary: list[str], n: int) -> None:
-    known = [source[i : i + n] for i in range(len(source) - n + 1)]
-    runs = [summary[i : i + n] for i in range(len(summary) - n + 1)]
-    expected = sum(run in known for run in runs) / len(runs) if runs else 0.0
-    assert copied_share(source, summary, n) == pytest.approx(expected)
-    assert copied_share(source, summary, n) >= overlap_precision(source, summary, n) - 1e-12
 
 
 @given(tokens, tokens)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.benchmarks.qags.answer_quality import best_threshold, evaluate_answerer, figures_of, scores
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import FoundAnswer
 from ensue.text.io.squad import Answer, Example
+from ensue.train.qa.quality import best_threshold, evaluate_answerer, figures_of, scores
 
 _WORDS = st.sampled_from(["the", "a", "Haddow", "haddow", "mill-race", "two", "geese", ".", "two."])
 _TEXTS = st.lists(_WORDS, min_size=0, max_size=4).map(" ".join)

@@ -1,0 +1,322 @@
+"""The files of human judgments, in their official formats, each entry and each fault with its file and line.
+
+QAGS's own (articles, the sentences of a summary, what each worker said), Falke et al.'s sentence pairs (2019), and
+collections in which several systems summarise the same articles (SummEval, REALSumm, Newsroom).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
+from ensue.errors import EnsueError
+from ensue.text.sentences import split_sentences
+
+_VOTES: Mapping[str, bool] = {"yes": True, "no": False}
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
+_BYTE_ORDER_MARK = "\ufeff"
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class Response(NamedTuple):
+    """One worker's word on one sentence."""
+
+    worker: str
+    consistent: bool
+
+
+class JudgedSentence(NamedTuple):
+    """A sentence of a summary and its judgments, at least one."""
+
+    text: str
+    responses: tuple[Response, ...]
+
+    @property
+    def consistent(self) -> bool:
+        """Whether more than half of the workers found it consistent; half of them is no majority."""
+        return 2 * sum(response.consistent for response in self.responses) > len(self.responses)
+
+
+@dataclass(frozen=True)
+class JudgedSummary:
+    """A summary of one article, sentence by sentence; `where` is its place in the file."""
+
+    id: str
+    article: str
+    sentences: tuple[JudgedSentence, ...]
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """The summary as one text."""
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def consistency(self) -> float:
+        """The share of its sentences that the majority found consistent (§4.5.1)."""
+        return sum(sentence.consistent for sentence in self.sentences) / len(self.sentences)
+
+    @property
+    def first_sentence(self) -> str:
+        """The article's first sentence, which for XSum is the reference."""
+        return split_sentences(self.article)[0]
+
+
+class Triplet(NamedTuple):
+    """A source sentence, a sentence consistent with it, and one that is not; `cluster` is its article."""
+
+    id: str
+    cluster: str
+    source: str
+    consistent: str
+    inconsistent: str
+
+
+class ScoredSummary(NamedTuple):
+    """One system's summary of an article, and what people gave it."""
+
+    system: str
+    text: str
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Article:
+    """A source, its reference summaries, which may be none, and every system's summary of it."""
+
+    id: str
+    source: str
+    references: tuple[str, ...]
+    summaries: tuple[ScoredSummary, ...]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Articles that all have summaries of the same systems, in the same order; notes count what is odd in them."""
+
+    articles: tuple[Article, ...]
+    notes: Mapping[str, int]
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems, in the order of every article's summaries."""
+        return tuple(summary.system for summary in self.articles[0].summaries)
+
+
+def read_judgments(path: Path, name: str) -> list[JudgedSummary]:
+    """Read QAGS's judged summaries; `name` goes before each one's number to make its id."""
+    rows = jsonl_rows(Found(path))
+    return [
+        JudgedSummary(f"{name}-{number}", row.text("article"), _sentences(row), row.where)
+        for number, row in enumerate(rows)
+    ]
+
+
+def _sentences(row: Row) -> tuple[JudgedSentence, ...]:
+    found = tuple(_sentence(one) for one in row.rows("summary_sentences"))
+    if not found:
+        row.refuse("the summary has no sentences; take the line away or give it some")
+    return found
+
+
+def _sentence(row: Row) -> JudgedSentence:
+    responses = tuple(
+        Response(str(one.whole("worker_id")), _VOTES[one.label("response", tuple(_VOTES))])
+        for one in row.rows("responses")
+    )
+    if not responses:
+        row.refuse("no worker has judged the sentence; take it away or add a response")
+    workers = Counter(response.worker for response in responses)
+    for worker, count in workers.items():
+        if count > 1:
+            row.refuse(f"worker {worker} has judged the sentence twice; leave one of the responses")
+    return JudgedSentence(row.text("sentence"), responses)
+
+
+def read_triplets(path: Path) -> list[Triplet]:
+    """Read Falke's sentence pairs, each with its source sentence."""
+    return [_triplet(entry.row) for entry in json_entries(path)]
+
+
+def _triplet(row: Row) -> Triplet:
+    article = row.text("article_id")
+    return Triplet(
+        f"{article}-{row.text('correct_sent_id')}-{row.text('incorrect_sent_id')}",
+        article,
+        row.text("article_sent"),
+        row.text("correct_sent"),
+        row.text("incorrect_sent"),
+    )
+
+
+def read_collection(path: Path, scores: Sequence[str]) -> Collection:
+    """Read a collection whose summaries have these human scores."""
+    notes: Counter[str] = Counter()
+    articles: list[Article] = []
+    for entry in json_entries(path):
+        article = _article(entry, scores, notes)
+        articles.append(_in_order(article, articles[0]) if articles else article)
+    return Collection(tuple(articles), dict(notes))
+
+
+def _article(entry: Entry, scores: Sequence[str], notes: Counter[str]) -> Article:
+    row = entry.row
+    source = row.text("src")
+    references = text_list(row, "ref_summs") if "ref_summs" in row.fields else (row.text("ref_summ"),)
+    # A set that was published without references was stored with the source in their place. A source is no
+    # reference: what is compared with it is not what a paper means by ROUGE against references.
+    if any(reference == source for reference in references):
+        notes["articles whose reference is the source itself, left without"] += 1
+        references = tuple(reference for reference in references if reference != source)
+    systems = row.inner("sys_summs")
+    summaries = tuple(_summary(str(system), systems.inner(system), scores) for system in systems.fields)
+    if not summaries:
+        row.refuse("no system has summarised the article; take the entry away or add a summary")
+    return Article(entry.key, source, references, summaries, row.where)
+
+
+def _summary(system: str, row: Row, scores: Sequence[str]) -> ScoredSummary:
+    given = row.inner("scores")
+    return ScoredSummary(
+        system, row.text("sys_summ"), {score: finite_number(given, score) for score in scores}
+    )
+
+
+def _in_order(article: Article, first: Article) -> Article:
+    """Return the article with its summaries in the first one's order of systems; it must have the same ones."""
+    mine = {summary.system: summary for summary in article.summaries}
+    wanted = [summary.system for summary in first.summaries]
+    if set(mine) != set(wanted):
+        odd = sorted(set(mine) ^ set(wanted))[0]
+        there = "has" if odd in mine else "lacks"
+        raise EnsueError(
+            f"{article.where}: the article {there} a summary by {odd!r}, unlike the first one ({first.where}); "
+            "every article needs the same systems."
+        )
+    return replace(article, summaries=tuple(mine[one] for one in wanted))
+
+
+class Entry(NamedTuple):
+    """One entry: its key in the object, or its number from 0 in the list, and its fields."""
+
+    key: str
+    row: Row
+
+
+def json_entries(path: Path) -> list[Entry]:
+    """Read the entries of a file that holds an object of objects or a list of objects; there must be one.
+
+    Entries are decoded one after the other, so that a fault anywhere is named by file and line.
+    """
+    found = list(_Walk(path, read_text(path)).entries())
+    if not found:
+        raise EnsueError(f"{path} has no entries; download it again or take it away.")
+    return found
+
+
+def finite_number(row: Row, name: str) -> float:
+    """Return a finite number of a row."""
+    return row.score(name, -sys.float_info.max, sys.float_info.max)
+
+
+def text_list(row: Row, name: str) -> tuple[str, ...]:
+    """Return a list of texts of a row, none of them blank."""
+    value = row.value(name)
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        row.refuse(f"{name!r} is not a list of texts")
+    for place, one in enumerate(value, 1):
+        if not one.strip():
+            row.refuse(f"text {place} of {name!r} is empty")
+    return tuple(value)
+
+
+class _Walk:
+    """A place in a file that moves from entry to entry."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path, self._text = path, text
+        self._at, self._line, self._counted = 0, 1, 0
+
+    def entries(self) -> Iterator[Entry]:
+        opening = self._peek()
+        if opening not in _CLOSING:
+            self._refuse("the file is neither a JSON object nor a JSON list")
+        self._at += 1
+        seen: set[str] = set()
+        while self._peek() != _CLOSING[opening]:
+            if seen:
+                self._take(",")
+            key = self._key() if opening == "{" else str(len(seen))
+            if key in seen:
+                self._refuse(f"the key {key!r} is there twice")
+            seen.add(key)
+            self._peek()
+            where, fields = f"{self._path}, line {self._now()}", self._value()
+            if not isinstance(fields, dict):
+                raise EnsueError(f"{where}: entry {key!r} is not a JSON object.")
+            yield Entry(key, Row(where, fields))
+        self._at += 1
+        if self._peek():
+            self._refuse("something follows the end of the JSON")
+
+    def _key(self) -> str:
+        self._peek()
+        key = self._value()
+        if not isinstance(key, str):
+            self._refuse("an entry has no name")
+        self._take(":")
+        return key
+
+    def _peek(self) -> str:
+        """Return the next character that is not space; nothing at the end of the file."""
+        match = _SPACE.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+        return self._text[self._at : self._at + 1]
+
+    def _take(self, character: str) -> None:
+        if self._peek() != character:
+            self._refuse(f"this is not JSON (a {character!r} is missing)")
+        self._at += 1
+
+    def _value(self) -> object:
+        try:
+            value, self._at = _DECODER.raw_decode(self._text, self._at)
+        except json.JSONDecodeError as error:
+            self._at = error.pos
+            self._refuse(f"this is not JSON ({error.msg})")
+        except (RecursionError, ValueError):
+            self._refuse("this is not JSON (nested too deeply or too long)")
+        return value
+
+    def _now(self) -> int:
+        """Return the line of the place; lines are counted on from where they were counted last."""
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = max(self._counted, self._at)
+        return self._line
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise EnsueError(f"{self._path}, line {self._now()}: {what}; download the file again.")
+
+
+def read_text(path: Path) -> str:
+    """Read a file as UTF-8 text; what is not is named by its line."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
+    try:
+        return raw.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise EnsueError(
+            f"{path}, line {line}: byte {error.start + 1} of the file is not UTF-8; convert the file first."
+        ) from None

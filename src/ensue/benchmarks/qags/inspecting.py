@@ -1,0 +1,158 @@
+"""Summaries of one's own held against their sources: each question with both answers, and the spans in doubt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
+from ensue.benchmarks.qags.pipeline import Pair, QagsModels, examine, is_halved
+from ensue.benchmarks.qags.questions import Preset
+from ensue.benchmarks.qags.scoring import QuestionRow, question_rows, scored
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder
+from ensue.progress import Progress
+from ensue.records import Records
+
+# A span whose questions agree less than this on average is marked: of "Ruth Olsen" and "Hanna Olsen" half agrees.
+CONSISTENT = 0.6
+
+
+class Piece(NamedTuple):
+    """A part of the summary and the mean similarity of the questions it answers; None where it answers none."""
+
+    text: str
+    start: int
+    end: int
+    similarity: float | None
+    questions: int
+
+    @property
+    def inconsistent(self) -> bool:
+        return self.similarity is not None and self.similarity < CONSISTENT
+
+
+class Inspection(NamedTuple):
+    """All there is to show."""
+
+    score: float
+    lines: tuple[QuestionRow, ...]
+    pieces: tuple[Piece, ...]
+    removed: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "score": self.score,
+            "questions": [line._asdict() for line in self.lines],
+            "inconsistent": [
+                {"text": p.text, "start": p.start, "end": p.end, "similarity": p.similarity}
+                for p in self.pieces
+                if p.inconsistent
+            ],
+            "removed": dict(self.removed),
+        }
+
+
+def inspect(
+    source: str,
+    summary: str,
+    models: QagsModels,
+    preset: Preset,
+    *,
+    similarity: str = "f1",
+    encoder: Encoder | None = None,
+    records: Records | None = None,
+    progress: Progress | None = None,
+) -> Inspection:
+    """Question one summary; a text with nothing to ask about is one sentence."""
+    for name, text in (("source", source), ("summary", summary)):
+        if not text.strip():
+            raise EnsueError(f"The {name} has no text; give one that has.")
+    found = examine(
+        [Pair(source, summary)], models, preset.asking, [preset.keeping], records=records, progress=progress
+    )[0]
+    result = scored([found], 0, similarity, encoder)[0]
+    if result.trouble:
+        raise EnsueError(
+            f"There is nothing to check the summary by ({result.trouble}: 1); give another summary, another "
+            f"questioner or weaker filters."
+        )
+    lines = question_rows(found, result)
+    return Inspection(result.score, lines, pieces_of(summary, lines), dict(found.removed(preset.keeping)))
+
+
+def pieces_of(summary: str, lines: Sequence[QuestionRow]) -> tuple[Piece, ...]:
+    """Cut the summary wherever an answer begins or ends; joined, the pieces are the summary again.
+
+    Questions the summary has no answer to mark nothing, and those that only fill up do so where there are no others.
+    """
+    placed = [line for line in lines if line.by_summary and 0 <= line.start < line.end <= len(summary)]
+    telling = [line for line in placed if not line.padded] or placed
+    edges = sorted({0, len(summary), *(edge for line in telling for edge in (line.start, line.end))})
+    pieces = []
+    for start, end in pairwise(edges):
+        over = [line.similarity for line in telling if line.start <= start and end <= line.end]
+        mean = sum(over) / len(over) if over else None
+        pieces.append(Piece(summary[start:end], start, end, mean, len(over)))
+    return tuple(pieces)
+
+
+class GivenPair(NamedTuple):
+    """A pair as it was given, and what it is called."""
+
+    id: str
+    pair: Pair
+
+
+def read_pairs(path: Path) -> list[GivenPair]:
+    """Read rows with `source`, `summary` and perhaps `id`; a text may be empty, which is noted when it is scored."""
+    found = [
+        GivenPair(_id(row, number), Pair(row.any_text("source"), row.any_text("summary")))
+        for number, row in enumerate(jsonl_rows(Found(path)), start=1)
+    ]
+    if twice := [name for name, count in Counter(one.id for one in found).items() if count > 1]:
+        raise EnsueError(f"{path} has the id {twice[0]!r} twice; give every pair an id of its own, or none.")
+    return found
+
+
+def _id(row: Row, number: int) -> str:
+    """Return what a pair is called: its number where it says nothing."""
+    given = row.fields.get("id")
+    if isinstance(given, list | dict | bool):
+        row.refuse("'id' is neither a text nor a number")
+    if is_halved(str(given)):
+        row.refuse("'id' has half a character in it (a lone surrogate)")
+    return str(number if given is None else given)
+
+
+def score_pairs(
+    given: Sequence[GivenPair],
+    models: QagsModels,
+    preset: Preset,
+    *,
+    similarity: str = "f1",
+    encoder: Encoder | None = None,
+    records: Records | None = None,
+    progress: Progress | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield one row a pair: its score, its questions and the parts in doubt; 0 where `trouble` says why."""
+    pairs = [one.pair for one in given]
+    examined = examine(pairs, models, preset.asking, [preset.keeping], records=records, progress=progress)
+    results = scored(examined, 0, similarity, encoder)
+    for one, found, result in zip(given, examined, results, strict=True):
+        lines = () if result.trouble else question_rows(found, result)
+        pieces = pieces_of(one.pair.summary, lines)
+        yield {
+            "id": one.id,
+            "score": result.score,
+            "questions": [line._asdict() for line in lines],
+            "inconsistent": [
+                {"text": piece.text, "start": piece.start, "end": piece.end}
+                for piece in pieces
+                if piece.inconsistent
+            ],
+            **({"trouble": result.trouble} if result.trouble else {}),
+        }
