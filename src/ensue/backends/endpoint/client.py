@@ -213,8 +213,8 @@ class CompletionsClient:
         count = len(failures)
         times = f"{_NUMBERS[count] if count < len(_NUMBERS) else count} time{'s' if count > 1 else ''}"
         kinds = list(dict.fromkeys(failure.what for failure in failures))
-        told = f"{kinds[0]} {times}" if len(kinds) == 1 else f"failed {times} ({', '.join(kinds)})"
-        return GaveUp(f"{self.root} {told}; {failures[-1].hint}.")
+        said = f"{kinds[0]} {times}" if len(kinds) == 1 else f"failed {times} ({', '.join(kinds)})"
+        return GaveUp(f"{self.root} {said}; {failures[-1].hint}.")
 
 
 @cache

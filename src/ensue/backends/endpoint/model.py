@@ -22,7 +22,7 @@ from ensue.backends.endpoint.reply import (
     first_choice,
     place_tokens,
     score_placed,
-    tells_prompt,
+    scores_prompt,
 )
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
@@ -100,7 +100,7 @@ class EndpointModel:
         return next((stated_digest(entry) for entry in listed if entry["id"] == self._name), NOTHING)
 
     def _behaves(self) -> str:
-        """Return how the model behaves; unknown where a server tells no log-probabilities of a prompt."""
+        """Return how the model behaves; unknown where a server reports no log-probabilities of a prompt."""
         try:
             self._style = self._style or self._find_style()
         except RunFailed:
@@ -198,7 +198,7 @@ class EndpointModel:
         )
 
     def _find_style(self) -> Style:
-        """Return the way in which this server tells the log-probabilities of a prompt, found with a short text."""
+        """Return the way in which this server reports the log-probabilities of a prompt, found with a short text."""
         refusals = []
         for style in (ECHO, PROMPT_LOGPROBS):
             try:
@@ -206,13 +206,13 @@ class EndpointModel:
             except Rejected as error:
                 refusals.append(f"it answered {error}")
                 continue
-            if tells_prompt(reply):
+            if scores_prompt(reply):
                 self._check_places(style)
                 self._behaviour = self._behaviour_in(reply)
                 return style
-        told = f" ({refusals[0]})" if refusals else ""
+        said = f" ({refusals[0]})" if refusals else ""
         raise EnsueError(
-            f"{self._client.root} returns no prompt log-probabilities{told}; vLLM and SGLang return them "
+            f"{self._client.root} returns no prompt log-probabilities{said}; vLLM and SGLang return them "
             "without any option, llama.cpp's llama-server has none for it."
         )
 

@@ -22,9 +22,9 @@ from ensue.models.request import PartScore
 
 
 class Token(NamedTuple):
-    """A token as a server tells of it, with the log-probability of the best token for its place.
+    """A token as a server reports it, with the log-probability of the best token for its place.
 
-    What the server does not tell is None.
+    What the server does not report is None.
     """
 
     text: str | None
@@ -70,7 +70,7 @@ def first_choice(reply: Any) -> dict[str, Any]:
 
 
 def count_prompt(reply: Any) -> int | None:
-    """Return the number of tokens in the prompt, if the server tells."""
+    """Return the number of tokens in the prompt, if the server reports it."""
     usage = reply.get("usage") if isinstance(reply, dict) else None
     counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return counted if isinstance(counted, int) else None
@@ -78,13 +78,13 @@ def count_prompt(reply: Any) -> int | None:
 
 def _read_echo(reply: Any) -> Reply | None:
     """Return the tokens of an `echo` reply: the prompt's, and the generated one at the end."""
-    told = first_choice(reply).get("logprobs")
-    if not isinstance(told, dict) or not told.get("tokens") or not told.get("token_logprobs"):
+    stated = first_choice(reply).get("logprobs")
+    if not isinstance(stated, dict) or not stated.get("tokens") or not stated.get("token_logprobs"):
         return None
-    texts, logprobs = told["tokens"], told["token_logprobs"]
+    texts, logprobs = stated["tokens"], stated["token_logprobs"]
     if len(texts) != len(logprobs):
         raise CutShort("sent unequal numbers of tokens and log-probabilities")
-    ranked = told.get("top_logprobs") or []
+    ranked = stated.get("top_logprobs") or []
     tops = ranked if len(ranked) == len(texts) else [None] * len(texts)
     tokens = [
         Token(text, _number(logprob), max(top.values(), default=None) if top else None)
@@ -98,11 +98,11 @@ def _read_echo(reply: Any) -> Reply | None:
 
 def _read_prompt_logprobs(reply: Any) -> Reply | None:
     """Return the tokens of a reply with vLLM's `prompt_logprobs`: null, then a dict of candidates for each token."""
-    told = first_choice(reply).get("prompt_logprobs") or reply.get("prompt_logprobs")
-    if not isinstance(told, list):
+    stated = first_choice(reply).get("prompt_logprobs") or reply.get("prompt_logprobs")
+    if not isinstance(stated, list):
         return None
     tokens = []
-    for candidates in told:
+    for candidates in stated:
         if not candidates:
             tokens.append(Token(None, None))
             continue
@@ -110,7 +110,7 @@ def _read_prompt_logprobs(reply: Any) -> Reply | None:
         own = _prompt_entry(entries)
         best = max((entry["logprob"] for entry in entries), default=None)
         tokens.append(Token(own.get("decoded_token"), _number(own.get("logprob")), best))
-    # The first token's text is untold, so a list cut short could pass for a whole one in a text that repeats.
+    # The first token's text is unknown, so a list cut short could pass for a whole one in a text that repeats.
     counted = count_prompt(reply)
     if counted is not None and len(tokens) < counted:
         raise CutShort("sent tokens for only a part of the text")
@@ -140,8 +140,8 @@ ECHO = Style({"echo": True, "logprobs": 1}, _read_echo)
 PROMPT_LOGPROBS = Style({"prompt_logprobs": 1}, _read_prompt_logprobs)
 
 
-def tells_prompt(reply: Reply | None) -> bool:
-    """Whether a reply tells log-probabilities of its prompt, not only of the one generated token."""
+def scores_prompt(reply: Reply | None) -> bool:
+    """Whether a reply holds log-probabilities of its prompt, not only of the one generated token."""
     return reply is not None and sum(token.logprob is not None for token in reply.tokens[1:]) > 1
 
 
@@ -285,7 +285,7 @@ def _room_needed(tokens: Sequence[str | None], leniency: int) -> list[tuple[floa
 
 
 def _first_ends(tokens: Sequence[str | None], data: bytes, leniency: int) -> Iterator[int]:
-    """Yield where the first token may end: it may be a BOS, which takes no place, or untold."""
+    """Yield where the first token may end: it may be a BOS, which takes no place, or unknown."""
     first = tokens[0]
     if first is not None:
         yield from _ends(first, data, 0, leniency)

@@ -24,7 +24,7 @@ _PLAIN: Mapping[str, Any] = {
 }
 # What callers say, and what transformers calls it.
 _NAMES = {"beams": "num_beams", "min_tokens": "min_new_tokens", "block_ngrams": "no_repeat_ngram_size"}
-# What a model needs to be told of itself: with which tokens its texts begin and end, and which are never written.
+# What is taken from a folder: with which tokens its texts begin and end, and which are never written.
 _OWN = (
     "bos_token_id",
     "eos_token_id",

@@ -115,7 +115,7 @@ class CausalModel(LanguageModel):
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]:
-        """Continue each prompt (greedily unless told otherwise), one batch of like-long prompts at a time."""
+        """Continue each prompt (greedily unless `options` say otherwise), like-long prompts together."""
         from ensue.backends.hf.generate import generate
 
         bos = self._bos(Policy())

@@ -47,7 +47,7 @@ def default_budget(network: Any, batch_tokens: int | None) -> Budget:
 
 
 def _widest_bytes_per_token(network: Any) -> int:
-    """Return bytes of one token in the widest layer, as far as the configuration tells."""
+    """Return bytes of one token in the widest layer, as far as the configuration says."""
     config = network.config
     hidden = getattr(config, "hidden_size", None) or 1024
     inner = getattr(config, "intermediate_size", None) or getattr(config, "n_inner", None) or 4 * hidden
@@ -55,7 +55,7 @@ def _widest_bytes_per_token(network: Any) -> int:
 
 
 def _cache_bytes_per_token(network: Any) -> int:
-    """Return bytes of keys and values of one token over all layers, as far as the configuration tells."""
+    """Return bytes of keys and values of one token over all layers, as far as the configuration says."""
     config = network.config
     layers = getattr(config, "num_hidden_layers", 24)
     heads = getattr(config, "num_attention_heads", 16)

@@ -66,10 +66,10 @@ class PairForm:
         found = tokenizer("a", "a", return_token_type_ids=True)
         owners = found.sequence_ids(0)
         ids, types = found["input_ids"], found.get("token_type_ids") or [0] * len(owners)
-        asked, told = owners.index(0), owners.index(1)
-        middle, end = asked + owners.count(0), told + owners.count(1)
-        self.before, self.between, self.after = ids[:asked], ids[middle:told], ids[end:]
-        self.types = (types[:asked], types[asked], types[middle:told], types[told], types[end:])
+        asked, text = owners.index(0), owners.index(1)
+        middle, end = asked + owners.count(0), text + owners.count(1)
+        self.before, self.between, self.after = ids[:asked], ids[middle:text], ids[end:]
+        self.types = (types[:asked], types[asked], types[middle:text], types[text], types[end:])
         self.typed = "token_type_ids" in tokenizer.model_input_names
         # "No answer" is said at the first token of the model's own, as SQuAD 2.0's systems do.
         specials = [place for place, token in enumerate(ids) if token == tokenizer.cls_token_id]
@@ -125,10 +125,10 @@ class PairForm:
 
     def row(self, question: Tokens, text: Tokens, window: Window) -> tuple[list[int], list[int]]:
         """Return ids and types of one row."""
-        asked, told = question.ids.tolist(), text.ids[window.begin : window.end].tolist()
+        asked, shown = question.ids.tolist(), text.ids[window.begin : window.end].tolist()
         before, one, between, two, after = self.types
-        types = [*before, *[one] * len(asked), *between, *[two] * len(told), *after]
-        return [*self.before, *asked, *self.between, *told, *self.after], types
+        types = [*before, *[one] * len(asked), *between, *[two] * len(shown), *after]
+        return [*self.before, *asked, *self.between, *shown, *self.after], types
 
 
 def best_spans(
@@ -221,13 +221,13 @@ class AnswerModel:
         pairs = list(zip(questions, contexts, strict=True))
         distinct = list(dict.fromkeys(pairs))
         asked = self._tokens([question for question, _ in distinct], self.reading.max_question)
-        told = self._tokens([context for _, context in distinct], None)
+        read = self._tokens([context for _, context in distinct], None)
         # Windows of one question that hold the same tokens are read once, whichever texts they are from.
         rows: dict[tuple[str, bytes], int] = {}
         jobs: list[tuple[Tokens, Tokens, Window]] = []
         places: list[list[tuple[Window, int]]] = []
         for question, context in distinct:
-            tokens = told[context]
+            tokens = read[context]
             places.append([])
             for window in self.form.windows(asked[question], tokens, self.reading):
                 key = (question, tokens.ids[window.begin : window.end].tobytes())
@@ -237,7 +237,7 @@ class AnswerModel:
                 places[-1].append((window, rows[key]))
         found = self._read(jobs)
         answers = {
-            pair: _answer_of(pair[1], told[pair[1]], [(window, found[row]) for window, row in held])
+            pair: _answer_of(pair[1], read[pair[1]], [(window, found[row]) for window, row in held])
             for pair, held in zip(distinct, places, strict=True)
         }
         return [answers[pair] for pair in pairs]
@@ -248,8 +248,8 @@ class AnswerModel:
 
     def _words(self, job: tuple[Tokens, Tokens, Window]) -> str:
         """Return what a window holds, as an error names it."""
-        _, told, window = job
-        return str(self.tokenizer.decode(told.ids[window.begin : window.end].tolist()))
+        _, text, window = job
+        return str(self.tokenizer.decode(text.ids[window.begin : window.end].tolist()))
 
     def _read(self, jobs: Sequence[tuple[Tokens, Tokens, Window]]) -> list[_Best]:
         """Return the best span of every window, batches of like length within the budget of tokens."""
