@@ -15,7 +15,7 @@ from ensue.models.request import MaskedPart
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.probe import MaskedWay, find_causal_way, find_masked_way, probe_masked
+from ensue.scoring.probe import MaskedWay, find_causal_way, find_masked_way
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 
@@ -62,7 +62,7 @@ def gap(executor: MaskedExecutor, model: Any) -> float:
 def test_a_masked_model_that_takes_padding_for_text_gets_none() -> None:
     model = fnet()
     assert gap(MaskedExecutor(Network(model), ROOMY, MASK), model) > 0.1
-    executor = probe_masked(model, ROOMY, MASK)
+    executor = find_masked_way(model, MASK).executor(model, ROOMY, MASK)
     assert not executor.pad
     assert gap(executor, model) < 1e-4
 
@@ -71,7 +71,7 @@ def test_a_masked_model_that_takes_padding_for_text_gets_none() -> None:
 def test_a_masked_model_that_heeds_its_mask_is_padded(family: str) -> None:
     model = network(family)
     assert find_masked_way(model, MASK) == MaskedWay(split=True, pad=True)
-    assert gap(probe_masked(model, ROOMY, MASK), model) < 1e-4
+    assert gap(find_masked_way(model, MASK).executor(model, ROOMY, MASK), model) < 1e-4
 
 
 def test_texts_of_one_length_still_run_together_without_padding() -> None:

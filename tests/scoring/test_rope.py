@@ -13,7 +13,7 @@ import transformers
 from ensue.errors import EnsueError
 from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget
-from ensue.scoring.probe import CausalWay, find_causal_way, probe_causal
+from ensue.scoring.probe import CausalWay, find_causal_way
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY
 
@@ -92,7 +92,8 @@ def expected(model: Any, part: TokenPart) -> list[float]:
 @pytest.mark.parametrize("budget", [ROOMY, Budget(batch=30, full=20, cache=40, attended=300)])
 def test_scores_do_not_depend_on_what_else_is_in_the_batch(made: tuple[str, Any], budget: Budget) -> None:
     _, fresh = made
-    executor = probe_causal(copy.deepcopy(fresh), budget)
+    model = copy.deepcopy(fresh)
+    executor = find_causal_way(model).executor(model, budget)
     assert executor.share
     asked = parts()
     found = dict(item for batch in executor.run(asked) for item in batch)
@@ -112,7 +113,7 @@ def test_the_border_makes_a_difference(made: tuple[str, Any]) -> None:
 def test_the_probe_leaves_the_model_as_it_was(made: tuple[str, Any]) -> None:
     _, fresh = made
     model = copy.deepcopy(fresh)
-    probe_causal(model, ROOMY)
+    find_causal_way(model).executor(model, ROOMY)
     part = parts()[3]
     np.testing.assert_allclose(
         naive.token_logprobs(model, part.ids.tolist(), 1), expected(fresh, part), atol=1e-6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget, cache_peak, make_plan, needed_steps
-from ensue.scoring.probe import probe_causal
+from ensue.scoring.probe import find_causal_way
 from ensue.scoring.tree import Node, build_tree, common_prefix, pack_leaves, split_long
 from tests.scoring.networks import network
 from tests.scoring.test_causal import ROOMY, trees
@@ -125,7 +125,7 @@ def part(*ids: int, start: int = 1) -> TokenPart:
 )
 def test_only_models_that_a_mask_can_tell_what_to_see_pack(family: str, packs: bool) -> None:
     """A layer that looks back only so far would look past what lies between."""
-    assert probe_causal(network(family), ROOMY).pack == packs
+    assert find_causal_way(network(family)).executor(network(family), ROOMY).pack == packs
 
 
 def test_two_choices_after_a_premise_are_one_row() -> None:

@@ -11,8 +11,7 @@ import torch
 
 from ensue.errors import RunFailed
 from ensue.models.request import PartScore, TokenPart
-from ensue.scoring.branch_cache import BranchCache, Pool, Slots
-from ensue.scoring.network import Network
+from ensue.scoring.network import BranchCache, Network, Pool, Slots
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
 from ensue.scoring.tree import ROW, Node, build_tree, pack_leaves, split_long
 

@@ -111,16 +111,6 @@ def find_masked_way(model: Any, mask: int) -> MaskedWay:
     )
 
 
-def probe_causal(model: Any, budget: Budget) -> CausalExecutor:
-    """Make an executor for a causal model that gives the model's own numbers."""
-    return find_causal_way(model).executor(model, budget)
-
-
-def probe_masked(model: Any, budget: Budget, mask: int) -> MaskedExecutor:
-    """Make an executor for a masked model that gives the model's own numbers."""
-    return find_masked_way(model, mask).executor(model, budget, mask)
-
-
 def _first_right(
     model: Any, ways: Sequence[Way], attempt: Callable[[Way], list[Finished]], reference: Sequence[Array]
 ) -> Way:

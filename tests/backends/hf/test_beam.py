@@ -9,8 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.backends.hf.beam import BeamRules, search
-from ensue.backends.hf.beam_decoder import PlainDecoder, SharingDecoder, TokenPrompt, merged_paths
+from ensue.backends.hf.beam import BeamRules, PlainDecoder, SharingDecoder, TokenPrompt, merged_paths, search
 from ensue.errors import EnsueError
 from ensue.scoring.network import Network
 from tests.support import tiny

@@ -18,8 +18,7 @@ from ensue.scoring.finite import beginning, check_rows, not_finite
 from ensue.scoring.tokens import tokenise
 
 if TYPE_CHECKING:
-    from ensue.backends.hf.beam import BeamRules, Hypothesis
-    from ensue.backends.hf.beam_decoder import TokenPrompt
+    from ensue.backends.hf.beam import BeamRules, Hypothesis, TokenPrompt
     from ensue.backends.hf.language import CausalModel
 
 
@@ -192,7 +191,7 @@ class CausalQuestioner:
 
     def _prompts(self, contexts: Sequence[str], answers: Sequence[AnswerSpan]) -> list[TokenPrompt]:
         """Tokenise both parts of each prompt apart, so that the shared part is the same for all answers."""
-        from ensue.backends.hf.beam_decoder import TokenPrompt
+        from ensue.backends.hf.beam import TokenPrompt
 
         made = [self.prompt(text, answer) for text, answer in zip(contexts, answers, strict=True)]
         shared = list(dict.fromkeys(prompt.shared for prompt in made))
@@ -240,8 +239,7 @@ class CausalQuestioner:
             yield batch
 
     def _search(self, batch: Sequence[TokenPrompt], rules: BeamRules) -> list[list[Hypothesis]]:
-        from ensue.backends.hf.beam import Decoder, NoNumber, search
-        from ensue.backends.hf.beam_decoder import PlainDecoder, SharingDecoder
+        from ensue.backends.hf.beam import Decoder, NoNumber, PlainDecoder, SharingDecoder, search
         from ensue.scoring.rope import one_for_all
 
         executor = self.model.executor
