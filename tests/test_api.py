@@ -25,6 +25,7 @@ def test_the_public_names_are_those_a_notebook_completes() -> None:
         "report",
         "build",
         "grade",
+        "train",
         "load_model",
         "benchmarks",
     }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ensue.runs.report import write_report as report
     from ensue.runs.run import Run, run
     from ensue.runs.score import score
+    from ensue.train.options import train
 
 __all__ = [
     "EnsueError",
@@ -34,6 +35,7 @@ __all__ = [
     "report",
     "run",
     "score",
+    "train",
 ]
 
 # The public functions, imported when first used, so that `import ensue` stays instant.
@@ -48,6 +50,7 @@ HOMES = {
     "report": "ensue.runs.report:write_report",
     "run": "ensue.runs.run:run",
     "score": "ensue.runs.score:score",
+    "train": "ensue.train.options:train",
 }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import ensue
 from ensue import lazy
 from ensue.errors import EnsueError
 from ensue.train import TRAINERS
@@ -38,6 +39,13 @@ def test_every_option_is_on_the_command_line_with_its_help(name):
 def test_what_lies_out_of_bounds_is_refused_from_python_too(given, words):
     with pytest.raises(EnsueError, match=words):
         EncoderOptions(**REQUIRED, **given)
+
+
+def test_a_wrong_name_is_one_sentence():
+    with pytest.raises(EnsueError, match="no trainer 'answerer'; there are suffixlm, encoder"):
+        ensue.train("answerer")
+    with pytest.raises(EnsueError, match=r"The qa trainer has no option 'epoch'; it has .*epochs"):
+        ensue.train("qa", **REQUIRED, epoch=3)
 
 
 def test_what_was_left_out_is_recorded_as_it_was_chosen():

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from ensue import console, lazy
 from ensue.train import TRAINERS
-from ensue.train.options import TrainingOptions, hints_of
+from ensue.train.options import TrainingOptions, hints_of, start
 
 if TYPE_CHECKING:
     from ensue.train.loop import Fitted
@@ -52,13 +52,9 @@ def make_command(options: type[TrainingOptions]) -> Callable[..., None]:
     """Return a function with an argument for every option, as typer reads them; it trains and says how it ended."""
 
     def command(json: bool, **given: Any) -> None:
-        from ensue.backends.hf.loading import need_torch
-
-        need_torch("Training")
         chosen = options(**given)
-        train: Callable[..., Fitted] = lazy.load(options.trains)
         with console.stoppable(_KEPT), console.progress_bar(chosen.title) as progress:
-            fitted = train(chosen, progress)
+            fitted = start(chosen, progress)
         # Of several processes one speaks.
         if os.environ.get("RANK", "0") == "0":
             _report(chosen, fitted, json)

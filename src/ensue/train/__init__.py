@@ -1,5 +1,9 @@
 """Models this package trains itself, each in a folder of its own; `TRAINERS` is the one place that lists them."""
 
+from ensue.lazy import make_callable
+
+make_callable(__name__)
+
 # What `ensue train NAME` trains: the dataclass of its options, which names the function that trains.
 TRAINERS = {
     "suffixlm": "ensue.train.suffixlm.options:SuffixOptions",

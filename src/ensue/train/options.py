@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
 import typer
 
-from ensue import console
+from ensue import console, lazy
 from ensue.errors import EnsueError
+from ensue.progress import Progress
+from ensue.train import TRAINERS
+
+if TYPE_CHECKING:
+    from ensue.train.loop import Fitted
 
 
 class OneOf(NamedTuple):
@@ -172,3 +177,37 @@ def names_in(text: str) -> tuple[str, ...]:
     ('query', 'value')
     """
     return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def train(trainer: str, *, progress: Progress | None = None, **options: Any) -> Fitted:
+    """Train a model as `ensue train TRAINER` does, and leave it in the folder `output`.
+
+    `trainer` is suffixlm, encoder, qa, qg or summarizer; the options are those of the command, with underscores, and
+    are checked before anything is read. A training that was stopped goes on with `resume=True`. The best step and its
+    figures on held-out data are returned.
+
+    >>> import ensue
+    >>> ensue.train("encoder", data=["pages"], output="model", steps=10, epochs=1)
+    Traceback (most recent call last):
+    ensue.errors.EnsueError: Give --steps or --epochs, not both.
+    """
+    if trainer not in TRAINERS:
+        raise EnsueError(f"There is no trainer {trainer!r}; there are {', '.join(TRAINERS)}.")
+    found: type[TrainingOptions] = lazy.load(TRAINERS[trainer])
+    names = {field.name for field in fields(found)}
+    if wrong := [name for name in options if name not in names]:
+        raise EnsueError(
+            f"The {trainer} trainer has no option {wrong[0]!r}; it has {', '.join(sorted(names))}."
+        )
+    if "output" in options:
+        options["output"] = Path(options["output"])
+    return start(found(**options), progress)
+
+
+def start(options: TrainingOptions, progress: Progress | None = None) -> Fitted:
+    """Train with the trainer that the options name."""
+    from ensue.backends.hf.loading import need_torch
+
+    need_torch("Training")
+    fitted: Fitted = lazy.load(options.trains)(options, progress)
+    return fitted
