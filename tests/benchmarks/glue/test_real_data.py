@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.glue.data import read_task
-from ensue.benchmarks.glue.readers import COLUMNS
+from ensue.benchmarks.glue.data import COLUMNS, read_task
 from ensue.benchmarks.glue.task import SPECS
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, TaskData
 

@@ -12,11 +12,10 @@ import pytest
 from ensue.backends.discourse.words import words_of
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
-from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.frozen import Frozen, numbers_of
-from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.training import Schedule, dev_score
 from ensue.benchmarks.probing.vectors import encode_once
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, TaskData
-from ensue.benchmarks.superglue.data import read_task
-from ensue.benchmarks.superglue.readers import find_word
+from ensue.benchmarks.superglue.data import find_word, read_task
 from ensue.benchmarks.superglue.task import SPECS
 
 pytestmark = pytest.mark.data

@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from ensue.benchmarks.nlu.choosing import metrics_of
 from ensue.benchmarks.nlu.framing import frame
+from ensue.benchmarks.nlu.training import metrics_of
 from ensue.errors import RunFailed
 from ensue.progress import ignore
 from ensue.train.finetune import training

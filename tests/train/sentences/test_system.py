@@ -9,10 +9,10 @@ import pytest
 
 from ensue.backends.discourse.words import words_of
 from ensue.backends.names import load_model
-from ensue.benchmarks.nlu.choosing import dev_score
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.framing import parts_of
 from ensue.benchmarks.nlu.systems import Answered, find, mode_of
+from ensue.benchmarks.nlu.training import dev_score
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.runs import modes as modes  # registers this way of answering

@@ -20,7 +20,7 @@ from ensue.benchmarks.comparing import (
     mean_tested,
 )
 from ensue.benchmarks.nlu.examples import TaskSpec
-from ensue.benchmarks.nlu.measuring import of_counts
+from ensue.benchmarks.nlu.judging import of_counts
 from ensue.metrics.answers import equal_pairs, whole_groups_right
 from ensue.metrics.classification import confusion_cells
 from ensue.stats.paired_statistic import (

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.examples import Example, TaskData
-from ensue.benchmarks.nlu.judging import check_gold, predictions_of
-from ensue.benchmarks.nlu.measuring import of_classes
+from ensue.benchmarks.nlu.judging import check_gold, of_classes, predictions_of
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.report.results import MetricRow

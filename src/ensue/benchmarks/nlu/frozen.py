@@ -28,9 +28,8 @@ from ensue.benchmarks.nlu.framing import (
     outputs_of,
     parts_of,
 )
-from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.nlu.trained import Trained, answered, best_of
+from ensue.benchmarks.nlu.training import Schedule, Trained, answered, best_of
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.models.protocols import Cutting, Encoder, Model, require
 from ensue.progress import Progress
@@ -170,8 +169,7 @@ def _train(
     """Train the first task's classifier and answer all the tasks with it."""
     import torch
 
-    from ensue.benchmarks.nlu.fitting import Learner, fit
-    from ensue.benchmarks.nlu.heads import Classifier, features_in
+    from ensue.benchmarks.nlu.fitting import Classifier, Learner, features_in, fit
     from ensue.benchmarks.probing.training import device_of
 
     spec = about[0].spec
@@ -210,8 +208,7 @@ def _split(framed: Framed, vectors: SentenceVectors, layer: int | None, network:
     """Rows whose features are made of stored vectors, batch by batch: all at once they may fill the memory."""
     import torch
 
-    from ensue.benchmarks.nlu.fitting import Split
-    from ensue.benchmarks.nlu.heads import row_features
+    from ensue.benchmarks.nlu.fitting import Split, row_features
 
     texts = len(framed.rows[0].texts)
     numbers = numbers_of([pieces_of(row) for row in framed.rows], vectors)

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ensue.benchmarks.base import content_of
-from ensue.benchmarks.drawn import Drawn, mean_of_metrics
+from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers, mean_of_metrics
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
-from ensue.benchmarks.nlu.measuring import measure, text_scores
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
+from ensue.metrics.answers import best_over, equal_pairs, exact_match, token_f1, whole_groups_right
+from ensue.metrics.classification import accuracy, confusion_cells, f1, macro_f1, matthews
+from ensue.metrics.correlation import pearson, spearman
 from ensue.report.results import Item
+from ensue.stats.correlation import correlation_draws
+from ensue.stats.ranges import CORRELATION, range_of
+from ensue.stats.resampling import MadeUp, one_hot, random_answer, sum_draws
 
 
 @dataclass(frozen=True)
@@ -145,3 +152,155 @@ def _notes(
     if spec.form == "score" and min(len(set(given)), len({example.gold for example in examples})) == 1:
         notes[f"{spec.name} {split}: all answers are the same, so there is no correlation; counted as 0"] = 1
     return notes
+
+
+# From counts [..., classes, classes], gold by row, to a number each.
+OfCounts = Callable[[Numbers], Numbers]
+_OF_COUNTS: Mapping[str, OfCounts] = {"accuracy": accuracy, "f1a": f1, "mcc": matthews, "r3": matthews}
+# What is judged by the group: MultiRC's questions, AX-g's pairs of sentences.
+_OF_GROUPS = ("em", "gender_parity")
+
+
+def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Prediction]) -> dict[str, Drawn]:
+    """Every metric of the task for the answers given to labelled examples, in their order."""
+    if spec.form == "score":
+        return correlations(spec, examples, [float(one) for one in given])
+    if spec.form == "entity":
+        return _of_texts(examples, [str(one) for one in given])
+    return of_classes(spec, examples, [str(one) for one in given], spec.metrics)
+
+
+def of_classes(
+    spec: TaskSpec, examples: Sequence[Example], given: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Drawn]:
+    """Metrics of labels, and of groups of them."""
+    classes = len(spec.labels)
+    codes = {label: code for code, label in enumerate(spec.labels)}
+    gold = [codes[str(example.gold)] for example in examples]
+    cells = one_hot(confusion_cells(gold, [codes[label] for label in given], classes), classes * classes)
+    by_group = {metric: _group_columns(metric, examples, given) for metric in metrics if metric in _OF_GROUPS}
+    table = np.hstack([cells, *by_group.values()])
+    sums = _Sums(table, examples, _guess(table, classes), random_answer(cells, classes))
+    found = {}
+    for metric in metrics:
+        if metric in by_group:
+            start = classes * classes + 2 * list(by_group).index(metric)
+            groups = int(by_group[metric][:, 1].sum())
+            found[metric] = sums.figure(metric, _share_of_groups(start), groups)
+        else:
+            found[metric] = sums.figure(metric, _in_table(of_counts(metric, classes), classes), len(examples))
+    return found
+
+
+def of_counts(metric: str, classes: int) -> OfCounts:
+    """The metric of that name as a function of confusion tables; F1 of more than two classes is their mean."""
+    if metric == "f1":
+        return f1 if classes == 2 else macro_f1
+    return _OF_COUNTS[metric]
+
+
+def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[float]) -> dict[str, Drawn]:
+    """Both correlations with the gold scores; one that does not exist counts as 0, in every round too."""
+    n = len(examples)
+    if n < 2:
+        raise EnsueError(f"{spec.name} has {n} example where a correlation needs two; raise --limit.")
+    gold = [float(example.gold) for example in examples if isinstance(example.gold, int | float)]
+    clusters = [example.resampled_with for example in examples]
+    units = len(set(clusters))
+    draws = correlation_draws(given, gold, clusters, rounds=ROUNDS)
+    found = {
+        "pearson": (pearson(given, gold), draws.pearson),
+        "spearman": (spearman(given, gold), draws.spearman),
+    }
+    return {
+        metric: Drawn(
+            0.0 if math.isnan(value) else value,
+            np.nan_to_num(drawn) if units > 1 else None,
+            n,
+            units,
+            CORRELATION,
+        )
+        for metric, (value, drawn) in ((metric, found[metric]) for metric in spec.metrics)
+    }
+
+
+def text_scores(example: Example, given: str) -> dict[str, float]:
+    """Exact match and token F1 of an entity with the best of the right surface forms."""
+    right = example.gold if isinstance(example.gold, tuple) else (str(example.gold),)
+    return {"em": best_over(exact_match, given, right), "f1": best_over(token_f1, given, right)}
+
+
+def _of_texts(examples: Sequence[Example], given: Sequence[str]) -> dict[str, Drawn]:
+    scores = [text_scores(example, one) for example, one in zip(examples, given, strict=True)]
+    table = np.array([[one["f1"], one["em"], 1.0] for one in scores])
+    # One made-up answer, as often right as wrong.
+    sums = _Sums(table, examples, np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]]), np.array([0.5, 0.5]))
+    return {
+        "f1": sums.figure("f1", lambda sums: np.asarray(sums[..., 0] / sums[..., 2]), len(examples)),
+        "em": sums.figure("em", lambda sums: np.asarray(sums[..., 1] / sums[..., 2]), len(examples)),
+    }
+
+
+class _Sums:
+    """Per-example statistics added up, over all examples and over those of every round.
+
+    `guess` holds the statistics of one answer not seen, by kind, and `chances` how likely each kind is.
+    """
+
+    def __init__(
+        self, statistics: Numbers, examples: Sequence[Example], guess: Numbers, chances: Numbers
+    ) -> None:
+        clusters = [example.resampled_with for example in examples]
+        self._units = len(set(clusters))
+        self._whole = statistics.sum(axis=0)
+        self._draws = None
+        if self._units > 1:
+            made_up = MadeUp(guess * (len(examples) / self._units), chances)
+            self._draws = sum_draws(statistics, clusters, made_up=made_up, rounds=ROUNDS)
+
+    def figure(self, metric: str, of_sums: OfCounts, n: int) -> Drawn:
+        """The metric of the sums; a single cluster says nothing about the spread between clusters."""
+        draws = None if self._draws is None else of_sums(self._draws)
+        return Drawn(float(of_sums(self._whole)), draws, n, self._units, range_of(metric))
+
+
+def _guess(table: Numbers, classes: int) -> Numbers:
+    """The statistics of an answer that falls into each cell; its group is right where the answer is."""
+    cells = np.eye(classes * classes)
+    groups = table[:, classes * classes + 1 :: 2].mean(axis=0)
+    right = np.eye(classes).reshape(-1, 1)
+    columns = [column * share for share in groups for column in (right, np.ones_like(right))]
+    return np.hstack([cells, *columns])
+
+
+def _in_table(metric: OfCounts, classes: int) -> OfCounts:
+    def of_sums(sums: Numbers) -> Numbers:
+        return metric(sums[..., : classes * classes].reshape(*sums.shape[:-1], classes, classes))
+
+    return of_sums
+
+
+def _share_of_groups(start: int) -> OfCounts:
+    def of_sums(sums: Numbers) -> Numbers:
+        right, groups = sums[..., start], sums[..., start + 1]
+        # A round may hold no whole pair where --limit cut some; it says nothing then.
+        return np.asarray(right / np.where(groups > 0, groups, np.nan))
+
+    return of_sums
+
+
+def _group_columns(metric: str, examples: Sequence[Example], given: Sequence[str]) -> Numbers:
+    """Whether a group is right, and a one to count it by, in the row of the group's first example."""
+    names = [example.judged_with for example in examples]
+    if metric == "em":
+        right = [example.gold == one for example, one in zip(examples, given, strict=True)]
+        groups = whole_groups_right(names, right)
+    else:
+        groups = equal_pairs(names, given)
+        if not groups:
+            raise EnsueError("Gender parity needs both sentences of at least one pair; raise --limit.")
+    columns = np.zeros((len(examples), 2))
+    first = {name: place for place, name in reversed(list(enumerate(names)))}
+    for name, good in groups.items():
+        columns[first[str(name)]] = (good, 1.0)
+    return columns

@@ -14,8 +14,8 @@ from ensue.models.protocols import Encoder, Generator, Model, Scorer
 
 # By mode, as `module:object`; imported when asked for.
 _MODES = {
-    "majority": "ensue.benchmarks.nlu.majority:system",
-    "hypothesis-only": "ensue.benchmarks.nlu.hypothesis_only:system",
+    "majority": "ensue.benchmarks.nlu.baselines:majority",
+    "hypothesis-only": "ensue.benchmarks.nlu.baselines:hypothesis_only",
     "prompt": "ensue.benchmarks.nlu.prompting.scoring:system",
     "generate": "ensue.benchmarks.nlu.prompting.generating:system",
     "frozen": "ensue.benchmarks.nlu.frozen:system",

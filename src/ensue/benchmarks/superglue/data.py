@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
-from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec
+from ensue.benchmarks.glue.data import split_tags
+from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, Span, TaskData, TaskSpec, either_way
 from ensue.benchmarks.nlu.files import Found, Row, find, jsonl_rows, task_folder
 from ensue.benchmarks.nlu.gathering import Gathering, HubSplits, gather_hub, hub_splits, named_label
-from ensue.benchmarks.superglue.readers import answer_text, entity_example, examples
 from ensue.errors import EnsueError
 
 _FILES: Mapping[str, tuple[str, ...]] = {
@@ -83,7 +85,7 @@ def _few(home: Path, split: str) -> Found | None:
 
 def _hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
     if spec.name == "ReCoRD":
-        return map(_entity, rows)
+        return map(_query, rows)
     named = (named_label(row, spec) for row in rows)
     if spec.name == "MultiRC":
         return (_answer(spec, row, notes) for row in named)
@@ -106,7 +108,7 @@ def _answer(spec: TaskSpec, row: Row, notes: Counter[str]) -> Example:
     return Example(name, texts, gold, group=group, cluster=cluster, where=row.where)
 
 
-def _entity(row: Row) -> Example:
+def _query(row: Row) -> Example:
     """ReCoRD: a query a row, with the names of its entities; a query of the test set has no answers."""
     number = row.inner("idx")
     texts = (row.text("passage"), row.text("query"))
@@ -122,3 +124,278 @@ def _texts(row: Row, name: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         row.refuse(f"{name!r} is not a list of texts")
     return value
+
+
+Rows = Iterable[Row]
+Reader = Callable[[TaskSpec, Rows, Counter[str]], Iterator[Example]]
+
+PLACEHOLDER = "@placeholder"
+# AX-b's tags under the names that GLUE's diagnostic set has for the same categories.
+COARSE = {
+    "lexical-semantics": "Lexical Semantics",
+    "predicate-argument-structure": "Predicate-Argument Structure",
+    "logic": "Logic",
+    "knowledge": "Knowledge",
+}
+_TEXTS = {
+    "BoolQ": ("passage", "question"),
+    "CB": ("premise", "hypothesis"),
+    "RTE": ("premise", "hypothesis"),
+    "AX-b": ("sentence1", "sentence2"),
+    "AX-g": ("premise", "hypothesis"),
+}
+_NEUTRAL = {"he": "they", "she": "they", "his": "their", "her": "their", "him": "their", "hers": "their"}
+_WORD = re.compile(r"\w+")
+# WSC's indices are off by a word or two at most; a mention further away is another one.
+NEAR = 3
+_LEAST_SHARED = 3
+
+
+class Place(NamedTuple):
+    """Characters `start` to `end`; `remark` says what had to be done where the data did not simply say so."""
+
+    start: int
+    end: int
+    remark: str = ""
+
+
+def examples(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """The examples of a task's rows; a passage may hold many."""
+    return _READERS[spec.name](spec, rows, notes)
+
+
+def _pairs(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    first, second = _TEXTS[spec.name]
+    for row in rows:
+        texts = (row.text(first), row.text(second))
+        cluster = either_way(texts) if spec.name == "AX-b" else ""
+        yield Example(_id(row), texts, _gold(spec, row), tags=_tags(row), cluster=cluster, where=row.where)
+
+
+def _gendered(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """AX-g: texts that are the same but for the gender of a pronoun are judged together.
+
+    The files' `pair_id` is different in every row, so partners are found by their words.
+    """
+    read = list(_pairs(spec, rows, notes))
+    partners: dict[tuple[str, str], list[Example]] = defaultdict(list)
+    for example in read:
+        partners[_without_gender(example.texts[0]), example.texts[1]].append(example)
+    for found in partners.values():
+        if len(found) != 2 or found[0].gold != found[1].gold:
+            one = Row(found[0].where, {})
+            one.refuse("there is not exactly one other row, of the same label, that differs in gender only")
+        for example in found:
+            yield Example(
+                example.id, example.texts, example.gold, group=f"pair-{found[0].id}", where=example.where
+            )
+
+
+def _choices(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    for row in rows:
+        question = row.text("question")
+        if question not in ("cause", "effect"):
+            row.refuse(f"the question {question!r} is neither cause nor effect")
+        choices = (row.text("choice1"), row.text("choice2"))
+        yield Example(
+            _id(row), (row.text("premise"), question), _gold(spec, row), choices=choices, where=row.where
+        )
+
+
+def _answers(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """MultiRC: a passage a row, with its questions and their answers within."""
+    for row in rows:
+        passage = row.inner("passage")
+        text = passage.text("text")
+        for question in passage.rows("questions"):
+            group = f"{_id(row)}-{_id(question)}"
+            options = question.rows("answers")
+            if not options:
+                question.refuse("there are no answers")
+            for answer in options:
+                name = f"{group}-{_id(answer)}"
+                texts = (text, question.text("question"), answer_text(answer, "text", notes))
+                yield Example(
+                    name, texts, _gold(spec, answer), group=group, cluster=_id(row), where=answer.where
+                )
+
+
+def _entities(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    """ReCoRD: an article a row, with the characters of its entities and its queries within."""
+    for row in rows:
+        passage = row.inner("passage")
+        text = passage.text("text")
+        choices = tuple(dict.fromkeys(_entity(text, entity) for entity in passage.rows("entities")))
+        for query in row.rows("qas"):
+            right = [answer.text("text") for answer in query.rows("answers")] if has_answers(query) else None
+            yield entity_example(query, _id(query), _id(row), (text, query.text("query")), choices, right)
+
+
+def entity_example(
+    row: Row,
+    name: str,
+    passage: str,
+    texts: tuple[str, str],
+    choices: tuple[str, ...],
+    right: list[str] | None,
+) -> Example:
+    """A query with its entities and, where they are known, all right surface forms."""
+    if PLACEHOLDER not in texts[1]:
+        row.refuse(f"the query has no {PLACEHOLDER}")
+    if not choices:
+        row.refuse("the passage has no entities")
+    gold = None if right is None else tuple(dict.fromkeys(right))
+    if gold is not None and not gold:
+        row.refuse("the list of answers is empty")
+    if gold is not None and (strange := [answer for answer in gold if answer not in choices]):
+        row.refuse(f"the answer {strange[0]!r} is none of the passage's entities")
+    return Example(name, texts, gold, choices=choices, cluster=passage, where=row.where)
+
+
+def has_answers(query: Row) -> bool:
+    return query.fields.get("answers") is not None
+
+
+def answer_text(row: Row, name: str, notes: Counter[str]) -> str:
+    """MultiRC has four answers without words; they stay, for submissions answer every id."""
+    text = row.any_text(name)
+    if not text.strip():
+        notes["answers that are empty"] += 1
+    return text
+
+
+def _words(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    for row in rows:
+        texts = (row.text("sentence1"), row.text("sentence2"))
+        spans = tuple(_noted(number, _word(row, text, number), notes) for number, text in enumerate(texts))
+        yield Example(_id(row), texts, _gold(spec, row), spans=spans, where=row.where)
+
+
+def _word(row: Row, text: str, number: int) -> Place:
+    """The word's place: given, or in the first version of the data to be found."""
+    start, end = f"start{number + 1}", f"end{number + 1}"
+    if start in row.fields:
+        return given_word(row, text, row.whole(start), row.whole(end))
+    return find_word(text, row.text("word"))
+
+
+def _mentions(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
+    for row in rows:
+        text, target = row.text("text"), row.inner("target")
+        spans = tuple(
+            _noted(0, mention(row, text, target.text(f"{name}_text"), target.whole(f"{name}_index")), notes)
+            for name in ("span1", "span2")
+        )
+        yield Example(_id(row), (text,), _gold(spec, row), spans=spans, where=row.where)
+
+
+def _noted(text: int, place: Place, notes: Counter[str]) -> Span:
+    if place.remark:
+        notes[f"spans {place.remark}"] += 1
+    return Span(text, place.start, place.end)
+
+
+def _id(row: Row) -> str:
+    return str(row.whole("idx"))
+
+
+def _gold(spec: TaskSpec, row: Row) -> str | None:
+    return row.label("label", spec.labels) if "label" in row.fields else None
+
+
+def _tags(row: Row) -> Mapping[str, tuple[str, ...]]:
+    """The fine tags of each coarse category that the row has any of."""
+    return {coarse: split_tags(row.text(name)) for name, coarse in COARSE.items() if name in row.fields}
+
+
+def _entity(text: str, entity: Row) -> str:
+    """An entity's surface form; its last character belongs to it, so that the end is not one past it."""
+    start, end = entity.whole("start"), entity.whole("end")
+    if not start <= end < len(text):
+        entity.refuse(f"the characters {start} to {end} are not within the passage of {len(text)}")
+    return text[start : end + 1]
+
+
+def _without_gender(text: str) -> str:
+    return _WORD.sub(lambda match: _NEUTRAL.get(match.group().lower(), match.group()), text)
+
+
+def mention(row: Row, text: str, phrase: str, index: int) -> Place:
+    """The characters of a phrase whose first word is number `index` of the text, words being divided by spaces.
+
+    Capitals, line ends and punctuation after the phrase may differ. Where the phrase is not at its index, it is
+    taken from where it stands nearest, within `NEAR` words, or from its only place; where the text has it nowhere
+    (a mention put together of several, such as names joined by "and"), the words at the index stand for it. Both
+    are remarked upon.
+    """
+    words = [match.span() for match in re.finditer(r"\S+", text)]
+    if index >= len(words):
+        row.refuse(f"the index {index} of {phrase!r} is beyond the {len(words)} words of the text")
+    pattern = _pattern(phrase)
+    places = {
+        number: match.span(1)
+        for number, (start, _) in enumerate(words)
+        if (match := pattern.match(text, start)) is not None
+    }
+    if index in places:
+        return Place(*places[index])
+    near = sorted((abs(number - index), number) for number in places)
+    if len(near) > 1 and (near[0][0] > NEAR or near[0][0] == near[1][0]):
+        row.refuse(f"{phrase!r} is not at its index {index}, but at {', '.join(map(str, places))}")
+    if near:
+        return Place(*places[near[0][1]], "moved to where the text has their words")
+    last = min(index + len(phrase.split()), len(words)) - 1
+    return Place(
+        words[index][0], words[last][1], "whose words the text has not in a row, taken from their index"
+    )
+
+
+def given_word(row: Row, text: str, start: int, end: int) -> Place:
+    """A word whose characters the data gives."""
+    if not start < end <= len(text) or not text[start:end].strip():
+        row.refuse(f"the word's characters {start} to {end} are not within the text of {len(text)}")
+    return Place(start, end)
+
+
+def find_word(text: str, word: str) -> Place:
+    """The characters of a word, of which the data gives only the dictionary form.
+
+    First the word itself; then the one word that shares the longest beginning with it, of at least three letters;
+    where there is none (went for go) the whole text stands for it. The last two are remarked upon.
+    """
+    itself = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+    if itself is not None:
+        return Place(*itself.span())
+    shared = sorted(
+        (-_shared(match.group().lower(), word.lower()), *match.span()) for match in re.finditer(r"\w+", text)
+    )
+    if shared and -shared[0][0] >= min(_LEAST_SHARED, len(word)):
+        return Place(shared[0][1], shared[0][2], "found by their beginning")
+    return Place(0, len(text), "not found, for which the whole sentence stands")
+
+
+def _shared(one: str, other: str) -> int:
+    """The number of letters that two words begin with alike."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """The phrase at the beginning of a word, after any punctuation, not going on into another word."""
+    words = phrase.split()
+    words[-1] = words[-1].rstrip(".,;") or words[-1]
+    spaced = r"\s+".join(map(re.escape, words))
+    return re.compile(rf"[^\w\s]*?({spaced})(?!\w)", re.IGNORECASE)
+
+
+_READERS: Mapping[str, Reader] = {
+    "BoolQ": _pairs,
+    "CB": _pairs,
+    "COPA": _choices,
+    "MultiRC": _answers,
+    "ReCoRD": _entities,
+    "RTE": _pairs,
+    "WiC": _words,
+    "WSC": _mentions,
+    "AX-b": _pairs,
+    "AX-g": _gendered,
+}

@@ -20,8 +20,8 @@ from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.nlu.trained import Trained as Kept
-from ensue.benchmarks.nlu.trained import answered, best_of
+from ensue.benchmarks.nlu.training import Trained as Kept
+from ensue.benchmarks.nlu.training import answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, write_card_facts
 from ensue.progress import Progress

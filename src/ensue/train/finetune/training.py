@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ensue.benchmarks.nlu.choosing import metrics_of
 from ensue.benchmarks.nlu.examples import Example, Form, TaskSpec
 from ensue.benchmarks.nlu.framing import Answers, answers, ask, frame, outputs_of
+from ensue.benchmarks.nlu.training import metrics_of
 from ensue.descent import descend
 from ensue.errors import RunFailed
 from ensue.progress import Progress

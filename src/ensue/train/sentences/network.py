@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ensue.benchmarks.nlu.heads import Classifier, features_in, row_features
+from ensue.benchmarks.nlu.fitting import Classifier, features_in, row_features
 from ensue.train.sentences import ATTENTION, CBOW
 from ensue.train.sentences.rows import Batch, Vocabulary
 

@@ -9,9 +9,8 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import answered_with, parts_of
-from ensue.benchmarks.nlu.stopping import Schedule
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.nlu.trained import Trained, answered, best_of
+from ensue.benchmarks.nlu.training import Schedule, Trained, answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.train.sentences import ARCHITECTURES

@@ -14,8 +14,7 @@ from ensue.backends.words import WordVectorModel
 from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.fitting import Learner, Split, fit
 from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, Parts, answered_as, ask, frame, outputs_of
-from ensue.benchmarks.nlu.stopping import Schedule
-from ensue.benchmarks.nlu.trained import Trained
+from ensue.benchmarks.nlu.training import Schedule, Trained
 from ensue.progress import Progress
 from ensue.train.sentences.network import SentenceNetwork, Shape, Task
 from ensue.train.sentences.rows import Vocabulary, number, vocabulary_of

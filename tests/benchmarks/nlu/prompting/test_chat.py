@@ -14,8 +14,7 @@ import ensue
 from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import DEV
 from ensue.benchmarks.nlu.prompting import generating, scoring
-from ensue.benchmarks.nlu.prompting.filling import fill
-from ensue.benchmarks.nlu.prompting.templates import built_in
+from ensue.benchmarks.nlu.prompting.templates import built_in, fill
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
 from tests.benchmarks.nlu.prompting_tasks import answers, settings, task_data

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
-from ensue.benchmarks.nlu.prompting.filling import Option, fill
 from ensue.benchmarks.nlu.prompting.generating import heard, system
-from ensue.benchmarks.nlu.prompting.templates import built_in
+from ensue.benchmarks.nlu.prompting.templates import Option, built_in, fill
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu.prompting_tasks import answers, settings, spec, task_data

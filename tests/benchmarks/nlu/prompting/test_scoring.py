@@ -13,11 +13,9 @@ from scipy.special import softmax as scipy_softmax
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData
-from ensue.benchmarks.nlu.prompting.asking import asked_splits, fits_of, sheets
-from ensue.benchmarks.nlu.prompting.filling import fill
+from ensue.benchmarks.nlu.prompting.asking import asked_splits, draw, fits_of, sheets
 from ensue.benchmarks.nlu.prompting.scoring import softmax, system
-from ensue.benchmarks.nlu.prompting.shots import draw
-from ensue.benchmarks.nlu.prompting.templates import built_in
+from ensue.benchmarks.nlu.prompting.templates import built_in, fill
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
 from ensue.models.request import Policy

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, open_archive
-from ensue.benchmarks.nlu.submissions.problems import Problems, Refused
+from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, Problems, Refused, open_archive
 
 EXPECTED = ("A.tsv", "B.tsv")
 
@@ -276,7 +275,7 @@ BOMB = """
 import re, sys, time, zipfile
 from pathlib import Path
 from ensue.benchmarks.nlu.submissions.archive import open_archive
-from ensue.benchmarks.nlu.submissions.problems import Problems
+from ensue.benchmarks.nlu.submissions.archive import Problems
 
 def peak():
     # Not ru_maxrss, which begins with that of the process that started this one.

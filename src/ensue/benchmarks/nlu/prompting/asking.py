@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import bisect
+import hashlib
+import itertools
 import logging
+import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
-from ensue.benchmarks.nlu.examples import Example, TaskData, TaskSpec
-from ensue.benchmarks.nlu.prompting.filling import Filled, Option, droppable, fill, right_option
-from ensue.benchmarks.nlu.prompting.shots import draw, training_set
-from ensue.benchmarks.nlu.prompting.templates import Template, built_in, choose
+from ensue.benchmarks.nlu.examples import TRAIN, Example, TaskData, TaskSpec
+from ensue.benchmarks.nlu.prompting.templates import (
+    Filled,
+    Option,
+    Template,
+    built_in,
+    choose,
+    droppable,
+    fill,
+    right_option,
+)
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, Talker, room_of
 from ensue.models.request import Policy, Request
@@ -245,3 +255,48 @@ def _cut(template: Template, spec: TaskSpec, example: Example, fits: Fits) -> Fi
             f"in template {template.name!r}; leave it out or use a model that takes more."
         )
     return fill(template, spec, example, ends[place])
+
+
+def training_set(task: TaskData, tasks: Sequence[TaskData]) -> list[Example]:
+    """The task's training examples, or those of the task whose classifier answers it; none where neither is here."""
+    sources = [task, *(other for other in tasks if other.spec.name == task.spec.answered_by)]
+    return next((list(source.splits[TRAIN]) for source in sources if source.labelled(TRAIN)), [])
+
+
+def draw(spec: TaskSpec, train: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """So many training examples in mixed order, each answer as often as the others where there are enough of it."""
+    digest = hashlib.sha256(f"{seed} {spec.name}".encode()).digest()
+    generator = random.Random(int.from_bytes(digest[:8], "little"))
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for example in train:
+        if (answer := _answer(spec, example)) is not None:
+            groups[answer].append(example)
+    there = sum(map(len, groups.values()))
+    if there < count:
+        raise EnsueError(
+            f"{spec.name} has {there} training examples that could be shown, fewer than shots={count}; ask for fewer."
+        )
+    mixed = []
+    for answer in sorted(groups):
+        members = groups[answer]
+        generator.shuffle(members)
+        mixed.append(members)
+    # Which answer is shown once more than the others, when they do not come out even, is drawn too.
+    generator.shuffle(mixed)
+    in_turn = (example for row in itertools.zip_longest(*mixed) for example in row if example is not None)
+    chosen = list(itertools.islice(in_turn, count))
+    generator.shuffle(chosen)
+    return chosen
+
+
+def _answer(spec: TaskSpec, example: Example) -> str | None:
+    """What the examples are balanced over; None for one that cannot be shown."""
+    gold = example.gold
+    if gold is None:
+        return None
+    if spec.form == "score":
+        return str(round(float(str(gold))))
+    if spec.form == "entity":
+        right = gold if isinstance(gold, tuple) else (gold,)
+        return "" if any(choice in right for choice in example.choices) else None
+    return str(gold)

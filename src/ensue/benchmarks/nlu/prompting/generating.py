@@ -19,7 +19,7 @@ from ensue.benchmarks.nlu.prompting.asking import (
     fits_of,
     sheets,
 )
-from ensue.benchmarks.nlu.prompting.filling import Option
+from ensue.benchmarks.nlu.prompting.templates import Option
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.models.protocols import Generator, Model, require
 from ensue.models.request import Policy

@@ -144,9 +144,9 @@ def grade(
 
 def _people(path: Path, labels: Path, suite: str | None, split: str, tasks: list[str], json: bool) -> None:
     """The majority vote of an annotation file, judged as a system's answers are, and how far people agree."""
-    from ensue.benchmarks.nlu.human import judge_people
     from ensue.benchmarks.nlu.scores import rows
     from ensue.benchmarks.nlu.submissions.grading import read_labels
+    from ensue.benchmarks.nlu.submissions.people import judge_people
 
     if suite is None or len(tasks) != 1:
         raise EnsueError(f"{path} holds labels of one task; say which, as in --suite superglue --tasks CB.")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
-from ensue.benchmarks.nlu.submissions.problems import Problems
+from ensue.benchmarks.nlu.submissions.archive import Problems
 from ensue.errors import EnsueError
 
 HEADER = "index\tprediction"

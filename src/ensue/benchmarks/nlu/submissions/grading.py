@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
-from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, open_archive
+from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, Problem, Problems, Refused, open_archive
 from ensue.benchmarks.nlu.submissions.formats import files_of, parse
-from ensue.benchmarks.nlu.submissions.problems import Problem, Problems, Refused
 from ensue.benchmarks.nlu.suites import TITLES, specs_of, suite_of
 from ensue.errors import EnsueError
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from ensue.benchmarks.nlu.examples import Example, TaskData
-from ensue.benchmarks.nlu.human import annotated_part, human_answers, judge_people, majority
 from ensue.benchmarks.nlu.scores import rows
+from ensue.benchmarks.nlu.submissions.people import annotated_part, human_answers, judge_people, majority
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu.answered import labelled, spec, task
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, TaskData
-from ensue.benchmarks.nlu.prompting.shots import draw, training_set
+from ensue.benchmarks.nlu.prompting.asking import draw, training_set
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu.prompting_tasks import example, golds, spec, task_data
 
