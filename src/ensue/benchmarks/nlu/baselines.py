@@ -1,7 +1,7 @@
 """Baselines that need no model: the most frequent label, and what the second text alone gives away.
 
-Mode `majority` answers every example of a task alike. The rule, which gives the most-frequent row of table A.2 exactly:
-the label that is most frequent in the dev set (COPA's 55.0 needs it; in every other task the training set has the
+Mode `majority` answers every example of a task alike. The rule, which gives the paper's row of table A.2 exactly: the
+label that is most frequent in the dev set (COPA's 55.0 needs it; in every other task the training set has the
 same), the commoner one of the training set where two tie, then the first of the task's labels. `majority_of=train`
 counts in the training set first. Beyond that
 
@@ -12,7 +12,7 @@ counts in the training set first. Beyond that
 - a diagnostic: the label of the task whose classifier answers it, or its own most frequent where that is not here.
 
 Mode `hypothesis-only` is a linear bag-of-n-grams classifier. As the fastText classifiers of the paper's audit do, it
-averages a weight vector a class over the words and pairs of neighbouring words of a text. The weights are those of the
+averages a weight vector a class over the words and pairs of neighbouring words of a text. The weights are at the
 optimum (mean cross-entropy with an L2 penalty), so there is no draw and no seed; the penalty is chosen on every tenth
 training example, held out.
 """
