@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ensue import lazy
+from ensue.errors import EnsueError
 from ensue.progress import Progress
 
 if TYPE_CHECKING:
@@ -77,6 +78,12 @@ class RunContext:
     progress: Progress | None = None
     load: LoadModel | None = None
     records: Records = field(default_factory=_in_memory)
+
+    def load_further(self, name: str) -> Model:
+        """Load a model beside the run's own; a run remembers those it has loaded."""
+        if self.load is None:
+            raise EnsueError(f"This run cannot load {name}: its context has no way to load a further model.")
+        return self.load(name)
 
     def kept_file(self, name: str) -> Path | None:
         """Where a file stands that is too large for a record; None where a run has no folder."""

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +110,7 @@ def run(
         else:
             # What a further model shares with the run's own; its revision and what it is trusted with are not.
             shared = {key: options[key] for key in ("dtype", "device") if key in options}
-            _evaluate(folder, prepared, loaded, progress, partial(load_for, found, **shared))
+            _evaluate(folder, prepared, loaded, progress, cache(partial(load_for, found, **shared)))
     finally:
         folder.close()
     return Run(folder.path, computed)

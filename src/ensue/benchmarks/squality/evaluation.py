@@ -30,7 +30,7 @@ from ensue.benchmarks.summaries.scoring import (
     wordnet_for_meteor,
 )
 from ensue.errors import EnsueError
-from ensue.models.protocols import Model, TokenEncoder, require
+from ensue.models.protocols import TokenEncoder, require
 from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
@@ -39,23 +39,6 @@ TASK = "squality"
 # What `--set metrics=` understands; `rouge` is three metrics.
 METRICS = ("rouge", "meteor", "bertscore")
 WORDS = "words"
-
-
-class FurtherModels:
-    """Load what a run needs beside its model (a retriever, BERTScore's encoder), each once."""
-
-    def __init__(self, load: LoadModel | None) -> None:
-        self._load = load
-        self._models: dict[str, Model] = {}
-
-    def __call__(self, name: str) -> Model:
-        if name not in self._models:
-            if self._load is None:
-                raise EnsueError(
-                    f"{name} is needed beside the model, and this run cannot load a further one."
-                )
-            self._models[name] = self._load(name)
-        return self._models[name]
 
 
 def measures_of(

@@ -34,7 +34,7 @@ from ensue.benchmarks.base import Outcome, RunContext, content_of
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.squality.data import Story, examples
-from ensue.benchmarks.squality.evaluation import FurtherModels, bertscore_by, measures_of, rows_of
+from ensue.benchmarks.squality.evaluation import bertscore_by, measures_of, rows_of
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import kendall, pearson, spearman
@@ -218,9 +218,8 @@ class HumanEvalRun:
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure the rated summaries; the model takes no part."""
         notes = Counter({f"the model {model.card.name} takes no part in {TASK}": 1})
-        load = FurtherModels(context.load)
         references = references_of(self.rated, self.stories)
-        measures = measures_of(self.settings, load, notes)
+        measures = measures_of(self.settings, context.load_further, notes)
         by_metric = scores_of([one.text for one in self.rated], references, measures)
         best = {name: [max(row) for row in rows] for name, rows in by_metric.items()}
         items = list(self._items(by_metric, references))
@@ -232,7 +231,7 @@ class HumanEvalRun:
             rows += correlation_rows(self.rated, best, kind, self.seed)
         parts = [f"set:{self.label}", f"metrics:{','.join(self.settings['metrics'])}"]
         if "bertscore" in self.settings["metrics"]:
-            parts.append(bertscore_by(self.settings, load))
+            parts.append(bertscore_by(self.settings, context.load_further))
         return Outcome(
             items=items,
             metrics=rows,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import LoadModel, Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu.files import file_digest
 from ensue.benchmarks.squality.data import (
     REFERENCES,
@@ -25,7 +25,6 @@ from ensue.benchmarks.squality.data import (
 )
 from ensue.benchmarks.squality.evaluation import (
     METRICS,
-    FurtherModels,
     bertscore_by,
     human_items,
     judged_items,
@@ -126,7 +125,7 @@ class SqualityRun:
         system = system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
         skipped: Counter[str] = Counter()
-        load = FurtherModels(context.load)
+        load = context.load_further
         encoder = retriever_of(system, model, self.settings["retrieve"], load)
         measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
@@ -174,7 +173,7 @@ class SqualityRun:
             **{name: self.settings[name] for name in _WRITING},
         }
 
-    def _signature(self, model: Model, system: str, encoder: Encoder | None, load: FurtherModels) -> str:
+    def _signature(self, model: Model, system: str, encoder: Encoder | None, load: LoadModel) -> str:
         s, card = self.settings, model.card
         parts = [f"model:{card.signed_name}", f"weights:{card.mark}", f"system:{system}"]
         if system == GENERATE:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from ensue.benchmarks.summaries.bertscore import bertscore_of
 from ensue.errors import EnsueError
@@ -26,29 +25,6 @@ Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], Mapping[str, Sequen
 MEAN, LEFT_OUT = "_mean", "_loo"
 
 
-class OverReferences(NamedTuple):
-    """A metric of one summary: its best reference, the mean over them, and the mean of the best of all but one."""
-
-    best: float
-    mean: float
-    left_out: float | None
-
-
-def over_references(values: Sequence[float]) -> OverReferences:
-    """
-    >>> over_references([0.25, 0.75, 0.5])
-    OverReferences(best=0.75, mean=0.5, left_out=0.6666666666666666)
-    """
-    if not values:
-        raise EnsueError("A summary without a reference cannot be measured; leave it out.")
-    best, mean = max(values), sum(values) / len(values)
-    if len(values) < 2:
-        return OverReferences(best, mean, None)
-    second = sorted(values)[-2]
-    # Only where the best reference itself is left out does the second count.
-    return OverReferences(best, mean, (best * (len(values) - 1) + second) / len(values))
-
-
 def scores_of(
     candidates: Sequence[str], references: Sequence[Sequence[str]], measures: Sequence[Measure]
 ) -> dict[str, list[list[float]]]:
@@ -61,14 +37,21 @@ def scores_of(
 
 
 def named(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return one summary's metrics under the names they have in results: `rouge1`, `rouge1_mean`, `rouge1_loo`."""
+    """Return one summary's metrics under the names they have in results: the best, the mean, the best of all but one.
+
+    >>> named({"rouge1": [0.25, 0.75, 0.5]})
+    {'rouge1': 0.75, 'rouge1_mean': 0.5, 'rouge1_loo': 0.6666666666666666}
+    """
     found: dict[str, float] = {}
     for name, values in scores.items():
-        over = over_references(values)
-        found[name] = over.best
-        found[name + MEAN] = over.mean
-        if over.left_out is not None:
-            found[name + LEFT_OUT] = over.left_out
+        if not values:
+            raise EnsueError("A summary without a reference cannot be measured; leave it out.")
+        best = found[name] = max(values)
+        found[name + MEAN] = sum(values) / len(values)
+        if len(values) > 1:
+            # Only where the best reference itself is left out does the second count.
+            second = sorted(values)[-2]
+            found[name + LEFT_OUT] = (best * (len(values) - 1) + second) / len(values)
     return found
 
 
@@ -85,13 +68,7 @@ def rouge_measure(
 
 def meteor_measure(wordnet: WordNet) -> Measure:
     """Measure METEOR by NLTK, which is what the paper's figures were made with (its human row comes out)."""
-
-    def measure(
-        candidates: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> dict[str, list[list[float]]]:
-        return {"meteor": meteor_of(candidates, references, wordnet.synonyms)}
-
-    return measure
+    return lambda candidates, references: {"meteor": meteor_of(candidates, references, wordnet.synonyms)}
 
 
 def bertscore_measure(
@@ -105,23 +82,15 @@ def bertscore_measure(
     def measure(
         candidates: Sequence[str], references: Sequence[Sequence[str]]
     ) -> dict[str, list[list[float]]]:
-        if notes is not None:
+        limit = encoder.card.max_length
+        if notes is not None and limit is not None:
             texts = list(dict.fromkeys([*candidates, *(text for own in references for text in own)]))
-            notes[f"texts of which {encoder.card.name} reads only the beginning for BERTScore"] += _cut(
-                encoder, texts
-            )
+            cut = sum(len(one.ids) >= limit for one in encoder.text_tokens(texts))
+            notes[f"texts of which {encoder.card.name} reads only the beginning for BERTScore"] += cut
         rows = bertscore_of(encoder, candidates, references, layer=layer)
         return {"bertscore": [[one.f1 for one in row] for row in rows]}
 
     return measure
-
-
-def _cut(encoder: TokenEncoder, texts: Sequence[str]) -> int:
-    """Count the texts that fill all that an encoder takes."""
-    limit = encoder.card.max_length
-    if limit is None:
-        return 0
-    return sum(len(one.ids) >= limit for one in encoder.text_tokens(texts))
 
 
 def wordnet_for_meteor() -> WordNet:

@@ -63,7 +63,7 @@ def squality_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
     asked = [read_run(folder).get("asked") or {} for folder in folders]
     encoders = [str((one.get("settings") or {}).get("bertscore_model", "")) for one in asked]
     systems = list(zip(names, results, strict=True))
-    statistics = rows_in(folders[0] / "statistics.jsonl")
+    statistics = rows_in(folders[0], "statistics.jsonl")
     return {
         "human_eval": False,
         "names": names,

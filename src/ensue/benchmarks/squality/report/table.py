@@ -50,9 +50,11 @@ def place_of(results: Results) -> str:
     return f"{settings.get('version', '')} {settings.get('split', '')}".strip()
 
 
-def rows_in(path: Path) -> list[dict[str, Any]]:
+def rows_in(folder: Path | None, name: str) -> list[dict[str, Any]]:
     """Read what a run left beside its items; nothing where it left none."""
-    return [row for _, row in read_lines(path)] if path.is_file() else []
+    if folder is None or not (folder / name).is_file():
+        return []
+    return [row for _, row in read_lines(folder / name)]
 
 
 def _printed_scores() -> dict[str, dict[str, float]]:
@@ -70,8 +72,8 @@ def _printed(metric: str, settings: Mapping[str, Any]) -> float | None:
     return next((one.value for one in found if one.settings == settings), None)
 
 
-def _main(figure: Figure | None) -> Cell:
-    return Cell(NONE) if figure is None else Cell(figure.text(), "strong", value=figure.value)
+def _main(figure: Figure) -> Cell:
+    return Cell(figure.text(), "strong", value=figure.value)
 
 
 def scores_table(systems: Sequence[tuple[str, Results]]) -> Table:
@@ -111,15 +113,15 @@ def scores_table(systems: Sequence[tuple[str, Results]]) -> Table:
         if WORDS in found:
             table.add("", "words", _words(found[WORDS]), *[""] * 6)
     found = figures_of(systems[0][1])
-    questions = next((found[metric] for metric in TITLES if metric in found), None)
-    words = ["publ.: BART+DPR and people, Wang (2022), table 5.4, v1 test."]
-    words.append("People are measured against all references but one: compare them with that column.")
-    if questions is not None:
-        stories = "story" if questions.clusters == 1 else "stories"
-        words.insert(0, f"{questions.n:,} questions, {questions.clusters:,} {stories}.")
+    for figure in list(found.values())[:1]:
+        stories = "story" if figure.clusters == 1 else "stories"
+        table.caption = f"{figure.n:,} questions, {figure.clusters:,} {stories}. "
+    table.caption += (
+        "publ.: BART+DPR and people, Wang (2022), table 5.4, v1 test. People are measured against all references but "
+        "one: compare them with that column."
+    )
     if "bertscore" in found:
-        words.append("Published BERTScores are RoBERTa-large's.")
-    table.caption = " ".join(words)
+        table.caption += " Published BERTScores are RoBERTa-large's."
     return table
 
 
@@ -135,21 +137,20 @@ def systems_table(systems: Sequence[tuple[str, Results]], encoders: Iterable[str
         scores = [figure_cell(figures.get(metric), strong=True) for metric in columns]
         table.add(Cell(name, below=place_of(results)), *scores, _words(figures.get(WORDS)))
     for place, (name, values) in enumerate(_printed_scores().items()):
-        scores = [Cell(fraction(values.get(metric)), value=values.get(metric)) for metric in columns]
-        table.add(f"{name}, published", *scores, None, tone="quiet", section=place == 0)
-    words = (
-        "By the best of the references, below it the 95 % interval over whole stories. ROUGE is F1 with stems"
-    )
+        printed = [values.get(metric) for metric in columns]
+        table.add(f"{name}, published", *printed, None, tone="published", section=place == 0)
+    words = [
+        "By the best of the references, below it the 95 % interval over whole stories. ROUGE is F1 with stems."
+    ]
     if "meteor" in columns:
-        words += "; METEOR is NLTK’s, as the paper’s must have been: people’s comes out within 0.003"
+        words.append("METEOR is NLTK’s, as the paper’s must have been: people’s comes out within 0.003.")
     if "bertscore" in columns:
-        words += (
-            ". BERTScores of different encoders cannot be compared: the published ones are RoBERTa-large’s, those "
-            f"here {', '.join(dict.fromkeys(encoders))}’s"
+        words.append(
+            "BERTScores of different encoders cannot be compared: the published ones are RoBERTa-large’s, those here "
+            f"{', '.join(dict.fromkeys(encoders))}’s."
         )
-    table.caption = (
-        f"{words}. People have one reference fewer: see below. Published: {citation(PACKAGE)}, table 5.4."
-    )
+    words.append(f"People have one reference fewer: see below. Published: {citation(PACKAGE)}, table 5.4.")
+    table.caption = " ".join(words)
     return table
 
 
@@ -163,17 +164,23 @@ def human_eval_tables(results: Results, folder: Path | None, kinds: Iterable[str
     for row in results["metrics"]:
         if "system" in row["settings"]:
             systems.setdefault(row["settings"]["system"], {})[row["metric"]] = Figure.of(row)
-    ratings = (
-        {}
-        if folder is None
-        else {(row["system"], row["property"]): row for row in rows_in(folder / "ratings.jsonl")}
-    )
+    ratings = {(row["system"], row["property"]): row for row in rows_in(folder, "ratings.jsonl")}
     found = [
         _ratings_table(systems, ratings),
         *(_correlation_table(results, kind) for kind in kinds),
         _references_table(systems.get(_RATED, {})),
     ]
     return [table for table in found if table.rows]
+
+
+def _table(
+    of: str, what: str, title: str, caption: str, *more: Column, printed: Sequence[Column] = (_PUBLISHED,)
+) -> Table:
+    """Return an empty table whose rows begin with two words and the cells of a figure."""
+    words = [Column(heading, words=True) for heading in (of, what)]
+    return Table(
+        [*words, Column("value"), _INTERVAL, Column("n"), *printed, *more], title=title, caption=caption
+    )
 
 
 def _figure_cells(figure: Figure) -> list[Content]:
@@ -183,34 +190,27 @@ def _figure_cells(figure: Figure) -> list[Content]:
 def _ratings_table(
     systems: Mapping[str, Mapping[str, Figure]], ratings: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Table:
-    table = Table(
-        [
-            Column("system", words=True),
-            Column("property", words=True),
-            Column("mean"),
-            _INTERVAL,
-            Column("n"),
-            _PUBLISHED,
-            Column("of 100, ± deviation", in_terminal=False),
-            Column("published", published=True, in_terminal=False),
-        ],
-        title="Ratings of summaries by people, SQuALITY",
-        caption="Mean over questions of the mean of three ratings, and the deviation of those means. publ.: Wang "
-        "(2022), tables 5.5 and A.10. BART+DPR’s overall deviation is 16.448 and printed as 16.5.",
+    table = _table(
+        "system",
+        "property",
+        "Ratings of summaries by people, SQuALITY",
+        "Mean over questions of the mean of three ratings, and the deviation of those means. publ.: Wang (2022), "
+        "tables 5.5 and A.10. BART+DPR’s overall deviation is 16.448 and printed as 16.5.",
+        Column("of 100, ± deviation", in_terminal=False),
+        Column("published", published=True, in_terminal=False),
     )
     for system, figures in systems.items():
-        for name in _PROPERTIES:
-            if name in figures:
-                own = ratings.get((system, name), {})
-                printed = [_printed(key, {"system": system}) for key in (name, f"{name}_deviation")]
-                table.add(
-                    system,
-                    name,
-                    *_figure_cells(figures[name]),
-                    printed[0],
-                    _of_100(own.get("mean"), own.get("deviation")),
-                    _of_100(*(None if value is None else 100 * value for value in printed)),
-                )
+        for name in (name for name in _PROPERTIES if name in figures):
+            own = ratings.get((system, name), {})
+            mean, deviation = (_printed(key, {"system": system}) for key in (name, f"{name}_deviation"))
+            table.add(
+                system,
+                name,
+                *_figure_cells(figures[name]),
+                mean,
+                _of_100(own.get("mean"), own.get("deviation")),
+                NONE if mean is None or deviation is None else _of_100(100 * mean, 100 * deviation),
+            )
     return table
 
 
@@ -219,21 +219,15 @@ def _of_100(mean: float | None, deviation: float | None) -> str:
 
 
 def _correlation_table(results: Results, kind: str) -> Table:
-    in_paper = kind == "pearson"
-    table = Table(
-        [
-            *(Column(heading, words=True) for heading in ("metric", "summaries")),
-            Column("value"),
-            _INTERVAL,
-            Column("n"),
-            *([_PUBLISHED] if in_paper else []),
-        ],
-        title=f"Metrics against the overall rating: {CORRELATIONS[kind]}",
-        caption="Intervals from resampling whole stories."
-        + " publ.: Wang (2022), table 5.6. Its correlations on models’ summaries are near zero; from the published "
-        "texts and ratings they are above it, whichever references, stems, property or correlation is taken."
-        * in_paper,
-    )
+    caption = "Intervals from resampling whole stories."
+    printed = kind == "pearson"
+    if printed:
+        caption += (
+            " publ.: Wang (2022), table 5.6. Its correlations on models’ summaries are near zero; from the published "
+            "texts and ratings they are above it, whichever references, stems, property or correlation is taken."
+        )
+    title = f"Metrics against the overall rating: {CORRELATIONS[kind]}"
+    table = _table("metric", "summaries", title, caption, printed=[_PUBLISHED] if printed else [])
     for row in results["metrics"]:
         settings = row["settings"]
         if row["metric"] == kind and "of" in settings:
@@ -241,34 +235,25 @@ def _correlation_table(results: Results, kind: str) -> Table:
                 TITLES.get(settings["of"], settings["of"]),
                 _SUBSETS.get(settings["summaries"], settings["summaries"]),
                 *_figure_cells(Figure.of(row)),
-                *([_printed(kind, settings)] if in_paper else []),
+                *([_printed(kind, settings)] if printed else []),
             )
     return table
 
 
 def _references_table(figures: Mapping[str, Figure]) -> Table:
-    table = Table(
-        [
-            *(Column(heading, words=True) for heading in ("metric", "references")),
-            Column("value"),
-            _INTERVAL,
-            Column("n"),
-            _PUBLISHED,
-            Column("difference", in_terminal=False),
-        ],
-        title="One reference or four: BART+DPR",
-        caption="Of the 100 questions whose summaries are published. publ.: Wang (2022), table 5.7, of all 180 test "
-        "questions.",
+    table = _table(
+        "metric",
+        "references",
+        "One reference or four: BART+DPR",
+        "Of 100 questions whose summaries are published. publ.: Wang (2022), table 5.7, of all 180 test questions.",
+        Column("difference", in_terminal=False),
     )
     for metric, title in TITLES.items():
         if metric in figures and f"{metric}_mean" in figures:
-            mean, best = figures[f"{metric}_mean"], figures[metric]
-            for words, key, difference in (
-                ("mean", f"{metric}_mean", ""),
-                ("max", metric, fraction(best.value - mean.value)),
-            ):
+            difference = figures[metric].value - figures[f"{metric}_mean"].value
+            for words, key, last in (("mean", f"{metric}_mean", ""), ("max", metric, fraction(difference))):
                 printed = _printed(key, {"system": _RATED})
-                table.add(title, words, *_figure_cells(figures[key]), printed, difference)
+                table.add(title, words, *_figure_cells(figures[key]), printed, last)
     return table
 
 
@@ -314,14 +299,13 @@ def statistics_tables(row: Mapping[str, Any]) -> list[Table]:
     )
     for line in row["sharing"]:
         printed = facts["sharing"].get(line["text"], [None] * len(line["shares"]))
-        cells: list[Content] = []
-        for share, wanted in zip(line["shares"], printed, strict=True):
-            cells += [
-                Cell(fraction(100 * share, 1), "strong", value=100 * share),
-                Cell(fraction(None if wanted is None else 100 * wanted, 1)),
-            ]
-        sharing.add(line["text"], *cells)
+        pairs = zip(line["shares"], printed, strict=True)
+        sharing.add(line["text"], *(_percent(share) for pair in pairs for share in pair))
     return [lengths, sharing]
+
+
+def _percent(share: float | None) -> Cell:
+    return Cell(NONE) if share is None else Cell(fraction(100 * share, 1), value=100 * share)
 
 
 def _within(found: Any, keys: Sequence[str]) -> Any:
