@@ -23,7 +23,7 @@ from ensue.train.loop import Batches, Evaluate, Fitted, Loop, make_accelerator
 from ensue.train.options import LoopSettings, TrainingOptions
 
 RECORD, README = "training.json", "README.md"
-# Where a training keeps its prepared corpus, unless told otherwise.
+# Where a training keeps its prepared corpus, unless another folder is named.
 CORPUS = "corpus"
 
 

@@ -100,7 +100,7 @@ class Corpus:
         return self.labels[:, LABELS.index(name)]
 
     def rows(self, dev: bool) -> Ints:
-        """The sentences of the training or of the dev documents."""
+        """Return the sentences of the training or of the dev documents."""
         held_out = np.fromfile(self.folder / DEV, dtype=np.bool_)
         return np.flatnonzero(held_out[self.label("document")] == dev)
 
@@ -108,7 +108,7 @@ class Corpus:
 def prepare_corpus(
     sources: Sequence[str], folder: Path, asked: Asked, *, workers: int = 1, progress: Progress | None = None
 ) -> Corpus:
-    """The corpus of the sources, made or, where the same was made before, found in the folder.
+    """Return the corpus of the sources, made or, where the same was made before, found in the folder.
 
     A source that is itself a folder with a prepared corpus is used as it is.
     """
@@ -193,7 +193,7 @@ def _read(folder: Path, question: dict[str, Any]) -> Corpus | None:
 
 
 def _ready(folder: Path, asked: Asked) -> Corpus:
-    """A prepared corpus, which must have been made as is asked now."""
+    """Return a prepared corpus, which must have been made as is asked now."""
     found = _read(folder, asked._asdict())
     if found is None:
         raise EnsueError(
@@ -234,7 +234,7 @@ class Spool:
         return len(self.hashes)
 
     def choose_dev(self, share: float) -> npt.NDArray[np.bool_]:
-        """Which documents are held out: those whose names have the smallest digests, whatever their order."""
+        """Return which documents are held out: those whose names have the smallest digests, whatever their order."""
         count = max(1, round(share * self.documents))
         if count >= self.documents:
             raise EnsueError(
@@ -245,7 +245,7 @@ class Spool:
         return chosen
 
     def sentence_words(self) -> Iterator[tuple[int, list[str]]]:
-        """The document and the words of every sentence."""
+        """Yield the document and the words of every sentence."""
         labels = np.memmap(
             self.folder / PLACES, dtype=np.int32, mode="r", shape=(self.sentences, len(LABELS))
         )
@@ -254,14 +254,14 @@ class Spool:
                 yield int(document), line.split()
 
     def title_words(self) -> Iterator[tuple[int, list[str]]]:
-        """The document and the words of every title."""
+        """Yield the document and the words of every title."""
         with (self.folder / _TITLE_LINES).open(encoding="utf-8", newline="\n") as file:
             for line in file:
                 document, _, words = line.partition("\t")
                 yield int(document), words.split()
 
     def count_words(self, dev: npt.NDArray[np.bool_]) -> WordCounter:
-        """The words of the training documents, titles among them."""
+        """Return the words of the training documents, titles among them."""
         counter = WordCounter()
         for lines in (self.sentence_words(), self.title_words()):
             for document, words in lines:
@@ -313,7 +313,7 @@ def spool_documents(
 
 
 def word_document(document: StructuredDocument, max_words: int) -> Worded:
-    """A document as words; sentences without any are left out, longer ones cut."""
+    """Return a document as words; sentences without any are left out, longer ones cut."""
     titles: list[str] = []
     own = " ".join(words_of(document.title))
     if own:
@@ -335,7 +335,7 @@ def word_document(document: StructuredDocument, max_words: int) -> Worded:
 
 
 def place_sentences(document: Worded, number: int, first_title: int) -> npt.NDArray[np.int32]:
-    """The rows of `LABELS` of a document's sentences."""
+    """Return the rows of `LABELS` of a document's sentences."""
     total = len(document.paragraphs)
     own = first_title if document.titled else -1
     rows = [

@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 
 def epoch_batches(corpus: Corpus, rows: Ints, batch: int, seed: int, epoch: int) -> Iterator[Batch]:
-    """All whole batches of an epoch in random order, each of sentences of like length."""
+    """Yield all whole batches of an epoch in random order, each of sentences of like length."""
     rng = np.random.default_rng([seed, epoch])
     order = rows[rng.permutation(len(rows))]
     for begin in range(0, len(order), batch * _POOLED):
@@ -54,20 +54,20 @@ def epoch_batches(corpus: Corpus, rows: Ints, batch: int, seed: int, epoch: int)
 
 
 def batches_in(rows: int, batch: int) -> int:
-    """How many batches `epoch_batches` makes of so many rows."""
+    """Return how many batches `epoch_batches` makes of so many rows."""
     pools, left = divmod(rows, batch * _POOLED)
     return pools * _POOLED + left // batch
 
 
 def fixed_batches(corpus: Corpus, rows: Ints, batch: int) -> Iterator[Batch]:
-    """All sentences, always in the same batches: what a dev loss is measured on."""
+    """Yield all sentences, always in the same batches: what a dev loss is measured on."""
     order = rows[np.argsort(_lengths(corpus, rows), kind="stable")]
     for begin in range(0, len(order), batch):
         yield make_batch(corpus, order[begin : begin + batch])
 
 
 def make_batch(corpus: Corpus, rows: Ints) -> Batch:
-    """The batch of some rows of a corpus; neighbours are those in the same document, across its sections."""
+    """Return the batch of some rows of a corpus; neighbours are those in the same document, across its sections."""
     labels = np.asarray(corpus.labels[rows], dtype=np.int64)
     document, level, sentence, sentences, paragraph, paragraphs, section_title, document_title = labels.T
     owners = corpus.label("document")
@@ -90,7 +90,7 @@ def make_batch(corpus: Corpus, rows: Ints) -> Batch:
 
 
 def gather(words: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], rows: Ints) -> Ragged:
-    """The words of some rows; row −1 has none."""
+    """Return the words of some rows; row −1 has none."""
     present = rows >= 0
     safe = np.where(present, rows, 0)
     if len(offsets) < 2:
@@ -108,7 +108,7 @@ def _lengths(corpus: Corpus, rows: Ints) -> Ints:
 
 
 def bag_losses(logits: Tensor, targets: Tensor, lengths: Tensor) -> Tensor:
-    """For each row, minus the mean log-probability of its target words under one softmax over the vocabulary.
+    """Return for each row minus the mean log-probability of its target words under one softmax over the vocabulary.
 
     A word that occurs twice counts twice. Rows without targets give 0. Only the scores of target words are
     gathered; the rest of the vocabulary enters by one log-sum-exp a row.
@@ -129,12 +129,12 @@ def class_losses(logits: Tensor, targets: Tensor, allowed: Tensor | None = None)
 
 
 def share_class(position: Tensor, total: Tensor, classes: int) -> Tensor:
-    """Which of `classes` equal parts of the whole a position lies in: the first of 40 in the first of 20."""
+    """Return which of `classes` equal parts of the whole a position lies in: the first of 40 in the first of 20."""
     return torch.div(position * classes, total, rounding_mode="floor")
 
 
 def feed_forward(inputs: int, hidden: int, outputs: int, dropout: float) -> nn.Sequential:
-    """A decoder's network: two hidden layers with ReLU."""
+    """Return a decoder's network: two hidden layers with ReLU."""
     return nn.Sequential(
         nn.Linear(inputs, hidden),
         nn.ReLU(),
@@ -163,7 +163,7 @@ class Objective(nn.Module):  # type: ignore[misc]
                 self.decoders[term] = feed_forward(shape.width, hidden, classes, dropout)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The weighted sum of the losses; each term is the mean over the sentences that have its target."""
+        """Return the weighted sum of the losses; each term is the mean over the sentences that have its target."""
         terms = self.term_losses(batch)
         means = {name: losses.sum() / present.sum().clamp(min=1) for name, (losses, present) in terms.items()}
         return torch.stack(
@@ -174,7 +174,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         ).sum()
 
     def term_losses(self, batch: Batch) -> dict[str, tuple[Tensor, Tensor]]:
-        """For each term, the loss of each sentence and whether the sentence has its target."""
+        """Return for each term the loss of each sentence and whether the sentence has its target."""
         device = self.network.embedding.weight.device
         vectors = self.network(_on(batch.words.table, device), torch.from_numpy(batch.words.lengths))
         found = {}
@@ -189,7 +189,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         return found
 
     def _placed(self, term: str, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The losses of a term that predicts a class, which every sentence has."""
+        """Return the losses of a term that predicts a class, which every sentence has."""
         position = _on(getattr(batch, term), logits.device)
         classes = logits.shape[1]
         if term == "level":

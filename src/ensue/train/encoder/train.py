@@ -30,7 +30,7 @@ def train_encoder(options: EncoderOptions, progress: Progress | None = None) -> 
     """
     if not options.data:
         raise EnsueError("There is nothing to train on: name a file or folder with --data.")
-    return run_training(options, lambda accelerator, told: _prepare(options, accelerator, told), progress)
+    return run_training(options, lambda *machine: _prepare(options, *machine), progress)
 
 
 def _prepare(options: EncoderOptions, accelerator: Accelerator, progress: Progress | None) -> Job:

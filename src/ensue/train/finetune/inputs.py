@@ -194,7 +194,7 @@ class Inputs:
             raise EnsueError(f"max_length={max_length} leaves no room for two texts; give a larger one.")
 
     def sequences(self, form: Form, examples: Sequence[Example], *, joint: bool, apart: bool) -> Sequences:
-        """The sequences of all examples, in order."""
+        """Return the sequences of all examples, in order."""
         worded = [wordings(form, example) for example in examples] if joint else []
         singles = [text for example in examples for text in example.texts[:2]] if apart else []
         texts = [text for group in worded for wording in group for text in wording.texts]
@@ -274,7 +274,7 @@ def _token_spans(example: Example, tokens: Sequence[Tokenised]) -> list[tuple[in
 
 
 def _window(length: int, keep: int, spans: Sequence[tuple[int, int]], example: Example | None) -> int:
-    """Where the kept part of a text begins: at its start, or as late as its last span needs."""
+    """Return where the kept part of a text begins: at its start, or as late as its last span needs."""
     if keep >= length or not spans:
         return 0
     begin = max(0, max(end for _, end in spans) - keep)

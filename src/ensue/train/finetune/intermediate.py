@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def read_intermediate(name: str, path: Path, seed: int) -> TaskData:
-    """A file of NLI pairs (tsv with a header, jsonl) or multiple choices (jsonl, SWAG's csv), part held out as dev.
+    """Read NLI pairs (tsv with a header, jsonl) or multiple choices (jsonl, SWAG's csv), part held out as dev.
 
     NLI rows have a premise (`sentence1`), a hypothesis (`sentence2`) and a label of three; rows whose annotators
     agreed on none (`-`) are left out and counted. Multiple choices have `sent1`, `sent2`, `ending0`… and a number as
@@ -131,7 +131,7 @@ def _choice(line: Line, number: int) -> Example:
 
 
 def _text(line: Line, names: Sequence[str]) -> str:
-    """The first of these columns that is there."""
+    """Return the first of these columns that is there."""
     for name in names:
         value = line.values.get(name)
         if isinstance(value, str) and value.strip():
@@ -140,7 +140,7 @@ def _text(line: Line, names: Sequence[str]) -> str:
 
 
 def _held_out(examples: list[Example], seed: int) -> dict[str, list[Example]]:
-    """The best weights are chosen on a part that is not trained on."""
+    """Hold out a part for choosing the best weights, which is not trained on."""
     order = list(range(len(examples)))
     random.Random(seed).shuffle(order)
     cut = min(max(1, round(_HELD_OUT * len(examples))), _MOST_HELD_OUT)

@@ -101,7 +101,7 @@ class Packs:
         return chosen
 
     def budgeted(self, budget: int) -> list[list[int]]:
-        """All examples, the longest first, in batches of at most about `budget` tokens."""
+        """Return all examples, the longest first, in batches of at most about `budget` tokens."""
         return self.divided(range(self.examples), budget)
 
     def divided(self, chosen: Iterable[int], budget: int) -> list[list[int]]:
@@ -116,11 +116,11 @@ class Packs:
         return parts
 
     def rows_in(self, chosen: Sequence[int]) -> int:
-        """How many rows of outputs these examples have."""
+        """Return how many rows of outputs these examples have."""
         return sum(self.counts[i] for i in chosen)
 
     def batches(self, plan: Sequence[Sequence[int]]) -> Iterator[Batch]:
-        """The planned batches; all their numbers go to the device in one copy."""
+        """Yield the planned batches; all their numbers go to the device in one copy."""
         numbers: list[int] = []
         shapes = []
         for chosen in plan:
@@ -203,7 +203,7 @@ class TaskNetwork(nn.Module):  # type: ignore[misc]
 
 
 def pooled_states(states: Tensor, mask: Tensor, pool: Pool) -> Tensor:
-    """One vector per sequence: of the first token, the mean over its tokens, or of its last token."""
+    """Return one vector per sequence: of the first token, the mean over its tokens, or of its last token."""
     if pool == "cls":
         return states[:, 0]
     if pool == "last":
@@ -214,7 +214,7 @@ def pooled_states(states: Tensor, mask: Tensor, pool: Pool) -> Tensor:
 
 
 def attended(states: Tensor, weights: Tensor, spans: Tensor) -> Tensor:
-    """One vector per span: the mean of its tokens' vectors, weighted by the softmax of their weights."""
+    """Return one vector per span: the mean of its tokens' vectors, weighted by the softmax of their weights."""
     places = torch.arange(states.shape[1], device=states.device)
     outside = (places < spans[:, :1]) | (places >= spans[:, 1:])
     shares = weights.masked_fill(outside, -torch.inf).softmax(1)

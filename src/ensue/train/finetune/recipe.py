@@ -24,7 +24,7 @@ _BY_SIZE = (
 )
 # Up to so wide an encoder: its learning rate. The paper's 1e-5 is for BERT-large; smaller ones need larger steps.
 _BY_WIDTH = ((512, 1e-4), (768, 3e-5), (10**12, 1e-5))
-# How alike two texts are is told best from each alone as well, as sentence encoders were trained to.
+# How alike two texts are is judged best from each alone as well, as sentence encoders were trained to.
 _PAIRS_OF_FORM = {"score": "both"}
 # One example of these is a sequence for every entity.
 _FEWER_OF_FORM = {"entity": 4}
@@ -60,7 +60,7 @@ class Recipe:
 
 
 def number(low: float, high: float) -> Callable[[str], float]:
-    """A number within bounds, both included."""
+    """Return a reader of a number within bounds, both included."""
 
     def read(written: str) -> float:
         try:
@@ -112,7 +112,7 @@ SETTINGS: Mapping[str, Setting] = {
 def recipe_for(
     spec: TaskSpec, examples: int, settings: Mapping[str, Any], *, width: int, limit: int, pool: str
 ) -> Recipe:
-    """The recipe of a task with so many training examples, for an encoder `width` wide that takes `limit` tokens."""
+    """Return the recipe of a task with so many examples, for an encoder `width` wide that takes `limit` tokens."""
     epochs, batch, checks = next(row[1:] for row in _BY_SIZE if examples <= row[0])
     rate = next(rate for widest, rate in _BY_WIDTH if width <= widest)
     pairs = settings["pairs"] if settings["pairs"] != "auto" else _PAIRS_OF_FORM.get(spec.form, "joint")

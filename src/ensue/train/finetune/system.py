@@ -39,7 +39,7 @@ class FinetuneSystem:
         yield from Finetuning(_base(model), tasks, _filled(settings), seed, context).answers()
 
     def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
-        """The choices that differ from the recipes, and those that matter most."""
+        """Return the choices that differ from the recipes, and those that matter most."""
         values = _filled(settings)
         said = {key: values[key] for key in _ALWAYS}
         said["pool"] = own_pool(model) if values["pool"] == "auto" else values["pool"]

@@ -81,7 +81,7 @@ class Finetuning:
             )
 
     def answers(self) -> Iterator[Answered]:
-        """Every trained task's answers, then those of the diagnostic sets its classifier answers."""
+        """Yield every trained task's answers, then those of the diagnostic sets its classifier answers."""
         self._total = len(self._seeds) * sum(self._steps(data) for data in self._trained)
         for data in self._trained:
             asked = [data, *self._asked_of(data)]
@@ -101,7 +101,7 @@ class Finetuning:
         ]
 
     def _trainer(self, data: TaskData, asked: Sequence[TaskData]) -> Callable[[int], Kept]:
-        """What trains the task with a seed; its sequences are laid out once, when the first is trained."""
+        """Return what trains the task with a seed; its sequences are laid out once, when the first is trained."""
         layouts: list[_Layout] = []
 
         def train(seed: int) -> Kept:
@@ -127,8 +127,8 @@ class Finetuning:
             cuts.setdefault(other.spec.name, Counter())[layout.words("sequences")] += here
             cut += here
             given[other.spec.name] = {split: _answered(trained, one, other) for split, one in splits.items()}
-        told = {task: dict(+found) for task, found in cuts.items() if +found}
-        record = {**trained.record, "start": name, "cut_judged": cut, "cuts": told}
+        noted = {task: dict(+found) for task, found in cuts.items() if +found}
+        record = {**trained.record, "start": name, "cut_judged": cut, "cuts": noted}
         return Kept(float(trained.record.get("dev_score") or 0.0), record, given)
 
     def _steps(self, data: TaskData) -> int:
@@ -147,7 +147,7 @@ class Finetuning:
         return report
 
     def _question(self, data: TaskData, asked: Sequence[TaskData]) -> dict[str, Any]:
-        """All that an outcome depends on, but for its seed."""
+        """Return all that an outcome depends on, but for its seed."""
         settings = {key: value for key, value in self._settings.items() if key != "runs"}
         return {
             "version": __version__,
@@ -160,7 +160,7 @@ class Finetuning:
         }
 
     def _start(self, data: TaskData) -> tuple[str, Any]:
-        """What a task starts from: the encoder as it came, or after its intermediate training."""
+        """Return what a task starts from: the encoder as it came, or after its intermediate training."""
         if self._first is None or not self._wants_first(data):
             return PRETRAINED, self._base.trunk
         if self._begun is None:
@@ -176,7 +176,7 @@ class Finetuning:
         return "all" in wanted or name in wanted
 
     def _train_first(self, first: TaskData) -> Any:
-        """The encoder after its intermediate training, which a resumed run finds in its folder."""
+        """Return the encoder after its intermediate training, which a resumed run finds in its folder."""
         key = digest_of(self._question(first, [first]))
         path, records = self._context.kept_file(f"{key}.safetensors"), self._context.records
         trunk = copy.deepcopy(self._base.trunk).float()
@@ -190,7 +190,7 @@ class Finetuning:
         return trained
 
     def _intermediate(self) -> TaskData | None:
-        """What is trained on first, from a file or from the run's own MNLI."""
+        """Return what is trained on first, from a file or from the run's own MNLI."""
         name, path = self._settings["intermediate"], self._settings["intermediate_data"]
         if name == "none":
             return None
@@ -225,11 +225,11 @@ class _Layout:
         return trained
 
     def words(self, what: str) -> str:
-        """What is said of sequences that were cut."""
+        """Return what is said of sequences that were cut."""
         return f"{what} cut at {self._recipe.max_length} tokens"
 
     def split(self, data: TaskData, split: str) -> Split:
-        """A judged split, of this task or of one its classifier answers."""
+        """Return a judged split, of this task or of one its classifier answers."""
         key = (data.spec.name, split)
         if key not in self._known:
             self._known[key] = self._lay_out(data, data.splits[split])
@@ -242,7 +242,7 @@ class _Layout:
 
 
 def _answered(trained: Trained, split: Split, data: TaskData) -> Answers:
-    """A split in its own task's labels; what the best weights said of dev is known from choosing them."""
+    """Return a split in its own task's labels; what the best weights said of dev is known from choosing them."""
     known = trained.dev_answers if split is trained.dev else None
     return answered_as(known or answer(trained, split), trained.spec, data.spec)
 
@@ -258,7 +258,7 @@ def _sizes(data: TaskData) -> dict[str, int]:
 
 
 def longest(limit: int | None) -> int:
-    """How many tokens an encoder takes; our own bound where it states none."""
+    """Return how many tokens an encoder takes; our own bound where it states none."""
     return limit or LONGEST
 
 

@@ -65,7 +65,7 @@ def lay_out(
 
 
 def steps_of(recipe: Recipe, examples: int) -> int:
-    """How many steps a training takes at most."""
+    """Return how many steps a training takes at most."""
     return recipe.epochs * math.ceil(examples / recipe.batch)
 
 
@@ -191,7 +191,7 @@ class _Watch:
 
 
 def answer(trained: Trained, split: Split) -> Answers:
-    """What a network says about a split; scores stay within those of its training set."""
+    """Return what a network says about a split; scores stay within those of its training set."""
     network, packs, scale = trained.network.eval(), split.packs, trained.scale
     rows, found = [], []
     with torch.inference_mode(), autocast(packs.device, trained.precision):
@@ -206,7 +206,7 @@ def answer(trained: Trained, split: Split) -> Answers:
 
 
 def _targets(train: Split) -> tuple[Tensor, tuple[float, float]]:
-    """What each row should give; scores as a part of the way from the lowest to the highest, which is the scale."""
+    """Return what each row should give, and the scale: scores are parts of the way from lowest to highest."""
     values = frame(train.spec, train.examples).targets
     assert values is not None, "a training set has gold answers"
     scale = (0.0, 1.0)
@@ -218,7 +218,7 @@ def _targets(train: Split) -> tuple[Tensor, tuple[float, float]]:
 
 
 def _network(start: Any, spec: TaskSpec, recipe: Recipe) -> TaskNetwork:
-    """A copy of the encoder in full precision with a new head; what the head does not use is not trained."""
+    """Return a copy of the encoder in full precision with a new head; what the head does not use is not trained."""
     trunk = copy.deepcopy(start).float().requires_grad_(True)
     for name, parameter in trunk.named_parameters():
         if "pooler" in name:
@@ -239,7 +239,7 @@ def _budget(device: torch.device) -> int:
 
 
 def _in_parts(train: Split, plan: Sequence[Sequence[int]]) -> Iterator[list[tuple[Batch, float]]]:
-    """The batches of a plan, each in parts that fit, with the share of the batch's mean loss that a part has."""
+    """Yield the batches of a plan, each in parts that fit, with the share of the batch's mean loss a part has."""
     packs = train.packs
     # Entities are judged each for itself, so a mean over them counts rows; other losses are means over examples.
     size: Callable[[Sequence[int]], int] = packs.rows_in if train.spec.form == "entity" else len

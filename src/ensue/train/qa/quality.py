@@ -40,7 +40,7 @@ class AnswerFigures:
     judged: tuple[Judged, ...] = ()
 
     def as_dict(self) -> dict[str, float]:
-        """The means there are, by name."""
+        """Return the means there are, by name."""
         names = ("exact", "f1", "has_answer_exact", "has_answer_f1", "no_answer")
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
@@ -53,7 +53,7 @@ def evaluate_answerer(answerer: Answerer, examples: Sequence[Example]) -> Answer
 
 
 def figures_of(examples: Sequence[Example], given: Sequence[str]) -> AnswerFigures:
-    """The figures of answers already given, one a question; an empty one says that there is none."""
+    """Return the figures of answers already given, one a question; an empty one says that there is none."""
     if not examples:
         raise EnsueError("There is no question to measure answers on; name a file that asks some.")
     judged = [
@@ -98,7 +98,7 @@ class Threshold(NamedTuple):
 
 
 def best_threshold(examples: Sequence[Example], given: Sequence[str], odds: Sequence[float]) -> Threshold:
-    """The threshold on the log-odds of an answer that gives the best mean F1, halfway between two odds."""
+    """Return the threshold on the log-odds of an answer that gives the best mean F1, halfway between two odds."""
     answered = np.array([scores(text, one.answers)[1] for text, one in zip(given, examples, strict=True)])
     silent = np.array([scores("", one.answers)[1] for one in examples])
     order = np.argsort(-np.asarray(odds, dtype=np.float64), kind="stable")

@@ -40,14 +40,14 @@ class Row(NamedTuple):
 def rows_of(
     examples: Sequence[Example], form: PairForm, reading: Reading, *, any_place: bool = False
 ) -> list[Row]:
-    """All windows of all examples, texts and questions tokenised once.
+    """Return all windows of all examples, texts and questions tokenised once.
 
     With `any_place` an answer counts wherever its words stand in the text, for data whose places are not reliable.
     """
     asked = list(dict.fromkeys(one.question for one in examples))
-    told = list(dict.fromkeys(one.context for one in examples))
+    texts = list(dict.fromkeys(one.context for one in examples))
     questions = dict(zip(asked, form.tokens(asked, reading.max_question), strict=True))
-    contexts = dict(zip(told, form.tokens(told), strict=True))
+    contexts = dict(zip(texts, form.tokens(texts), strict=True))
     found = []
     for one in examples:
         question, context = questions[one.question], contexts[one.context]
@@ -60,7 +60,7 @@ def rows_of(
 
 
 def _marked(example: Example, tokens: Tokens, any_place: bool) -> Counter[tuple[tuple[int, int], ...]]:
-    """The token spans of each answer, and how many annotators marked it."""
+    """Return the token spans of each answer, and how many annotators marked it."""
     marked: Counter[tuple[tuple[int, int], ...]] = Counter()
     for answer in example.answers:
         starts = occurrences(example.context, answer) if any_place else [answer.start]
@@ -70,7 +70,7 @@ def _marked(example: Example, tokens: Tokens, any_place: bool) -> Counter[tuple[
 
 
 def _targets(marked: Counter[tuple[tuple[int, int], ...]], window: Window, null: int) -> tuple[Target, ...]:
-    """The answers that lie whole in the window, as places of its row."""
+    """Return the answers that lie whole in the window, as places of its row."""
     shift = window.first - window.begin
     inside: Counter[tuple[tuple[int, int], ...]] = Counter()
     for spans, count in marked.items():
@@ -83,7 +83,7 @@ def _targets(marked: Counter[tuple[tuple[int, int], ...]], window: Window, null:
 
 
 def occurrences(context: str, answer: Answer) -> list[int]:
-    """Where the words of an answer stand as words of their own; where it is marked, if nowhere.
+    """Return where the words of an answer stand as words of their own; where it is marked, if nowhere.
 
     >>> occurrences("The art of the party is art.", Answer("art", 16))
     [4, 24]
@@ -105,7 +105,7 @@ def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
 
 
 def epoch_batches(rows: Sequence[Row], size: int, seed: int, epoch: int) -> Iterator[list[Row]]:
-    """All rows in an order of the epoch's own, rows of like length together, batches mixed."""
+    """Yield all rows in an order of the epoch's own, rows of like length together, batches mixed."""
     draw = np.random.default_rng([seed, epoch])
     order = draw.permutation(len(rows))
     batches = []
@@ -117,12 +117,12 @@ def epoch_batches(rows: Sequence[Row], size: int, seed: int, epoch: int) -> Iter
 
 
 def batches_in(rows: int, size: int) -> int:
-    """How many batches an epoch has."""
+    """Return how many batches an epoch has."""
     return -(-rows // size)
 
 
 def span_loss(scores: Tensor, rows: Sequence[Row], null: int) -> Tensor:
-    """The mean loss of rows × tokens × 2 scores: half the negative log-probability of the answer, wherever it stands.
+    """Return the mean loss of rows × tokens × 2 scores: half of minus the log-probability of the answer anywhere.
 
     Where annotators differ, each answer counts by its share. Only what an answer can be takes part: tokens of the
     text, and the null place.

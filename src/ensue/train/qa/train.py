@@ -132,7 +132,7 @@ def tuned(reader: AnswerModel, examples: Sequence[Example]) -> tuple[AnswerFigur
 
 
 def _network(base: Any, options: AnswererOptions) -> SpanNetwork:
-    """The encoder with a new head, and what of it is to learn."""
+    """Return the encoder with a new head, and what of it is to learn."""
     trunk = getattr(getattr(base, "network", None), "base_model", None)
     if trunk is None or not hasattr(trunk.config, "hidden_size"):
         raise EnsueError(f"{options.model} is no encoder, which an answerer is built on; try minilm.")

@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 
 def question_examples(articles: Iterable[Article]) -> Found:
-    """One example a question: with the answer most people marked, the first of several such.
+    """Return one example a question: with the answer most people marked, the first of several such.
 
     Questions without an answer cannot be asked for one, and an equal question to an equal answer is taken once.
     """
@@ -65,7 +65,7 @@ def question_examples(articles: Iterable[Article]) -> Found:
 
 
 def chosen_answer(answers: Sequence[Answer]) -> AnswerSpan:
-    """The answer most people marked; of equally many the one marked first.
+    """Return the answer most people marked; of equally many the one marked first.
 
     >>> chosen_answer([Answer("old mill", 4), Answer("mill", 8), Answer("mill", 8)])
     AnswerSpan(start=8, end=12)
@@ -99,7 +99,7 @@ class Rows(NamedTuple):
 
 
 def make_rows(tokenizer: Any, bos: int | None, examples: Sequence[QuestionExample], limit: int) -> Rows:
-    """The rows of examples, tokenised exactly as a questioner does when it asks."""
+    """Return the rows of examples, tokenised exactly as a questioner does when it asks."""
     prompts = [plain_prompt(example.context, example.answer) for example in examples]
     texts = list(dict.fromkeys(prompt.shared for prompt in prompts))
     shared = dict(zip(texts, question_tokens(tokenizer, texts), strict=True))
@@ -115,7 +115,7 @@ def make_rows(tokenizer: Any, bos: int | None, examples: Sequence[QuestionExampl
 
 
 def epoch_batches(rows: Sequence[Row], tokens: int, seed: int, epoch: int) -> Iterator[Batch]:
-    """All rows once in batches of like length under a budget of tokens, rows and batches in random order."""
+    """Yield all rows once in batches of like length under a budget of tokens, rows and batches in random order."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(rows))
     mean = max(sum(len(row.ids) for row in rows) // max(len(rows), 1), 1)
@@ -128,12 +128,12 @@ def epoch_batches(rows: Sequence[Row], tokens: int, seed: int, epoch: int) -> It
 
 
 def batches_in(rows: Sequence[Row], tokens: int, seed: int) -> int:
-    """How many batches an epoch has, near enough: the first epoch's."""
+    """Return how many batches an epoch has, near enough: the first epoch's."""
     return sum(1 for _ in epoch_batches(rows, tokens, seed, 0))
 
 
 def fixed_batches(rows: Sequence[Row], tokens: int) -> Iterator[Batch]:
-    """All rows, always in the same batches: what a dev loss is measured on."""
+    """Yield all rows, always in the same batches: what a dev loss is measured on."""
     for group in _groups(sorted(rows, key=lambda row: len(row.ids)), tokens):
         yield make_batch(group)
 
@@ -173,12 +173,12 @@ class QuestionObjective(nn.Module):  # type: ignore[misc]
         self.network = Network(model)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The mean loss a question token."""
+        """Return the mean loss a question token."""
         total, count = self.total(batch)
         return total / count
 
     def total(self, batch: Batch) -> tuple[Tensor, int]:
-        """The summed loss, and of how many tokens."""
+        """Return the summed loss, and of how many tokens."""
         hidden = self.network.hidden(self._put(batch.ids))
         states = hidden[self._put(batch.rows), self._put(batch.columns)]
         logits = self.network.logits(states)
@@ -190,7 +190,7 @@ class QuestionObjective(nn.Module):  # type: ignore[misc]
 
 
 def dev_figures(objective: QuestionObjective, batches: Iterable[Batch]) -> dict[str, float]:
-    """The loss a question token on held-out rows, and the perplexity that it makes."""
+    """Return the loss a question token on held-out rows, and the perplexity that it makes."""
     total, count = 0.0, 0
     for batch in batches:
         loss, tokens = objective.total(batch)

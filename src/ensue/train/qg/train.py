@@ -166,7 +166,7 @@ def _side(base: CausalModel, name: str, articles: Sequence[Article], options: Qu
 
 
 def _first_perplexity(objective: QuestionObjective, batches: Iterable[Batch], accelerator: Any) -> float:
-    """What the adapter starts from: it changes nothing until it has learned something.
+    """Return what the adapter starts from: it changes nothing until it has learned something.
 
     Called before the loop, which may put an earlier adapter back.
     """
@@ -209,7 +209,7 @@ class QuestionPerplexity(NamedTuple):
 
 
 def evaluate_questioner(model: Model, examples: Sequence[QuestionExample]) -> QuestionPerplexity:
-    """The perplexity of the examples' questions, each after its text and answer."""
+    """Return the perplexity of the examples' questions, each after its text and answer."""
     if not isinstance(model, QuestionScorer):
         raise EnsueError(f"{model.card.name} cannot say how likely a question is; name a question generator.")
     if not examples:
@@ -225,7 +225,7 @@ def evaluate_questioner(model: Model, examples: Sequence[QuestionExample]) -> Qu
 
 
 def sample_questions(model: Questioner) -> list[Sample]:
-    """The likeliest question to each answer in the invented texts, in the paper's settings."""
+    """Return the likeliest question to each answer in the invented texts, in the paper's settings."""
     pairs = [(text, answer) for text, answers in _TEXTS for answer in answers]
     spans = [AnswerSpan(text.index(answer), text.index(answer) + len(answer)) for text, answer in pairs]
     asked = model.ask([text for text, _ in pairs], spans, count=1)

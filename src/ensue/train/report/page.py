@@ -47,7 +47,7 @@ class Training(NamedTuple):
     not_finite: int
 
     def dev(self, name: str) -> Curve:
-        """A held-out figure by step."""
+        """Return a held-out figure by step."""
         chosen = [each for each in self.evaluations if name in each.found]
         return Curve([each.step for each in chosen], [each.found[name] for each in chosen])
 
@@ -63,7 +63,7 @@ def write_training_report(folder: Path, path: Path) -> Path:
 
 
 def training_facts(folder: Path) -> dict[str, Any]:
-    """All that the page of a training needs."""
+    """Return all that the page of a training needs."""
     record, training = _read_record(folder / RECORD), read_log(folder / LOG)
     # Drawing needs matplotlib, which takes half a second to import; a broken log need not wait for it.
     from ensue.train.report.plots import training_plot
@@ -90,7 +90,7 @@ def training_facts(folder: Path) -> dict[str, Any]:
 
 
 def read_log(path: Path) -> Training:
-    """Read `training.jsonl`; a step told twice, as after a resumption, counts as told last."""
+    """Read `training.jsonl`; a step logged twice, as after a resumption, counts as logged last."""
     if not path.exists():
         raise EnsueError(f"{path.parent} has no {LOG}, so there is no training to report.")
     losses: dict[int, float] = {}
@@ -118,7 +118,7 @@ def read_log(path: Path) -> Training:
 
 
 def smoothed(curve: Curve) -> Curve:
-    """The running mean over a fiftieth of the curve on either side, thinned to what a picture can show.
+    """Return the running mean over a fiftieth of the curve on either side, thinned to what a picture can show.
 
     >>> smoothed(Curve([1.0, 2.0], [3.0, 1.0]))
     Curve(steps=[1.0, 2.0], values=[3.0, 1.0])
@@ -147,13 +147,13 @@ def _thinned(values: Sequence[Any], most: int) -> list[Any]:
 
 
 def _best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
-    """Every evaluation better than all before it is marked, so the last one marked is the best."""
+    """Return the best evaluation: the last one marked, for each that is better than all before it is."""
     marked = [each for each in evaluations if each.best]
     return marked[-1] if marked else None
 
 
 def _figures(row: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The loss and the held-out figures of a line."""
+    """Return the loss and the held-out figures of a line."""
     found = {name: value for name, value in row.items() if name == "loss" or str(name).startswith("dev_")}
     for name, value in found.items():
         if value is not None and not _is_number(value):

@@ -69,7 +69,7 @@ def _draw_dev(axes: Any, curve: Curve, label: str, colour: str) -> None:
 
 
 def _mark_lone(axes: Any, curve: Curve, colour: str) -> None:
-    """A line of one point is invisible without a mark."""
+    """Mark a line of one point, which would be invisible."""
     if len(curve.steps) == 1:
         axes.plot(curve.steps, curve.values, color=colour, marker="o", markersize=5)
 

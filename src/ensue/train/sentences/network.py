@@ -103,31 +103,31 @@ class SentenceNetwork(nn.Module):  # type: ignore[misc]
 
 
 def within(lengths: Tensor, size: int) -> Tensor:
-    """Which of `size` places [texts, size] are words of the text."""
+    """Return which of `size` places [texts, size] are words of the text."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
 def mean_pool(states: Tensor, lengths: Tensor) -> Tensor:
-    """The mean over a text's words."""
+    """Return the mean over a text's words."""
     kept = states * within(lengths, states.shape[1])[..., None]
     return kept.sum(1) / lengths[:, None]
 
 
 def max_pool(states: Tensor, lengths: Tensor) -> Tensor:
-    """The largest value of each number over a text's words."""
+    """Return the largest value of each number over a text's words."""
     beyond = ~within(lengths, states.shape[1])
     return states.masked_fill(beyond[..., None], -torch.inf).amax(1)
 
 
 def mean_between(states: Tensor, text: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-    """For every row the mean over the words `begin` to `end` of a text; zeros where there are none."""
+    """Return for every row the mean over the words `begin` to `end` of a text; zeros where there are none."""
     places = torch.arange(states.shape[1], device=states.device)
     inside = (places >= begin[:, None]) & (places < end[:, None])
     return (states[text] * inside[..., None]).sum(1) / inside.sum(1, keepdim=True).clamp(min=1)
 
 
 def attend(u: Tensor, v: Tensor, u_lengths: Tensor, v_lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """For each state of u the states of v weighted by a softmax over their products, and the other way round."""
+    """Return for each state of u the states of v weighted by a softmax over their products, and vice versa."""
     products = u @ v.transpose(1, 2)
     in_u, in_v = within(u_lengths, u.shape[1]), within(v_lengths, v.shape[1])
     by_u = products.masked_fill(~in_v[:, None, :], -torch.inf).softmax(2)

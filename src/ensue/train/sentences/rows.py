@@ -49,7 +49,7 @@ class Vocabulary:
 
 
 def published_vectors(name: str) -> WordVectorModel | None:
-    """The word vectors of that name: a model's, a text file's, or none where they are to be learnt."""
+    """Return the word vectors of that name: a model's, a text file's, or none where they are to be learnt."""
     if name == LEARNED:
         return None
     path = Path(name).expanduser()
@@ -64,7 +64,7 @@ def published_vectors(name: str) -> WordVectorModel | None:
 def vocabulary_of(
     published: WordVectorModel | None, train: Iterable[str], other: Iterable[str]
 ) -> Vocabulary:
-    """The words of texts that have a published vector; without those, the words that training texts repeat.
+    """Return the words of texts that have a published vector; without those, the words that training texts repeat.
 
     A word that has no vector gets zeros, as an unknown one: nothing can be learnt for it from other texts.
     """
@@ -80,7 +80,7 @@ def vocabulary_of(
 
 
 def words_and_marks(text: str, marks: Sequence[Span]) -> tuple[list[str], list[tuple[int, int]]]:
-    """A text's words, and from which to which of them each mark goes; words end where a mark begins or ends.
+    """Return a text's words, and from which to which of them each mark goes; words end where a mark begins or ends.
 
     >>> words_and_marks("The bank's door.", [Span(0, 4, 8)])
     (['the', 'bank', "'s", 'door', '.'], [(1, 2)])

@@ -40,7 +40,7 @@ class Plan:
 
 
 def words_for(members: Sequence[Member], vectors: WordVectorModel | None) -> Vocabulary:
-    """The vocabulary of some tasks."""
+    """Return the vocabulary of some tasks."""
 
     def texts(form: Form, examples: list[Example]) -> Iterable[str]:
         # Each once, in the order of the data: numbers of words must not change from process to process.
@@ -108,14 +108,14 @@ def train(
                 )
                 for name in data.judged_splits
             }
-    told = {**how.as_json(), "words": len(vocabulary), "device": device.type}
-    told["cuts"] = {task: dict(+found) for task, found in cuts.items() if +found}
+    record = {**how.as_json(), "words": len(vocabulary), "device": device.type}
+    record["cuts"] = {task: dict(+found) for task, found in cuts.items() if +found}
     if len(members) > 1:
-        told["dev_by_task"] = how.by_task
+        record["dev_by_task"] = how.by_task
     held = [one.data.spec.name for one in members if one.parts.held_out]
     if held:
-        told["held_out"] = held
-    return Trained(how.best, told, answers)
+        record["held_out"] = held
+    return Trained(how.best, record, answers)
 
 
 def _task(data: TaskData, framed: Framed) -> Task:

@@ -80,7 +80,7 @@ def prepare_corpus(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Corpus:
-    """The corpus of a source, made or, where the same was made before, found in the folder.
+    """Return the corpus of a source, made or, where the same was made before, found in the folder.
 
     A source that is itself a folder with a prepared corpus is used as it is.
     """
@@ -187,7 +187,7 @@ def _reported(outcomes: Iterable[_Outcome], progress: Progress | None) -> Iterat
 
 
 def work_segments(tokenizer: Any, work: Work, segment_tokens: int) -> list[list[Tokens]]:
-    """The segments of each chapter, special tokens included; a chapter begins a new segment.
+    """Return the segments of each chapter, special tokens included; a chapter begins a new segment.
 
     Every heading carries the same index, as the examples of ChapterBreak do: counting chapters must not pay.
     """
@@ -202,7 +202,7 @@ def work_segments(tokenizer: Any, work: Work, segment_tokens: int) -> list[list[
 
 
 def _segment(unread: Unread, tokenizer_folder: Path, segment_tokens: int, headings: Headings) -> _Outcome:
-    """A work's name and segments, or the reason why it is left out."""
+    """Return a work's name and segments, or the reason why it is left out."""
     try:
         work = read_work(unread, headings=headings)
     except NotUsable as left_out:
@@ -240,7 +240,7 @@ def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:
 
 
 def _ready(folder: Path, asked: dict[str, Any]) -> Corpus:
-    """A prepared corpus, which must have been made with this tokenizer and segment size, no work left to sift."""
+    """Return a prepared corpus, which must have been made with this tokenizer and segment size, of all its works."""
     if asked["exclude"] or asked["only"]:
         raise EnsueError(f"{folder} is a prepared corpus; choose its works when it is made, not now.")
     wanted = {key: asked[key] for key in ("tokenizer", "segment_tokens")}

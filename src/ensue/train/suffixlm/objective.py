@@ -37,7 +37,7 @@ class Batch(NamedTuple):
 
 
 def cut_windows(span: Span, size: int, shift: int) -> list[Window]:
-    """A work cut into windows of `size` segments, the first of them `shift` long; none of a single segment."""
+    """Return a work cut into windows of `size` segments, the first of them `shift` long; none of a single segment."""
     edges = [span.begin, *range(span.begin + shift, span.end, size), span.end]
     pairs = itertools.pairwise(edges)
     return [Window(begin, end) for begin, end in pairs if end - begin >= 2]
@@ -46,7 +46,7 @@ def cut_windows(span: Span, size: int, shift: int) -> list[Window]:
 def epoch_batches(
     corpus: Corpus, size: int, batch: int, in_book: int, seed: int, epoch: int
 ) -> Iterator[Batch]:
-    """All windows of an epoch, cut anew each time, in random order, up to `in_book` of a work side by side."""
+    """Yield all windows of an epoch, cut anew each time, in random order, up to `in_book` of a work side by side."""
     rng = np.random.default_rng([seed, epoch])
     groups: list[list[Window]] = []
     for span in corpus.spans:
@@ -63,7 +63,7 @@ def epoch_batches(
 
 
 def fixed_batches(corpus: Corpus, size: int, batch: int) -> Iterator[Batch]:
-    """All windows in order, always the same: what a dev loss is measured on."""
+    """Yield all windows in order, always the same: what a dev loss is measured on."""
     windows = [window for span in corpus.spans for window in cut_windows(span, size, 0)]
     # Spread out, so that a batch holds windows of several works, as in training.
     step = max(len(windows) // batch, 1)
@@ -73,7 +73,7 @@ def fixed_batches(corpus: Corpus, size: int, batch: int) -> Iterator[Batch]:
 
 
 def make_batch(corpus: Corpus, windows: Sequence[Window]) -> Batch:
-    """The table of rows of some windows."""
+    """Return the table of rows of some windows."""
     width = max(window.end - window.begin for window in windows)
     rows = np.full((len(windows), width), -1, dtype=np.int64)
     for place, window in enumerate(windows):
@@ -180,7 +180,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         )
 
     def segment_vectors(self, corpus: str, rows: np.ndarray[Any, Any]) -> Tensor:
-        """The vectors of some rows of a corpus."""
+        """Return the vectors of some rows of a corpus."""
         device = self.network.positions.weight.device
         if self._encoded is not None:
             stored = torch.from_numpy(np.asarray(self._encoded[corpus][rows])).to(device)

@@ -41,7 +41,7 @@ def train_suffixlm(options: SuffixOptions, progress: Progress | None = None) -> 
 
     `corpora` is where tokenised works are kept (default: in the output), so that variants can share them.
     """
-    return run_training(options, lambda accelerator, told: _prepare(options, accelerator, told), progress)
+    return run_training(options, lambda *machine: _prepare(options, *machine), progress)
 
 
 def _prepare(options: SuffixOptions, accelerator: Accelerator, progress: Progress | None) -> Job:

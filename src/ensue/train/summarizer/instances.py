@@ -48,7 +48,7 @@ class Shape(NamedTuple):
 def make_instances(
     examples: Sequence[StoryQuestion], tokenizer: Any, shape: Shape, retriever: Retriever | None = None
 ) -> list[Instance]:
-    """Every example once with each of its references; inputs are cut as in the benchmark, so that they agree."""
+    """Return every example once with each of its references; inputs are cut as in the benchmark."""
     room = Room(shape.max_input, token_counter(tokenizer))
     given = prompts_of(examples, layout_for(shape.causal, tokenizer), room, retriever)
     found: list[Instance] = []
@@ -65,7 +65,7 @@ def make_instances(
 def epoch_batches(
     instances: Sequence[Instance], batch: int, seed: int, epoch: int
 ) -> Iterator[list[Instance]]:
-    """All instances in batches of like-long ones, in an order of the epoch's own; the last may be smaller."""
+    """Yield all instances in batches of like-long ones, in an order of the epoch's own; the last may be smaller."""
     draw = random.Random(f"{seed}/{epoch}")
     order = list(instances)
     draw.shuffle(order)
@@ -79,7 +79,7 @@ def epoch_batches(
 
 
 def batches_in(instances: int, batch: int) -> int:
-    """How many batches an epoch has.
+    """Return how many batches an epoch has.
 
     >>> batches_in(33, 2)
     17
@@ -89,7 +89,7 @@ def batches_in(instances: int, batch: int) -> int:
 
 
 def fixed_batches(instances: Sequence[Instance], batch: int) -> Iterator[list[Instance]]:
-    """All instances, the longest first."""
+    """Return all instances, the longest first."""
     order = sorted(instances, key=lambda one: -one.size)
     return (order[begin : begin + batch] for begin in range(0, len(order), batch))
 
@@ -103,7 +103,7 @@ def _read(tokenizer: Any, text: str, shape: Shape) -> list[int]:
 
 
 def _write(tokenizer: Any, reference: str, shape: Shape) -> tuple[tuple[int, ...], bool]:
-    """A summary's tokens with the end token, cut to what may be written; where it was cut, it does not end."""
+    """Return a summary's tokens with the end token, cut to what may be written; where it was cut, it does not end."""
     text = reference.strip()
     if shape.causal:
         # After "Answer:" comes a space, which belongs to the first word's token.
@@ -135,7 +135,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         return Network(self.network)
 
     def forward(self, batch: Sequence[Instance]) -> Tensor:
-        """The mean smoothed loss a token."""
+        """Return the mean smoothed loss a token."""
         found = self.predict(batch)
         return nn.functional.cross_entropy(
             found.logits.float(),
@@ -145,7 +145,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         )
 
     def total(self, batch: Sequence[Instance]) -> tuple[float, int]:
-        """The summed plain loss of a batch and its tokens: unlike the smoothed one, it can be compared."""
+        """Return the summed plain loss of a batch and its tokens: unlike the smoothed one, it can be compared."""
         found = self.predict(batch)
         loss = nn.functional.cross_entropy(
             found.logits.float(), found.labels, ignore_index=_IGNORED, reduction="sum"
@@ -153,7 +153,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         return float(loss), int((found.labels != _IGNORED).sum())
 
     def predict(self, batch: Sequence[Instance]) -> Predicted:
-        """What the network makes of a batch at every place of the summaries."""
+        """Return what the network makes of a batch at every place of the summaries."""
         return self._continued(batch) if self.causal else self._translated(batch)
 
     def _translated(self, batch: Sequence[Instance]) -> Predicted:
