@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -66,6 +67,14 @@ def _sync(part: Path) -> None:
     if part.is_file():
         with part.open("rb") as file:
             os.fsync(file.fileno())
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold a lock file against other processes, waiting where one of them has it."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def make_folders(path: Path) -> list[Path]:

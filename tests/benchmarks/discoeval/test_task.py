@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 import ensue
 from ensue.benchmarks.discoeval.probe import rules_for
 from ensue.benchmarks.discoeval.suite import SPECS
-from ensue.benchmarks.probing.classifier import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, fit
 from ensue.benchmarks.probing.converged import fit_converged
+from ensue.benchmarks.probing.fitting import fit
+from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from tests.benchmarks.discoeval.folders import write_suite

@@ -10,13 +10,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy.stats import pearsonr
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
-from ensue.benchmarks.probing.classifier import Data, Graded, fit_relatedness
-from ensue.benchmarks.probing.converged import Regression, Scale, fit_converged
-from ensue.benchmarks.probing.relatedness import RELATEDNESS, spread_scores
-from ensue.benchmarks.probing.rules import Rules
+from ensue.benchmarks.probing.converged import Regression, Scale, fit_converged, fit_ridge
+from ensue.benchmarks.probing.fitting import RELATEDNESS, fit_relatedness, spread_scores
+from ensue.benchmarks.probing.rules import Data, Graded, Rules
 from ensue.errors import EnsueError, RunFailed
 
 
@@ -170,3 +169,23 @@ def test_relatedness_refuses_what_it_cannot_learn_from() -> None:
         fit_relatedness(train, Graded(dev.x, np.full(50, 2.0)), None, device="cpu")
     with pytest.raises(EnsueError, match="dev split is empty"):
         fit_relatedness(train, Graded(dev.x[:0], dev.y[:0]), None, device="cpu")
+
+
+def test_ridge_is_scikit_learns_at_the_penalty_that_is_best_on_dev() -> None:
+    generator = np.random.default_rng(5)
+    weights = generator.normal(size=12)
+    parts = []
+    for n in (80, 40, 30):
+        x = (generator.normal(size=(n, 12)) * np.arange(1, 13)).astype(np.float32)
+        parts.append(Graded(x, x @ weights / 10 + generator.normal(scale=4, size=n)))
+    train, dev, test = parts
+    scaler = StandardScaler().fit(train.x.astype(np.float64))
+    penalties = (1e-3, 0.1, 3.0)
+    models = [
+        Ridge(alpha=penalty * 80).fit(scaler.transform(train.x.astype(np.float64)), train.y)
+        for penalty in penalties
+    ]
+    best = max(models, key=lambda m: pearsonr(m.predict(scaler.transform(dev.x)), dev.y).statistic)
+    on_dev, on_test = fit_ridge(train, dev, test, penalties)
+    np.testing.assert_allclose(on_dev, best.predict(scaler.transform(dev.x.astype(np.float64))), rtol=1e-6)
+    np.testing.assert_allclose(on_test, best.predict(scaler.transform(test.x.astype(np.float64))), rtol=1e-6)

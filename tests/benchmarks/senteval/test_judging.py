@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.preprocessing import StandardScaler
 
 from ensue.benchmarks.drawn import Drawn, mean_of_samples
-from ensue.benchmarks.probing.rules import Graded
 from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import TASKS, chosen
 from ensue.benchmarks.senteval.judging import (
@@ -22,7 +19,6 @@ from ensue.benchmarks.senteval.judging import (
     has_correlation,
     items_of,
 )
-from ensue.benchmarks.senteval.ridge import fit_ridge
 from ensue.benchmarks.senteval.similarity import cosine, pair_features
 from ensue.errors import EnsueError
 from ensue.stats.clustered import clustered_interval
@@ -192,26 +188,6 @@ def test_uss_is_the_plain_mean_over_years_of_the_plain_mean_over_sets() -> None:
         ("pearson", "weighted"): pytest.approx(0.7),
         ("spearman", "weighted"): pytest.approx(0.75),
     }
-
-
-def test_ridge_is_scikit_learns_at_the_penalty_that_is_best_on_dev() -> None:
-    generator = np.random.default_rng(5)
-    weights = generator.normal(size=12)
-    parts = []
-    for n in (80, 40, 30):
-        x = (generator.normal(size=(n, 12)) * np.arange(1, 13)).astype(np.float32)
-        parts.append(Graded(x, x @ weights / 10 + generator.normal(scale=4, size=n)))
-    train, dev, test = parts
-    scaler = StandardScaler().fit(train.x.astype(np.float64))
-    penalties = (1e-3, 0.1, 3.0)
-    models = [
-        Ridge(alpha=penalty * 80).fit(scaler.transform(train.x.astype(np.float64)), train.y)
-        for penalty in penalties
-    ]
-    best = max(models, key=lambda m: stats.pearsonr(m.predict(scaler.transform(dev.x)), dev.y).statistic)
-    on_dev, on_test = fit_ridge(train, dev, test, penalties)
-    np.testing.assert_allclose(on_dev, best.predict(scaler.transform(dev.x.astype(np.float64))), rtol=1e-6)
-    np.testing.assert_allclose(on_test, best.predict(scaler.transform(test.x.astype(np.float64))), rtol=1e-6)
 
 
 def test_the_years_of_sts_have_four_averages() -> None:

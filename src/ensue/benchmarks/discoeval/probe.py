@@ -12,10 +12,10 @@ import numpy.typing as npt
 from ensue.benchmarks.discoeval import features as made_of
 from ensue.benchmarks.discoeval.data import Task
 from ensue.benchmarks.discoeval.suite import SPLITS, Spec
+from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, Fitted, Rules
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.benchmarks.probing.rules import Data, Fitted, Rules
     from ensue.benchmarks.probing.vectors import SentenceVectors
 
 JUDGED = ("dev", "test")
@@ -64,8 +64,6 @@ class Probe:
 
 def rules_for(spec: Spec, hidden: bool) -> Rules:
     """How protocol `paper` trains a task; every task has its own rules, so DC's hidden layer stays with DC."""
-    from ensue.benchmarks.probing.classifier import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS
-
     if spec.group == "DC":
         return COHERENCE if hidden else replace(COHERENCE, hidden=0)
     return {"SSP": SECTIONS, "PDTB": RELATIONS, "RST": RELATIONS}.get(spec.group, DISCOEVAL)
@@ -127,8 +125,6 @@ def _features(
     places: dict[str, made_of.Places],
     choices: Choices,
 ) -> dict[str, Data]:
-    from ensue.benchmarks.probing.rules import Data
-
     combine = combine_for(task.spec, choices.context)
 
     def take(rows: made_of.Rows) -> made_of.Floats:
@@ -147,7 +143,7 @@ def _fit(task: Task, data: dict[str, Data], seed: int, choices: Choices) -> Fitt
     """One classifier."""
     splits = (data["train"], data["dev"], data["test"], len(task.labels))
     if choices.protocol == "paper":
-        from ensue.benchmarks.probing.classifier import fit
+        from ensue.benchmarks.probing.fitting import fit
 
         rules = rules_for(task.spec, choices.hidden)
         return fit(*splits, rules, seed=seed, device=choices.device)

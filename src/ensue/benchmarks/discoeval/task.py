@@ -88,7 +88,7 @@ class DiscoEvalRun:
             vectors = encode_once(
                 encoder,
                 (sentence for task in waiting for sentence in task.sentences()),
-                layers=None if layers == [None] else [n for n in layers if n is not None],
+                layers=layers,
                 pooling=self.settings["pooling"],
                 progress=progress,
                 where=lambda sentence: place_of(Path(self.source), self.tasks, sentence),

@@ -1,4 +1,4 @@
-"""Protocol `converged`: multinomial logistic regression on standardised features, trained to its optimum."""
+"""Protocol `converged`, trained to the optimum on standardised features: logistic regression, ridge for scores."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from ensue.benchmarks.probing.rules import Data, Fitted, check_splits
+from ensue.benchmarks.probing.rules import Data, Fitted, Graded, check_splits
+from ensue.benchmarks.probing.training import device_of
 from ensue.errors import EnsueError, RunFailed
+from ensue.metrics.correlation import pearson
 
 L2 = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# Ridge penalties per training row; the features are standardised, so their scale does not matter.
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 class Scale(NamedTuple):
@@ -23,7 +28,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, x: NDArray[np.float32]) -> Scale:
-        """The scale of a table; columns that do not vary are only centred."""
+        """Return the scale of a table; columns that do not vary are only centred."""
         mean = x.mean(axis=0, dtype=np.float64)
         deviation = x.std(axis=0, dtype=np.float64)
         # Rounding gives a constant column a deviation of some millionths of its value.
@@ -52,10 +57,6 @@ def fit_converged(
     if not l2 or min(l2) <= 0.0:
         raise EnsueError("Protocol `converged` needs at least one L2 strength, and all of them above zero.")
     began = time.perf_counter()
-    import torch
-
-    from ensue.benchmarks.probing.training import device_of
-
     where = device_of(device)
     scale = Scale.of(train.x)
 
@@ -83,20 +84,16 @@ class Regression:
     """The loss on one training set in double precision; `weights` [classes, features + 1] end in the bias."""
 
     def __init__(self, x: Any, y: Any, classes: int) -> None:
-        import torch
-
         self._x, self._targets = x, torch.nn.functional.one_hot(y, classes).to(x.dtype)
         self.weights = x.new_zeros(classes, x.shape[1] + 1)
 
     def predict(self, x: Any) -> NDArray[np.int64]:
-        """The most probable class of every row."""
+        """Return the most probable class of every row."""
         classes: NDArray[np.int64] = self._logits(x).argmax(-1).cpu().numpy()
         return classes
 
     def solve(self, strength: float, tolerance: float, max_iterations: int) -> int:
-        """Move `weights` to the minimum; how many iterations that took."""
-        import torch
-
+        """Move `weights` to the minimum; return how many iterations that took."""
         weights = self.weights
         weights.grad = torch.zeros_like(weights)
         optimizer = torch.optim.LBFGS(
@@ -122,7 +119,7 @@ class Regression:
         return self.weights[:, -1].addmm(x, self.weights[:, :-1].t())
 
     def _loss(self, strength: float) -> Any:
-        """The loss at `weights`, whose gradient is written into `weights.grad`."""
+        """Return the loss at `weights`, whose gradient is written into `weights.grad`."""
         logits = self._logits(self._x)
         logs = logits.log_softmax(-1)
         slope = logs.exp().sub_(self._targets).div_(len(logits))
@@ -131,3 +128,27 @@ class Regression:
         gradient[:, -1] = slope.sum(0)
         fit = -(logs * self._targets).sum() / len(logits)
         return fit + 0.5 * strength * penalised.square().sum()
+
+
+def fit_ridge(
+    train: Graded, dev: Graded, test: Graded, penalties: tuple[float, ...] = PENALTIES
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Score dev and test by ridge regression under the penalty that is best on dev, the first of equals."""
+    x = train.x.astype(np.float64)
+    middle, spread = x.mean(axis=0), x.std(axis=0)
+    spread[spread == 0.0] = 1.0
+    x = (x - middle) / spread
+    mean = float(train.y.mean())
+    # One eigendecomposition serves all penalties.
+    values, basis = np.linalg.eigh(x.T @ x / len(x))
+    target = basis.T @ (x.T @ (train.y - mean) / len(x))
+    on_dev, on_test = (((part.x - middle) / spread) @ basis for part in (dev, test))
+    best: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
+    for penalty in penalties:
+        weights = target / (np.maximum(values, 0.0) + penalty)
+        found = on_dev @ weights + mean
+        score = pearson(found, dev.y)
+        if best is None or score > best[0]:
+            best = (score, found, on_test @ weights + mean)
+    assert best is not None, "there is at least one penalty"
+    return best[1], best[2]

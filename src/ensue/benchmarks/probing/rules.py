@@ -25,15 +25,6 @@ class Rules:
     failures: int = 6
     batch: int = 64
     learning_rate: float = 1e-3
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.decays or min(self.decays) < 0.0:
-            raise EnsueError("A classifier needs at least one weight decay, and none below zero.")
-        if min(self.check_every, self.max_epochs, self.failures, self.batch) < 1:
-            raise EnsueError("Epochs, checks, failures and batch of a classifier are at least 1.")
-        if self.hidden < 0 or self.learning_rate <= 0.0 or not 0.0 <= self.dropout < 1.0:
-            raise EnsueError("A classifier needs hidden >= 0, a learning rate above 0 and dropout in [0, 1).")
 
 
 DISCOEVAL = Rules()
@@ -76,11 +67,8 @@ class CrossValidated(NamedTuple):
     """Nested cross-validation: mean inner accuracy of the chosen decays, and out-of-fold predictions."""
 
     dev_accuracy: float
-    test_accuracy: float
     predictions: NDArray[np.int64]
-    folds: NDArray[np.int64]
     decays: tuple[float, ...]
-    seconds: float
 
 
 class Related(NamedTuple):
@@ -90,7 +78,6 @@ class Related(NamedTuple):
     dev_pearson: float
     dev_predictions: NDArray[np.float64]
     test_predictions: NDArray[np.float64]
-    seconds: float
 
 
 def check_features(name: str, x: NDArray[np.float32], rows: int, size: int | None = None) -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ensue.atomic import lock, write_json
 from ensue.errors import EnsueError
 from ensue.fetch.store import home as default_home
-from ensue.models.protocols import Encoder, Layered
+from ensue.jsonl import read_object
+from ensue.models.protocols import Encoder
+from ensue.progress import Progress
 
 # Sentences given to the encoder at a time, which sorts them by length; what a killed run loses at most.
 CHUNK = 4096
@@ -35,64 +38,53 @@ Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
 
+@dataclass
 class SentenceVectors:
-    """Vectors of distinct sentences, memory-mapped."""
+    """Vectors of distinct sentences, memory-mapped.
 
-    def __init__(
-        self,
-        folder: Path,
-        width: int,
-        layers: tuple[int, ...] | None,
-        known: Mapping[bytes, int],
-        rows: int,
-    ) -> None:
-        self._folder, self._width, self._layers, self._known = folder, width, layers, known
-        self._rows = rows
-        # Only the layer at work is mapped, so that a walk over all layers does not fill the memory.
-        self._open: tuple[int | None, Vectors] | None = None
+    `layers` are those that are kept, counted from the embedding (0); None for the encoder's own output.
+    """
 
-    @property
-    def width(self) -> int:
-        return self._width
-
-    @property
-    def layers(self) -> tuple[int, ...] | None:
-        """The layers that are kept, counted from the embedding (0); None for the encoder's own output."""
-        return self._layers
+    folder: Path
+    width: int
+    layers: tuple[int, ...] | None
+    known: Mapping[bytes, int]
+    count: int
+    # Only the layer at work is mapped, so that a walk over all layers does not fill the memory.
+    _open: tuple[int | None, Vectors] | None = None
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.known)
 
     def rows(self, sentences: Sequence[str]) -> Rows:
-        """The row number of each sentence."""
+        """Return the row number of each sentence."""
         found = np.empty(len(sentences), dtype=np.int64)
         for i, sentence in enumerate(sentences):
-            row = self._known.get(_digest(sentence))
+            row = self.known.get(_digest(sentence))
             if row is None:
                 raise EnsueError(f"This sentence was never encoded: {_short(sentence)}.")
             found[i] = row
         return found
 
     def take(self, rows: Rows, layer: int | None = None) -> Vectors:
-        """The vectors of the rows, `rows.shape + (width,)`; a layer may be left out where there is only one."""
+        """Return the vectors of the rows, `rows.shape + (width,)`; an only layer may be left out."""
         layer = self._which(layer)
         if rows.size == 0:
-            return np.zeros((*rows.shape, self._width), dtype=np.float32)
+            return np.zeros((*rows.shape, self.width), dtype=np.float32)
         if self._open is None or self._open[0] != layer:
-            path = self._folder / _file_of(layer)
-            shape = (self._rows, self._width)
-            self._open = (layer, np.memmap(path, _FLOAT, "r", shape=shape))
+            shape = (self.count, self.width)
+            self._open = (layer, np.memmap(self.folder / _file_of(layer), _FLOAT, "r", shape=shape))
         return np.asarray(self._open[1][rows], dtype=np.float32)
 
     def _which(self, layer: int | None) -> int | None:
-        if self._layers is None:
+        if self.layers is None:
             if layer is not None:
                 raise EnsueError(f"Layer {layer} was not kept, only the encoder's own output.")
             return None
-        if layer is None and len(self._layers) == 1:
-            return self._layers[0]
-        if layer is None or layer not in self._layers:
-            kept = ", ".join(map(str, self._layers))
+        if layer is None and len(self.layers) == 1:
+            return self.layers[0]
+        if layer is None or layer not in self.layers:
+            kept = ", ".join(map(str, self.layers))
             raise EnsueError(f"Layer {layer} was not kept; choose one of {kept}.")
         return layer
 
@@ -101,20 +93,19 @@ def encode_once(
     encoder: Encoder,
     sentences: Iterable[str],
     *,
-    layers: Sequence[int] | None = None,
+    layers: Sequence[int | None] | None = None,
     pooling: str | None = None,
     home: Path | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
     where: Callable[[str], str] | None = None,
 ) -> SentenceVectors:
-    """Vectors of all the sentences; only those not yet on disk are encoded, each of them once.
+    """Return vectors of all the sentences; only those not yet on disk are encoded, each of them once.
 
-    `where` says at which file and line a sentence stands, should the encoder make no numbers of it.
-
-    Layers are counted from the embedding (0); negative ones count from the last. Processes that encode with
-    the same model at once share the work: each takes a chunk at a time and sees what the others finished.
+    `where` says at which file and line a sentence stands, should the encoder make no numbers of it. `layers` are as
+    `layers_of` returns them: numbers from the embedding (0) on, or None for the encoder's own output. Processes that
+    encode with the same model at once share the work: each takes a chunk at a time and sees what others finished.
     """
-    wanted = None if layers is None else _canonical(encoder, layers)
+    wanted = tuple(sorted({layer for layer in layers or () if layer is not None})) or None
     store = _Store(encoder, wanted, pooling, (home or default_home()) / "vectors")
     needed = _distinct(sentences)
     with store.locked():
@@ -179,13 +170,12 @@ class _Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder against other writers, with all they finished taken in."""
-        with self._disk():
+        with self._disk(), ExitStack() as stack:
             self.folder.mkdir(parents=True, exist_ok=True)
-            file = (self.folder / "lock").open("w")
-        with file:
-            with self._disk():
-                fcntl.flock(file, fcntl.LOCK_EX)
-                self._refresh()
+            stack.enter_context(lock(self.folder / "lock"))
+            self._refresh()
+            held = stack.pop_all()
+        with held:
             yield
 
     @contextmanager
@@ -204,7 +194,10 @@ class _Store:
         about = self.folder / "about.json"
         if not about.is_file():
             return
-        stated = _read_about(about)
+        try:
+            stated = read_object(about)
+        except EnsueError as error:
+            raise EnsueError(f"{error} Delete the folder {self.folder}.") from None
         width = stated.pop("width", None)
         if stated != self.about or not isinstance(width, int):
             raise EnsueError(f"{self.folder} holds vectors of another model; delete that folder.")
@@ -255,13 +248,10 @@ class _Store:
     def begin(self, empty: Vectors) -> None:
         """State what the folder is for; `empty` is what the encoder makes of no sentences."""
         self.width = int(empty.shape[-1])
-        temporary = self.folder / "about.tmp"
-        stated = {**self.about, "width": self.width}
         with self._disk():
             for path in [*self.files, self.folder / "index"]:
                 path.unlink(missing_ok=True)
-            temporary.write_text(json.dumps(stated, indent=2, sort_keys=True) + "\n", "utf-8")
-            temporary.replace(self.folder / "about.json")
+        write_json(self.folder / "about.json", {**self.about, "width": self.width})
 
     def append(
         self,
@@ -298,20 +288,8 @@ class _Store:
             self._take_in(digest, checksum)
 
 
-def _canonical(encoder: Encoder, layers: Sequence[int]) -> tuple[int, ...]:
-    """The layers in rising order, each once, none negative."""
-    if not layers:
-        raise EnsueError("No layers were asked for; leave them out to have the encoder's own output.")
-    if not isinstance(encoder, Layered):
-        raise EnsueError(f"{encoder.card.name} has no layers to choose from.")
-    depth = encoder.layer_count
-    if any(not -depth - 1 <= layer <= depth for layer in layers):
-        raise EnsueError(f"{encoder.card.name} has layers 0 (the embedding) to {depth}.")
-    return tuple(sorted({layer % (depth + 1) for layer in layers}))
-
-
 def _distinct(sentences: Iterable[str]) -> dict[bytes, str]:
-    """The distinct sentences by digest, in order of first appearance."""
+    """Return the distinct sentences by digest, in order of first appearance."""
     found: dict[bytes, str] = {}
     for number, sentence in enumerate(sentences, 1):
         if not sentence.strip():
@@ -328,15 +306,8 @@ def _digest(sentence: str) -> bytes:
 
 
 def _checksum(digest: bytes, vectors: Vectors) -> int:
-    """The checksum of a sentence's row: its digest and its vectors, layer by layer."""
+    """Return the checksum of a sentence's row: its digest and its vectors, layer by layer."""
     return zlib.crc32(np.ascontiguousarray(vectors).data, zlib.crc32(digest))
-
-
-def _read_about(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text("utf-8")))
-    except (ValueError, TypeError):
-        raise EnsueError(f"{path} cannot be read; delete the folder it is in.") from None
 
 
 def _cut(path: Path, size: int) -> None:

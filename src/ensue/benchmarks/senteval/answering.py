@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from ensue.benchmarks.probing.rules import Data, Graded
 from ensue.benchmarks.probing.vectors import SentenceVectors
 from ensue.benchmarks.senteval.judging import Answers
-from ensue.benchmarks.senteval.protocols import Classifiers
 from ensue.benchmarks.senteval.rows import Rows, TaskData
 from ensue.benchmarks.senteval.similarity import features, similarities
+
+if TYPE_CHECKING:
+    from ensue.benchmarks.senteval.protocols import Classifiers
 
 # The task whose F1 is reported beside its accuracy, and the class it is of.
 WITH_F1, POSITIVE = "MRPC", "1"

@@ -8,8 +8,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ensue.benchmarks.probing.converged import fit_converged, fit_ridge
+from ensue.benchmarks.probing.fitting import (
+    cross_validate,
+    fit,
+    fit_by_folds,
+    fit_relatedness,
+    stratified_folds,
+)
 from ensue.benchmarks.probing.rules import DISCOEVAL, Data, Graded
-from ensue.benchmarks.senteval.ridge import fit_ridge
 
 FOLDS = 10
 Labels = NDArray[np.int64]
@@ -40,28 +47,20 @@ class Paper:
     device: str
 
     def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        from ensue.benchmarks.probing.classifier import fit
-
         fitted = fit(train, dev, test, classes, DISCOEVAL, seed=self.seed, device=self.device)
         return fitted.dev_predictions, fitted.test_predictions
 
     def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        from ensue.benchmarks.probing.classifier import fit_by_folds
-
         fitted = fit_by_folds(
             train, test, classes, DISCOEVAL, folds=FOLDS, seed=self.seed, device=self.device
         )
         return fitted.dev_predictions, fitted.test_predictions
 
     def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
-        from ensue.benchmarks.probing.classifier import cross_validate
-
         found = cross_validate(data, classes, DISCOEVAL, folds=FOLDS, seed=self.seed, device=self.device)
         return found.dev_accuracy, found.predictions
 
     def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
-        from ensue.benchmarks.probing.classifier import fit_relatedness
-
         fitted = fit_relatedness(train, dev, test, seed=self.seed, device=self.device)
         return fitted.dev_predictions, fitted.test_predictions
 
@@ -78,8 +77,6 @@ class Converged:
     device: str
 
     def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        from ensue.benchmarks.probing.converged import fit_converged
-
         fitted = fit_converged(train, dev, test, classes, device=self.device)
         return fitted.dev_predictions, fitted.test_predictions
 
@@ -105,8 +102,6 @@ class Converged:
         return fit_ridge(train, dev, test)
 
     def _folds(self, data: Data) -> Labels:
-        from ensue.benchmarks.probing.folds import stratified_folds
-
         return stratified_folds(data.y, FOLDS, self.seed)
 
 

@@ -100,7 +100,7 @@ class SentEvalRun:
         vectors = encode_once(
             encoder,
             (sentence for data in tasks.values() for sentence in data.sentences()),
-            layers=None if layers == [None] else [layer for layer in layers if layer is not None],
+            layers=layers,
             pooling=self.settings["pooling"],
             progress=context.progress,
             where=lambda sentence: next(filter(None, (data.place_of(sentence) for data in tasks.values()))),

@@ -59,7 +59,7 @@ def _senteval() -> Suite:
 SUITES = {suite.name: suite for suite in (_discoeval(), _senteval())}
 
 
-class Entry(NamedTuple):
+class Measured(NamedTuple):
     """A figure of a run or paper; `tasks` is what an average covers and `lacking` what it should but does not."""
 
     figure: Figure
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
     ablation: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Entry:
+    def of(cls, row: Mapping[str, Any]) -> Measured:
         """Read a row of results.json."""
         s = row["settings"]
         ablation = tuple(words for key, words in _ABLATIONS.items() if s.get(key) == "no")
@@ -101,8 +101,8 @@ class TaskLine(NamedTuple):
     name: str
     kind: str
     metric: str
-    dev: Entry | None = None
-    test: Entry | None = None
+    dev: Measured | None = None
+    test: Measured | None = None
     layer: int | None = None
     missing: bool = False
 
@@ -122,7 +122,7 @@ class Sheet:
     name: str
     suite: Suite
     protocol: str
-    entries: Mapping[Place, Entry]
+    entries: Mapping[Place, Measured]
     also: Mapping[tuple[Place, str], Figure]
     missing: tuple[str, ...]
     limit: int | None
@@ -135,10 +135,10 @@ class Sheet:
     def several_layers(self) -> bool:
         return len(self.layers) > 1
 
-    def at(self, name: str, split: str, layer: int | None) -> Entry | None:
+    def at(self, name: str, split: str, layer: int | None) -> Measured | None:
         return self.entries.get(Place(name, split, layer))
 
-    def column(self, name: str) -> Entry | None:
+    def column(self, name: str) -> Measured | None:
         """Return a column of table 2; a column of one task is there without a row of its own."""
         tasks, layer = self.suite.columns[name], self.common_layer
         found = self.at(name, "test", layer)
@@ -216,7 +216,7 @@ def read_sheet(results: Mapping[str, Any], name: str | None = None) -> Sheet | N
         return None
     # What needs no classifier states no protocol.
     protocol = next(filter(None, (str(row["settings"].get("protocol") or "") for row in rows)), "")
-    entries: dict[Place, Entry] = {}
+    entries: dict[Place, Measured] = {}
     also: dict[tuple[Place, str], Figure] = {}
     main = _main_metrics(suite, rows)
     for row in rows:
@@ -228,7 +228,7 @@ def read_sheet(results: Mapping[str, Any], name: str | None = None) -> Sheet | N
         if extra or row["metric"] != main[place.name, place.split]:
             also[place, " ".join([*extra, row["metric"]])] = Figure.of(row)
         else:
-            entries[place] = Entry.of(row)
+            entries[place] = Measured.of(row)
     limit = re.search(r" limit:(\d+)", str(results.get("signature") or ""))
     return Sheet(
         str(results.get("model") or "") if name is None else name,
@@ -254,7 +254,7 @@ def _main_metrics(suite: Suite, rows: Iterable[Mapping[str, Any]]) -> dict[tuple
     }
 
 
-def _missing(suite: Suite, entries: Iterable[Entry], skipped: Iterable[str]) -> tuple[str, ...]:
+def _missing(suite: Suite, entries: Iterable[Measured], skipped: Iterable[str]) -> tuple[str, ...]:
     """Return the tasks that averages lack or the run says it left out."""
     named = {name for entry in entries for name in entry.lacking}
     named |= {found[1] for reason in skipped if (found := _LEFT_OUT.match(str(reason)))}

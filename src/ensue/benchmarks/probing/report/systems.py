@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ensue.benchmarks.probing.report.sheet import AVERAGE, Entry, Sheet, Suite
+from ensue.benchmarks.probing.report.sheet import AVERAGE, Measured, Sheet, Suite
 from ensue.benchmarks.published import facts_of, published
 from ensue.report.figure import Figure
 
@@ -19,7 +19,7 @@ class SystemRow(NamedTuple):
 
     name: str
     group: str
-    entries: dict[str, Entry]
+    entries: dict[str, Measured]
 
     @property
     def published(self) -> bool:
@@ -120,10 +120,10 @@ def _published_rows(suite: Suite, wanted: Sequence[str], shared: Sequence[str]) 
         name = figure.system if figure.table == "2" else f"{figure.system} (table {figure.table})"
         if figure.task in wanted and (figure.table == "2" or figure.group == "human"):
             row = rows.setdefault(name, SystemRow(name, figure.group, {}))
-            row.entries[figure.task] = Entry(Figure(figure.value))
+            row.entries[figure.task] = Measured(Figure(figure.value))
     for row in rows.values():
         if shared and all(name in row.entries for name in shared):
-            row.entries[SHARED] = Entry(Figure(_mean(row, shared)))
+            row.entries[SHARED] = Measured(Figure(_mean(row, shared)))
     return list(rows.values())
 
 
@@ -139,7 +139,7 @@ def _measured_row(sheet: Sheet, columns: Sequence[str], shared: Sequence[str]) -
         taken = tuple(dict.fromkeys(words for name in shared for words in entries[name].ablation))
         # The run's own average, which has an interval, wherever it is over the very same tasks.
         usable = own is not None and set(own.tasks) == tasks
-        mean = Entry(Figure(_mean(row, shared)), ablation=taken)
+        mean = Measured(Figure(_mean(row, shared)), ablation=taken)
         entries[SHARED] = own._replace(lacking=()) if own is not None and usable else mean
     return row
 
@@ -148,7 +148,7 @@ def _mean(row: SystemRow, columns: Sequence[str]) -> float:
     return sum(row.entries[name].value for name in columns) / len(columns)
 
 
-def _average(sheet: Sheet) -> Entry | None:
+def _average(sheet: Sheet) -> Measured | None:
     """Return the average of table 2, which is over all tasks or it is another number."""
     found = sheet.at(AVERAGE, "test", sheet.common_layer)
     return None if found is None or set(found.tasks) != set(sheet.suite.tasks) else found

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.probing.report.sheet import AVERAGE, Entry, Sheet, TaskLine, read_sheet
+from ensue.benchmarks.probing.report.sheet import AVERAGE, Measured, Sheet, TaskLine, read_sheet
 from ensue.benchmarks.probing.report.systems import (
     SHARED,
     Ablation,
@@ -83,7 +83,7 @@ def _figures(line: TaskLine) -> list[Content]:
     ]
 
 
-def _marked(entry: Entry, kind: str = "") -> str:
+def _marked(entry: Measured, kind: str = "") -> str:
     """Write a figure, marked where something was taken away or its average lacks tasks."""
     lacking = "*" if entry.lacking and kind != AVERAGE else ""
     return f"{fraction(entry.value)}{'†' if entry.ablation else ''}{lacking}"
