@@ -1,143 +1,72 @@
-"""The tables of the terminal, printed at 80 columns and read back."""
+"""One table in every form: words of a user never break the form, numbers of files are unrounded."""
 
 from __future__ import annotations
 
-from rich.console import Console
+import csv
+import io
+import re
 
-from ensue.benchmarks.shuffle.report.rows import block_rows
-from ensue.report.profiles import profile_table
-from ensue.report.table import Column, Table
-from ensue.runs.compare import compare_runs
-from ensue.runs.tables import comparison_table, metrics_tables
-from tests.report.synthetic import make_items, make_profile, make_results, write_run
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ensue.errors import EnsueError
+from ensue.report.figure import Figure
+from ensue.report.table import Cell, Column, Table, blank_on_page, figure_cell, render
+from tests.support.pages import EVIL, Page, printed
 
-def printed(table):
-    console = Console(width=80)
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get().splitlines()
-
-
-def test_the_terminal_table_has_a_row_per_block_size():
-    items = make_items(documents=400)
-    lines = printed(metrics_tables(make_results(items, model="[bold]odd[/bold]"))[0].to_rich())
-    assert "[bold]odd[/bold]" in lines[0]
-    first = block_rows(make_results(items))[0]
-    expected = [f"{first.accuracy:.3f}", f"{first.low:.3f}–{first.high:.3f}", "1.000", "0", "2,000", "400"]
-    assert ["1", *expected, "0.975", "0.945"] in [line.split() for line in lines]
-    assert sum(line.split()[:1] in (["1"], ["3"]) for line in lines) == 2
+words = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=30)
+LATEX = r"50 % of {a_b} & #1 costs $5 \ ~ ^ −1 – ±α"
 
 
-def test_the_terminal_table_of_another_benchmark_has_a_row_per_metric():
-    row = {
-        "task": "SP/wiki",
-        "metric": "accuracy",
-        "value": 0.5,
-        "ci95": [0.4, None],
-        "n": 10,
-        "settings": {},
-    }
-    lines = printed(metrics_tables({"benchmark": "discoeval", "model": "m", "metrics": [row]})[0].to_rich())
-    rows = [line.split() for line in lines]
-    assert ["SP/wiki", "accuracy", "0.500", "–", "10", "–"] in rows
+def two_columns(*cells: str, title: str = "", caption: str = "") -> Table:
+    """A table of words with so many rows, each with a number."""
+    table = Table([Column("system", words=True), Column("score")], title=title, caption=caption)
+    for cell in cells:
+        table.add(cell, 0.5)
+    return table
 
 
-def test_a_comparison_has_a_row_per_metric_that_differs(tmp_path):
-    items = make_items(documents=40)
-    worse = [{**item, "scores": {**item["scores"], "accuracy": 0.0}} for item in items]
-    write_run(tmp_path / "a", items, make_results(items), run={"model": {"name": "first"}})
-    write_run(tmp_path / "b", worse, make_results(worse), run={"model": {"name": "second"}})
-    found = compare_runs(tmp_path / "a", tmp_path / "b")
-    lines = printed(comparison_table(found).to_rich())
-    text = " ".join(" ".join(lines).split())
-    assert "a: first (" in text
-    assert "b: second (" in text
-    row = found.rows[0]
-    cells = f"1 accuracy {row.value_a:.3f} 0.000 {row.test.difference:+.3f} {row.test.low:+.3f} to"
-    assert cells in text
-    assert text.count("<0.001 <0.001") == 2
-    assert "Equal everywhere and not shown: accuracy_per_token, ties." in text
-
-
-def test_a_row_that_is_shown_alone_says_of_which_task_it_is(tmp_path):
-    items = [
-        {
-            "id": f"{task}-{number}",
-            "task": task,
-            "cluster": str(number),
-            "scores": {"accuracy": 1.0},
-            "settings": {},
-            "outputs": {},
-        }
-        for task in ("first", "second")
-        for number in range(12)
-    ]
-    worse = [{**item, "scores": {"accuracy": float(item["task"] == "first")}} for item in items]
-    write_run(tmp_path / "a", items, make_results([]))
-    write_run(tmp_path / "b", worse, make_results([]))
-    text = " ".join(
-        " ".join(printed(comparison_table(compare_runs(tmp_path / "a", tmp_path / "b")).to_rich())).split()
+def rich_table() -> Table:
+    """A table with every kind of content."""
+    table = Table(
+        [
+            Column("model", words=True),
+            Column("acc.", wide="accuracy"),
+            Column("n"),
+            Column("paper", published=True, in_terminal=False),
+        ],
+        title="Scores",
+        caption="chance is 0.5",
     )
-    assert "All rows: second, n 12." in text
+    table.add("one", figure_cell(Figure(0.123456, 0.1, 0.2), strong=True), 12345, None)
+    table.add(blank_on_page("one"), Cell("−0.50", value=-0.4999), 7, 0.25, section=True, tone="quiet")
+    return table
 
 
-def test_a_comparison_of_equal_runs_shows_every_metric(tmp_path):
-    items = make_items()
-    write_run(tmp_path / "a", items, make_results(items))
-    lines = printed(comparison_table(compare_runs(tmp_path / "a", tmp_path / "a")).to_rich())
-    # No item differs, which is not to say that none could.
-    assert sum(" +0.000 " in line and "1.000" in line for line in lines) == 6
+def test_html_heads_rows_marks_tones_and_has_a_body_for_each_section() -> None:
+    page = Page(rich_table().to_html())
+    assert (page.faults, page.open) == ([], [])
+    assert page.tags.count("tbody") == 2
+    assert (page.tags.count("th"), page.tags.count("td")) == (4 + 2, 2 * 3)
+    assert {value for _, name, value in page.attributes if name == "class"} >= {"main", "published", "soft"}
+    for said in ("Scores", "accuracy", "0.123 0.100–0.200", "12,345", "–", "0.250", "chance is 0.5"):
+        assert said in page.text, said
+    # What repeats the row above is blank on a page and nowhere else.
+    assert page.text.count("one") == 1
+    assert rich_table().to_markdown().count("one") == 2
 
 
-def test_a_profile_marks_where_the_text_stops_following():
-    lines = printed(profile_table(make_profile("[red]doc[/red]", text="Short.")).to_rich())
-    assert "[red]doc[/red]" in lines[0]
-    marked = [line for line in lines if "+1.60" in line]
-    assert len(marked) == 1
-    assert "Short. Number 2." in marked[0]
-    assert "5.00" in marked[0]
-    assert marked[0].count("█") == 16
-    assert "the first aside" in " ".join(" ".join(lines).split())
-
-
-def chapterbreak_rows(split, prefix, **settings):
-    values = {"accuracy": 0.25, "rank": 2.5, "margin": -0.05, "ties": 0.0, "word_perplexity": 45.67}
-    where = {"boundary": "chapter", "negatives": "in-book", "prefix_tokens": prefix, "suffix_tokens": 128}
-    return [
-        {
-            "task": split,
-            "metric": metric,
-            "value": value,
-            "ci95": [0.2, 0.3],
-            "n": 241,
-            "clusters": 17,
-            "settings": {**where, **settings},
-        }
-        for metric, value in values.items()
-    ]
-
-
-def test_chapterbreak_has_a_row_per_split_and_prefix_beside_the_published_figures():
-    rows = chapterbreak_rows("pg19", 128) + chapterbreak_rows("pg19", 8064)
-    lines = printed(
-        metrics_tables({"benchmark": "chapterbreak/pg19", "model": "m", "metrics": rows})[0].to_rich()
-    )
-    cells = [line.split() for line in lines]
-    assert ["pg19", "8,064", "0.250", "0.200–0.300", "2.50", "−0.050", "45.7", "241", "17"] in cells
-    assert "suffix" not in lines[2]
-    text = " ".join(" ".join(lines).split())
-    assert "GPT-2 0.23 (1K)" in text
-    assert "GPT-3 0.36 (2K, a subset)" in text
-
-
-def test_chapterbreak_shows_only_settings_that_differ():
-    rows = chapterbreak_rows("mine", 128) + chapterbreak_rows("mine", 128, negatives="same-split")
-    rows = [row for row in rows if row["metric"] != "word_perplexity"]
-    lines = printed(metrics_tables({"benchmark": "chapterbreak", "model": "m", "metrics": rows})[0].to_rich())
-    cells = [line.split() for line in lines]
-    assert ["mine", "same-split", "128", "0.250", "0.200–0.300", "2.50", "−0.050", "–", "241", "17"] in cells
-    assert not any("Published" in line for line in lines)
+@given(words, words, words, words)
+def test_html_never_takes_words_for_markup(title: str, heading: str, cell: str, below: str) -> None:
+    table = Table([Column(heading)], title=title, caption=below)
+    table.add(Cell(cell, below=below))
+    page = Page(table.to_html())
+    assert (page.faults, page.open) == ([], [])
+    assert set(page.tags) <= {"div", "table", "caption", "thead", "tbody", "tr", "th", "br", "span", "p"}
+    evil = Page(two_columns(EVIL, title=EVIL, caption=EVIL).to_html())
+    assert evil.text.count("alert('x')") == 3
+    assert not {"script", "img"} & set(evil.tags)
 
 
 def test_a_heading_spans_the_columns_of_a_page_and_keeps_its_words_elsewhere() -> None:
@@ -149,3 +78,88 @@ def test_a_heading_spans_the_columns_of_a_page_and_keeps_its_words_elsewhere() -
     )
     assert "\u2003\u2003CBoW" in table.to_html()
     assert "| published (table 2) |  |" in table.to_markdown()
+
+
+def test_markdown_has_all_columns_with_title_and_caption() -> None:
+    assert rich_table().to_markdown() == (
+        "**Scores**\n\n"
+        "| model | accuracy | n | paper |\n"
+        "|---|--:|--:|--:|\n"
+        "| one | 0.123 (0.100–0.200) | 12,345 | – |\n"
+        "| one | −0.50 | 7 | 0.250 |\n\n"
+        "chance is 0.5\n"
+    )
+
+
+@given(st.lists(words, min_size=1, max_size=4), words)
+def test_markdown_keeps_its_rows_and_columns_whatever_the_words(cells: list[str], title: str) -> None:
+    lines = two_columns(*cells, title=title).to_markdown().splitlines()
+    rows = lines[2 if title.strip() else 0 :]
+    assert len(rows) == 2 + len(cells)
+    for row in rows:
+        # Taken from the left, an escape and what it escapes are no border and no tag.
+        bare = re.sub(r"\\.", "", row)
+        assert bare.count("|") == 3
+        assert "<" not in bare
+
+
+@given(st.lists(st.tuples(words, st.floats(allow_nan=False, allow_infinity=False)), max_size=5))
+def test_csv_is_read_back_unrounded(rows: list[tuple[str, float]]) -> None:
+    table = Table([Column("system, long", words=True), Column("a", wide='the "score"')])
+    for name, value in rows:
+        table.add(name, Cell(f"{value:.1f}", value=value))
+    head, *found = csv.reader(io.StringIO(table.to_csv(), newline=""))
+    assert head == ["system, long", 'the "score"']
+    # A carriage return of a text is any other line break.
+    expected = [("\n".join(name.splitlines()) if "\r" in name else name, value) for name, value in rows]
+    assert [(name, float(value)) for name, value in found] == expected
+
+
+def test_csv_has_numbers_for_figures_and_nothing_for_what_is_missing() -> None:
+    _, *found = csv.reader(io.StringIO(rich_table().to_csv()))
+    assert found == [["one", "0.123456", "12345", ""], ["one", "-0.4999", "7", "0.25"]]
+
+
+def test_latex_is_a_table_with_rules() -> None:
+    text = rich_table().to_latex()
+    assert text.startswith("\\begin{table}\n\\centering\n\\begin{tabular}{lrrr}\n\\toprule\n")
+    assert text.endswith("\\bottomrule\n\\end{tabular}\n\\caption{Scores. chance is 0.5}\n\\end{table}\n")
+    assert "one & 0.123 (0.100--0.200) & 12,345 & -- \\\\" in text
+    assert text.count("\\midrule") == 2
+
+
+def test_latex_escapes_what_it_would_read_itself() -> None:
+    escaped = (
+        r"50 \% of \{a\_b\} \& \#1 costs \$5 \textbackslash{} \textasciitilde{} \textasciicircum{} $-$1 -- "
+        r"$\pm$$\alpha$"
+    )
+    assert f"{escaped} & 0.500 \\\\" in two_columns(LATEX).to_latex()
+
+
+@given(st.lists(words, min_size=1, max_size=4))
+def test_latex_keeps_its_rows_and_columns_whatever_the_words(cells: list[str]) -> None:
+    body = two_columns(*cells).to_latex().split("\\midrule\n")[1].split("\\bottomrule")[0]
+    rows = body.splitlines()
+    assert len(rows) == len(cells)
+    for row in rows:
+        assert row.endswith(" \\\\")
+        assert len(re.findall(r"(?<!\\)&", row)) == 1
+        assert not re.search(r"(?<!\\)[%#_]", row)
+
+
+def test_the_terminal_leaves_out_what_does_not_fit_and_shows_marks_as_they_are() -> None:
+    assert "paper" not in " ".join(printed(rich_table().to_rich()))
+    assert any("[red]x[/red]" in line for line in printed(two_columns("[red]x[/red]").to_rich()))
+
+
+def test_a_row_has_a_cell_for_each_column() -> None:
+    with pytest.raises(ValueError, match="1 cells for 2 columns"):
+        two_columns().add("one")
+
+
+def test_several_tables_are_rendered_one_after_another_in_a_known_form() -> None:
+    assert (
+        render([two_columns("a"), two_columns("b")], "csv") == "system,score\na,0.5\n\nsystem,score\nb,0.5\n"
+    )
+    with pytest.raises(EnsueError, match="Invalid format 'pdf': expected one of table, markdown, csv, latex"):
+        render([], "pdf")

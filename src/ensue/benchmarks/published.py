@@ -8,8 +8,9 @@ A benchmark's `published.toml` has a `citation` and tables:
     rows = [{ system = "BERT-Base", group = "ours", values = [0.53, nan, …] }, …]
 
 A value that the paper does not print is nan and makes no figure. `settings` may stand at the table, a column or a
-row; the narrower one wins. Whatever else a table or row has (parameters, a note) is kept as `facts`. What is no
-figure by task and metric stands beside the tables and is read with `facts_of`.
+row; the narrower one wins. A row may state the `task` where columns state none. Whatever else a table or row has
+(parameters, a note) is kept as `facts`. What is no figure by task and metric stands beside the tables and is read
+with `facts_of`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 _TABLE_KEYS = {"table", "columns", "rows", "settings"}
-_ROW_KEYS = {"system", "group", "values", "settings"}
+_ROW_KEYS = {"system", "group", "task", "values", "settings"}
 
 
 class PublishedFigure(NamedTuple):
@@ -53,7 +54,7 @@ def published(package: str) -> tuple[PublishedFigure, ...]:
                 found.append(
                     PublishedFigure(
                         row["system"],
-                        column["task"],
+                        row.get("task") or column["task"],
                         column["metric"],
                         value,
                         settings,

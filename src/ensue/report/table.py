@@ -162,7 +162,7 @@ class Table:
         rows = ["| " + " | ".join(map(_markdown, row)) + " |" for row in self._texts()]
         parts = [f"**{_markdown(self.title)}**"] if self.title else []
         parts += ["\n".join([head, rule, *rows])]
-        parts += [self.caption] if self.caption else []
+        parts += [_markdown(self.caption)] if self.caption else []
         return "\n\n".join(parts) + "\n"
 
     def to_csv(self) -> str:
@@ -171,7 +171,11 @@ class Table:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(column.title for column in self.columns)
         for row in self.rows:
-            writer.writerow(_raw(content) for content in row.cells)
+            # A lone carriage return would not be quoted and would end the line.
+            writer.writerow(
+                "\n".join(raw.splitlines()) if isinstance(raw, str) and "\r" in raw else raw
+                for raw in map(_raw, row.cells)
+            )
         return out.getvalue()
 
     def to_latex(self) -> str:
@@ -212,6 +216,13 @@ def figure_cell(figure: Figure | None, *, digits: int = 3, strong: bool = False)
         return Cell(NONE)
     below = figure.interval(digits) if figure.low is not None else ""
     return Cell(figure.text(digits), "strong" if strong else "", below, figure.value)
+
+
+def blank_on_page(label: str | int) -> Cell:
+    """Return a label that the row above has too: a page leaves it blank, all else repeats it."""
+    from markupsafe import Markup
+
+    return Cell(count(label) if isinstance(label, int) else label, value=label, html=Markup(""))
 
 
 def _cell(content: Content) -> Cell:
@@ -267,7 +278,7 @@ def _sections(rows: Sequence[TableRow]) -> Iterator[list[TableRow]]:
 
 
 def _markdown(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return re.sub(r"([\\|<])", r"\\\1", " ".join(text.split()))
 
 
 _LATEX = {

@@ -9,8 +9,9 @@ import pytest
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
 from ensue.train.report.page import MOST_POINTS, Curve, read_log, smoothed, thinned
-from tests.report.synthetic import write_chapterbreak, write_training
-from tests.report.test_html import EVIL, Page
+from tests.benchmarks.chapterbreak.report.synthetic import write_chapterbreak
+from tests.report.synthetic import write_training
+from tests.support.pages import EVIL, Page
 
 
 def test_says_how_the_training_went(tmp_path):

@@ -13,12 +13,12 @@ _LISTED = 5040
 
 
 def blocks_of(count: int, size: int) -> list[range]:
-    """The sentence numbers of each block; the last block may be shorter."""
+    """Return the sentence numbers of each block; the last block may be shorter."""
     return [range(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
 def document_seed(seed: int, document: str, block_size: int) -> int:
-    """A seed that depends on the run's seed and the document alone, not on its neighbours or on --limit."""
+    """Return a seed that depends on the run's seed and the document alone, not on its neighbours or on --limit."""
     digest = hashlib.sha256(f"{seed}\0{document}\0{block_size}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big")
 
@@ -26,7 +26,7 @@ def document_seed(seed: int, document: str, block_size: int) -> int:
 def shuffled_orders(
     sentences: Sequence[str], block_size: int, wanted: int, seed: int, joiner: str = " "
 ) -> list[tuple[int, ...]]:
-    """Up to `wanted` distinct block orders whose texts differ from the original and from one another.
+    """Draw up to `wanted` distinct block orders whose texts differ from the original and from one another.
 
     Fewer come back when there are no more: two blocks have one other order.
     """
@@ -45,7 +45,7 @@ def shuffled_orders(
 
 
 def _candidates(count: int, wanted: int, generator: random.Random) -> Iterator[tuple[int, ...]]:
-    """Orders to try, in random sequence: all of them where they can be listed, else as many as make sense."""
+    """Yield orders to try, in random sequence: all of them where they can be listed, else as many as make sense."""
     if math.factorial(count) <= max(_LISTED, 4 * wanted):
         orders = list(itertools.permutations(range(count)))
         generator.shuffle(orders)
@@ -60,6 +60,6 @@ def _candidates(count: int, wanted: int, generator: random.Random) -> Iterator[t
 
 
 def sentence_order(count: int, block_size: int, order: Sequence[int]) -> list[int]:
-    """The sentence numbers in the shuffled text's order."""
+    """Return the sentence numbers in the shuffled text's order."""
     blocks = blocks_of(count, block_size)
     return [i for block in order for i in blocks[block]]

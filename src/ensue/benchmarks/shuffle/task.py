@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
-from ensue.benchmarks.shuffle.profile import Version, profile_row
 from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices, score
+from ensue.scoring.surprisal import joined_ends, profile_version
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
 from ensue.text.documents import Document, Documents, read_documents
@@ -41,6 +41,16 @@ SETTINGS = {
         "no", "yes: also run a model that was trained on shuffled text", read.one_of("no", "yes")
     ),
 }
+
+
+class ShuffledVersion(NamedTuple):
+    """One shuffled version of a document: its block order and its text."""
+
+    document: Document
+    block_size: int
+    number: int
+    order: tuple[int, ...]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ class ShuffleRun:
         items = [_item(v, originals[v.document.id], s) for v, s in pairs]
         accuracy = _accuracy_by_document(items)
         profiles = [
-            profile_row(
+            _profile_row(
                 v.document, self.settings["joiner"], originals[v.document.id], v, s, accuracy[v.document.id]
             )
             for v, s in pairs
@@ -111,7 +121,7 @@ class ShuffleRun:
             )
 
     def _cut(self) -> tuple[list[Document], Counter[str]]:
-        """Documents cut to the sentence limit, and how many were."""
+        """Cut documents to the sentence limit, and count how many were."""
         limit = self.settings["max_sentences"]
         notes: Counter[str] = Counter()
         out = []
@@ -122,7 +132,7 @@ class ShuffleRun:
             out.append(document)
         return out, notes
 
-    def _versions(self, documents: list[Document]) -> tuple[list[Version], dict[str, int]]:
+    def _versions(self, documents: list[Document]) -> tuple[list[ShuffledVersion], dict[str, int]]:
         skipped = Counter(self.documents.skipped)
         versions = []
         for size in self.settings["block_size"]:
@@ -139,7 +149,7 @@ class ShuffleRun:
                     skipped[f"all orders read alike at block size {size}"] += 1
                 for number, order in enumerate(orders):
                     sentences = tuple(document.sentences[i] for i in sentence_order(count, size, order))
-                    versions.append(Version(document, size, number, order, self._text(sentences)))
+                    versions.append(ShuffledVersion(document, size, number, order, self._text(sentences)))
         return versions, dict(skipped)
 
     def _text(self, sentences: tuple[str, ...]) -> str:
@@ -159,15 +169,15 @@ class ShuffleRun:
         )
 
 
-def _first_versions(versions: list[Version]) -> set[Version]:
-    """The first shuffled version of each document, whose surprisal profile is kept."""
-    first: dict[str, Version] = {}
+def _first_versions(versions: list[ShuffledVersion]) -> set[ShuffledVersion]:
+    """Return the first shuffled version of each document, whose surprisal profile is kept."""
+    first: dict[str, ShuffledVersion] = {}
     for version in versions:
         first.setdefault(version.document.id, version)
     return set(first.values())
 
 
-def _item(version: Version, original: Score, shuffled: Score) -> Item:
+def _item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
     total = prefer_total(original.logprob, shuffled.logprob)
     mean = prefer_per_token(original.logprob_per_token, shuffled.logprob_per_token)
     return Item(
@@ -192,12 +202,37 @@ def _item(version: Version, original: Score, shuffled: Score) -> Item:
     )
 
 
+def _profile_row(
+    document: Document,
+    joiner: str,
+    original: Score,
+    version: ShuffledVersion,
+    shuffled: Score,
+    accuracy: dict[str, float],
+) -> dict[str, Any]:
+    """Return a line of profiles.jsonl: each sentence's surprisal, in the document as it is and as first shuffled."""
+    order = sentence_order(len(document.sentences), version.block_size, version.order)
+    mixed = [document.sentences[i] for i in order]
+    name = f"shuffled (block size {version.block_size})"
+    sentences, unmixed = list(document.sentences), list(range(len(order)))
+    versions = [
+        profile_version("original", sentences, unmixed, joined_ends(sentences, joiner), original),
+        profile_version(name, mixed, order, joined_ends(mixed, joiner), shuffled),
+    ]
+    return {
+        "document": document.id,
+        "domain": document.domain,
+        "accuracy": accuracy,
+        "versions": [v for v in versions if v is not None],
+    }
+
+
 def _numbers(score: Score) -> dict[str, float]:
     return {"logprob": score.logprob, "tokens": score.tokens, "logprob_per_token": score.logprob_per_token}
 
 
 def _accuracy_by_document(items: list[Item]) -> dict[str, dict[str, float]]:
-    """Each document's accuracy at each block size."""
+    """Return each document's accuracy at each block size."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         found[item["cluster"]][str(item["settings"]["block_size"])].append(item["scores"]["accuracy"])
@@ -205,7 +240,7 @@ def _accuracy_by_document(items: list[Item]) -> dict[str, dict[str, float]]:
 
 
 def metric_rows(items: list[Item]) -> Iterator[MetricRow]:
-    """One row per task, block size and metric; with several domains, rows for each domain follow."""
+    """Yield one row per task, block size and metric; with several domains, rows for each domain follow."""
     domains = sorted({item["outputs"]["domain"] for item in items})
     yield from _rows("shuffle", items)
     if len(domains) > 1:

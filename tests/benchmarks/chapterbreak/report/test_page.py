@@ -28,15 +28,13 @@ from ensue.benchmarks.chapterbreak.report.table import has_other_data, models_ta
 from ensue.cli.main import app
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
-from tests.report.synthetic import (
+from tests.benchmarks.chapterbreak.report.synthetic import (
     make_chapterbreak_items,
     make_chapterbreak_results,
-    make_items,
-    make_results,
     write_chapterbreak,
-    write_run,
 )
-from tests.report.test_html import EVIL, Page
+from tests.report.synthetic import make_items, make_results, write_run
+from tests.support.pages import EVIL, Page
 
 ALL = {
     "splits": ("ao3", "pg19"),

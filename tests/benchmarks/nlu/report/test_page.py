@@ -11,7 +11,7 @@ from ensue.errors import EnsueError
 from ensue.runs.report import write_report
 from tests.benchmarks.nlu.report.synthetic import make_fits, make_nlu_results, write_nlu
 from tests.report.synthetic import make_items, make_results, write_run
-from tests.report.test_html import EVIL, Page
+from tests.support.pages import EVIL, Page
 
 TEMPLATES = [{"template": name, "shots": 0} for name in ("question", "statement")]
 

@@ -17,7 +17,7 @@ from tests.benchmarks.probing.report.synthetic import (
 )
 from tests.benchmarks.probing.report.test_sheet import only, printed
 from tests.report.synthetic import make_items, make_results, write_run
-from tests.report.test_html import EVIL, Page
+from tests.support.pages import EVIL, Page
 
 
 def page_of(path):

@@ -21,7 +21,7 @@ from ensue.runs.tables import metrics_tables
 from tests.benchmarks.qags.small_sets import prepared, write_sets
 from tests.benchmarks.qags.toys import SOURCE, WRONG, NameAfter, NameFinder, WordsBefore
 from tests.report.synthetic import write_run
-from tests.report.test_html import EVIL, Page
+from tests.support.pages import EVIL, Page
 
 
 def printed(what: Any, width: int = 80) -> str:

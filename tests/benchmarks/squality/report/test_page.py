@@ -14,7 +14,7 @@ from ensue.runs.report import write_report
 from ensue.runs.run import run
 from ensue.runs.tables import metrics_tables
 from tests.benchmarks.squality.invented import STORY, evaluation_row, story_row, write_rows
-from tests.report.test_html import EVIL, Page
+from tests.support.pages import EVIL, Page
 
 
 @pytest.fixture(scope="module")

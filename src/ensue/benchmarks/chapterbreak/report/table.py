@@ -22,9 +22,9 @@ from ensue.benchmarks.chapterbreak.report.rows import (
     splits,
 )
 from ensue.benchmarks.published import facts_of
-from ensue.report.figure import NONE, count, fraction, signed
+from ensue.report.figure import NONE, fraction, signed
 from ensue.report.results import Results
-from ensue.report.table import Cell, Column, Content, Table, figure_cell
+from ensue.report.table import Cell, Column, Content, Table, blank_on_page, figure_cell
 
 _SETTINGS = {
     # A split's name may be long; the other words are ours and short.
@@ -83,7 +83,7 @@ def _figures_table(
         group = (name, row.boundary, row.negatives, row.suffix)
         labels = [name if setting == "model" else getattr(row, setting) for setting in settings]
         if grouped and group == before:
-            labels = [*map(_blank_on_pages, labels[:-1]), labels[-1]]
+            labels = [*map(blank_on_page, labels[:-1]), labels[-1]]
         table.add(
             *labels,
             Cell(row.accuracy.text(), "strong", value=row.accuracy.value),
@@ -98,10 +98,6 @@ def _figures_table(
         )
         before = group
     return table
-
-
-def _blank_on_pages(label: str | int) -> Cell:
-    return Cell(count(label) if isinstance(label, int) else label, value=label, html=Markup(""))
 
 
 def _number(value: float | None, text: str, on_page: str | None = None) -> Cell:
@@ -159,7 +155,7 @@ def models_table(runs: Sequence[RunRows]) -> Table:
             NONE if row.parameters is None else _parameters(row.parameters),
             row.length,
             *(_model_cell(row, metric, split) for metric, split in figures),
-            tone="quiet" if row.published else "",
+            tone="published" if row.published else "",
         )
     return table
 
@@ -244,7 +240,7 @@ def _published_shares() -> Mapping[tuple[str, str], tuple[float, float]]:
 def _aspect(table: Table, aspect: str) -> Content:
     """Name an aspect; a page names it once."""
     seen = [row.cells[0] for row in table.rows]
-    return _blank_on_pages(aspect) if aspect in seen else aspect
+    return blank_on_page(aspect) if aspect in seen else aspect
 
 
 def hardest_table(items: Iterable[HardItem]) -> Table:

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.shuffle.published import citation
-from ensue.benchmarks.shuffle.report.rows import (
+from ensue.benchmarks.published import citation
+from ensue.benchmarks.shuffle.report.table import (
     MOST_DOMAINS,
+    PACKAGE,
     BlockRow,
+    DomainTally,
     block_rows,
-    published_lines,
-    tally_domains,
+    blocks_table,
+    domains_table,
+    published_series,
 )
 from ensue.report.page import Page
 from ensue.report.results import read_items, read_results
@@ -24,15 +27,18 @@ def shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str
     blocks = block_rows(read_results(folders[0]))
     if not blocks:
         return {}
-    tally = tally_domains(read_items(folders[0]))
+    tally = DomainTally(read_items(folders[0]))
     domains = tally.domains
     return {
         "blocks": blocks,
+        "blocks_table": blocks_table(blocks),
         "accuracy_picture": _accuracy_picture(blocks),
-        "domain_rows": tally.rows() if len(domains) > 1 else [],
+        "domains_table": domains_table(tally.rows()) if len(domains) > 1 else None,
         "domains_left_out": max(0, len(domains) - MOST_DOMAINS),
-        "documents": max((row.documents or 0 for row in blocks), default=0),
-        "citation": citation(),
+        "documents": max((row.accuracy.clusters or 0 for row in blocks), default=0),
+        "ties": sum(row.ties or 0 for row in blocks),
+        "pairs": sum(row.accuracy.n for row in blocks),
+        "citation": citation(PACKAGE),
     }
 
 
@@ -42,8 +48,14 @@ def _accuracy_picture(blocks: Sequence[BlockRow]) -> Picture | None:
     # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
     from ensue.benchmarks.shuffle.report.plots import accuracy_plot
 
-    lines = published_lines()
-    return drawn_twice(lambda width: accuracy_plot(blocks, lines, width=width))
+    series = {
+        "Human, WSJ": published_series("Human", "shuffle/WSJ"),
+        **{
+            f"GPT2-medium, {domain}": published_series("GPT2-medium", f"shuffle/{domain}")
+            for domain in ("Legal", "WSJ", "Reddit")
+        },
+    }
+    return drawn_twice(lambda width: accuracy_plot(blocks, series, width=width))
 
 
 PAGE = Page("ensue.benchmarks.shuffle.report", "shuffle.html.j2", shuffle_facts)

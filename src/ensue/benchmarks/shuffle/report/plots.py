@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ensue.benchmarks.shuffle.report.rows import CHANCE, BlockRow, PublishedLine
-from ensue.report.svg import BLUE, GREEN, GREY, INK, OCHRE, PINK, STYLE, as_svg, is_narrow, rule
+from ensue.benchmarks.shuffle.report.table import BlockRow
+from ensue.report.svg import BLUE, GREEN, GREY, INK, OCHRE, PINK, STYLE, as_svg, error_bars, is_narrow, rule
 
-_PUBLISHED = [GREEN, PINK, OCHRE, GREY]
-_MARKERS = ["s", "^", "D", "v"]
-_DASHES = [(0, (1, 1.4)), (0, (5, 2)), (0, (5, 2, 1, 2)), (0, (2.5, 2))]
+CHANCE = 0.5
+_PUBLISHED: list[dict[str, Any]] = [
+    {"color": GREEN, "marker": "s", "linestyle": (0, (1, 1.4))},
+    {"color": PINK, "marker": "^", "linestyle": (0, (5, 2))},
+    {"color": OCHRE, "marker": "D", "linestyle": (0, (5, 2, 1, 2))},
+    {"color": GREY, "marker": "v", "linestyle": (0, (2.5, 2))},
+]
 
 
-def accuracy_plot(rows: Sequence[BlockRow], published: Sequence[PublishedLine], *, width: float) -> str:
-    """Accuracy by block size with 95 % intervals, the published series dashed behind it; width in inches."""
+def accuracy_plot(
+    rows: Sequence[BlockRow], published: Mapping[str, Mapping[int, float]], *, width: float
+) -> str:
+    """Draw accuracy by block size with 95 % intervals, the published series dashed behind it; width in inches."""
     measured = [row for row in rows if row.block_size is not None]
     with mpl.rc_context(STYLE):
         narrow = is_narrow(width)
         figure = Figure(figsize=(width, 4.9 if narrow else 4.0), layout="constrained")
         axes = figure.add_subplot()
         axes.axhline(CHANCE, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), label="chance")
-        for line, colour, marker, dash in zip(published, _PUBLISHED, _MARKERS, _DASHES, strict=False):
+        for (name, points), style in zip(published.items(), _PUBLISHED, strict=False):
             axes.plot(
-                list(line.points),
-                list(line.points.values()),
-                color=colour,
-                linestyle=dash,
+                list(points),
+                list(points.values()),
+                **style,
                 linewidth=1.5,
-                marker=marker,
                 markersize=4.5,
-                label=f"{line.name} (published)",
+                label=f"{name} (published)",
             )
         _draw_measured(axes, measured)
         # Block sizes are whole numbers; there may be twenty of them.
         axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-        lowest = min([CHANCE, *(row.accuracy if row.low is None else row.low for row in measured)])
+        figures = [row.accuracy for row in measured]
+        lowest = min([CHANCE, *(each.value if each.low is None else each.low for each in figures)])
         axes.set_ylim(max(0.0, lowest - 0.05), 1.015)
         axes.set_xlabel("block size (sentences kept together)")
         axes.set_ylabel("accuracy")
@@ -51,13 +56,11 @@ def accuracy_plot(rows: Sequence[BlockRow], published: Sequence[PublishedLine], 
 
 
 def _draw_measured(axes: Any, rows: Sequence[BlockRow]) -> None:
-    # No interval (one document) is drawn as none, not as one of width zero.
-    below = [0.0 if row.low is None else max(0.0, row.accuracy - row.low) for row in rows]
-    above = [0.0 if row.high is None else max(0.0, row.high - row.accuracy) for row in rows]
+    figures = [row.accuracy for row in rows]
     axes.errorbar(
         [row.block_size for row in rows],
-        [row.accuracy for row in rows],
-        yerr=[below, above],
+        [figure.value for figure in figures],
+        yerr=error_bars(figures),
         color=BLUE,
         linewidth=2.4,
         elinewidth=1.6,
@@ -70,5 +73,5 @@ def _draw_measured(axes: Any, rows: Sequence[BlockRow]) -> None:
 
 
 def _describe(rows: Sequence[BlockRow]) -> str:
-    points = ", ".join(f"{row.accuracy:.3f} at block size {row.block_size}" for row in rows)
+    points = ", ".join(f"{row.accuracy.value:.3f} at block size {row.block_size}" for row in rows)
     return f"Accuracy of this run: {points}. Published figures are dashed; chance is {CHANCE}."

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.errors import EnsueError
-from ensue.report.profiles import most_surprising, shape, stopping_place
+from ensue.report.profiles import most_surprising, profile_table, shape, stopping_place
 from tests.report.synthetic import make_profile
+from tests.support.pages import printed
 
 
 def test_the_most_striking_documents_come_first():
@@ -46,3 +47,14 @@ def test_a_text_stops_following_at_its_highest_later_sentence(surprisal):
     else:
         assert place > 0
         assert surprisal[place] == max(later) > sum(known) / len(known)
+
+
+def test_a_profile_marks_where_the_text_stops_following():
+    lines = printed(profile_table(make_profile("[red]doc[/red]", text="Short.")).to_rich())
+    assert "[red]doc[/red]" in lines[0]
+    marked = [line for line in lines if "+1.60" in line]
+    assert len(marked) == 1
+    assert "Short. Number 2." in marked[0]
+    assert "5.00" in marked[0]
+    assert marked[0].count("█") == 16
+    assert "the first aside" in " ".join(" ".join(lines).split())
