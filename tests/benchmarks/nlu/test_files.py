@@ -60,7 +60,7 @@ def test_short_rows_are_refused_or_handed_over(tmp_path: Path) -> None:
         (b"a\tb\n", r"some\.tsv has no rows"),
         (b"", r"some\.tsv has no rows"),
         (b"a\ta\n1\t2\n", "line 1: a column is named twice"),
-        (b"a\tb\n1\t\xff2\n", "line 2: byte 3 of the line is not UTF-8"),
+        (b"a\tb\n1\t\xff2\n", r"is not UTF-8 \(line 2, byte 6\)"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
@@ -71,11 +71,11 @@ def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes, words: str)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{", "line 2: this is not JSON"),
-        ("", "line 2: this is not JSON"),
-        ("[1]", r"line 2: this is a list \(\[1\]\) where an object was expected"),
-        ("[" * 100_000, "line 2: this is not JSON"),
-        ("9" * 5_000, "line 2: this is not JSON"),
+        ("{", "line 2 is not JSON"),
+        ("", "line 2 is not JSON"),
+        ("[1]", "line 2 is not a JSON object but a list"),
+        ("[" * 100_000, "line 2 is not JSON"),
+        ("9" * 5_000, "line 2 is not JSON"),
     ],
 )
 def test_what_is_no_json_object_is_refused(tmp_path: Path, line: str, words: str) -> None:

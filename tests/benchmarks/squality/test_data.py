@@ -81,10 +81,10 @@ def test_faults_name_file_and_line(tmp_path: Path, change: Callable[[Any], None]
 def test_what_is_not_utf8_or_json_is_refused_with_its_line(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "test.jsonl", story_row())
     path.write_bytes(path.read_bytes() + b'{"document": "caf\xe9"}\n')
-    with pytest.raises(EnsueError, match=r"line 2: byte 18 of the line is not UTF-8"):
+    with pytest.raises(EnsueError, match=r"is not UTF-8 \(line 2, byte \d+\)"):
         read_stories(path)
     path.write_text("{\n", encoding="utf-8")
-    with pytest.raises(EnsueError, match="line 1: this is not JSON"):
+    with pytest.raises(EnsueError, match="line 1 is not JSON"):
         read_stories(path)
 
 

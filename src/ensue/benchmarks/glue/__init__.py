@@ -1,6 +1,7 @@
 """GLUE: nine tasks of sentence understanding and a diagnostic set (Wang et al. 2019)."""
 
-from ensue.benchmarks.base import Baseline, Benchmark, Builder
+from ensue.benchmarks.base import Benchmark, Builder
+from ensue.benchmarks.nlu import COMMANDS, SYSTEMS
 
 benchmark = Benchmark(
     name="glue",
@@ -9,15 +10,7 @@ benchmark = Benchmark(
     comparing="ensue.benchmarks.glue.task:COMPARING",
     tables="ensue.benchmarks.nlu.report.table:tables",
     page="ensue.benchmarks.nlu.report.page:PAGE",
-    systems={
-        "most-frequent": Baseline("ensue.benchmarks.nlu.systems:named", "the commonest label"),
-        "hypothesis-only": Baseline("ensue.benchmarks.nlu.systems:named", "the second text alone"),
-        "cbow": Baseline("ensue.benchmarks.nlu.systems:named", "bags of word vectors, trained"),
-        "bilstm": Baseline("ensue.benchmarks.nlu.systems:named", "the paper's BiLSTM, trained"),
-        "bilstm-attention": Baseline(
-            "ensue.benchmarks.nlu.systems:named", "the same with attention between the texts"
-        ),
-    },
+    systems=SYSTEMS,
     builders={
         "qnli": Builder(
             "ensue.benchmarks.nlu.builders.commands:qnli", "ensue.benchmarks.nlu.builders.qnli:build_qnli"
@@ -30,8 +23,5 @@ benchmark = Benchmark(
             "ensue.benchmarks.nlu.builders.commands:rte", "ensue.benchmarks.nlu.builders.entailment:build_rte"
         ),
     },
-    commands={
-        "grade": "ensue.benchmarks.nlu.submissions.commands:grade",
-        "submit": "ensue.benchmarks.nlu.submissions.commands:submit",
-    },
+    commands=COMMANDS,
 )

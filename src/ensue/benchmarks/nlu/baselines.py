@@ -33,7 +33,7 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, Prediction, TaskData
 from ensue.benchmarks.nlu.framing import Answers, answered_as
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.benchmarks.nlu.training import positive_class
 from ensue.errors import EnsueError, RunFailed
 from ensue.metrics.answers import token_f1
@@ -52,12 +52,7 @@ class Majority:
     }
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         known = {data.spec.name: data for data in tasks}
         for data in tasks:
@@ -72,7 +67,7 @@ class Majority:
                 {split: _alike(data, data.splits[split], source, answer) for split in data.judged_splits},
             )
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         return f"majority of:{settings['majority_of']} answers:true entity:f1-with-mentions score:mean"
 
 
@@ -139,12 +134,7 @@ class HypothesisOnly:
     settings: Mapping[str, Setting] = {}
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         known = {data.spec.name: data for data in tasks}
         for data in tasks:
@@ -171,7 +161,7 @@ class HypothesisOnly:
                 fits=[{"learned_from": f"{source.spec.name} {split}", "examples": len(gold), "l2": l2}],
             )
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         return "features:1-2-grams-of-second-text"
 
 

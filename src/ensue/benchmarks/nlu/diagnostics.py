@@ -72,24 +72,16 @@ class Part(NamedTuple):
     places: list[int]
 
 
-def has_tags(data: TaskData, split: str) -> bool:
-    """Whether a split is labelled and tagged with phenomena."""
-    return data.labelled(split) and any(example.tags for example in data.splits[split])
+def phenomena_rows(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
+    """Return the rows that a labelled split with tags adds to its metrics over all examples; none without tags.
 
-
-def diagnose(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
-    """Rows over all examples, then by category, then by tag, each with its number of examples and interval.
-
-    An example with several tags counts in each of them. Phenomena without examples have no row. A correlation
-    within a part whose gold or given labels are all one class does not exist and counts as 0, so small parts
-    want their number of examples read along.
+    Accuracy over all, then both figures by category, then by tag. An example with several tags counts in each of
+    them. Phenomena without examples have no row. A correlation within a part whose gold or given labels are all one
+    class does not exist and counts as 0, so small parts want their number of examples read along.
     """
-    if not has_tags(data, split):
-        raise EnsueError(
-            f"{data.spec.name}, {split} split: there are no labelled examples with tags to diagnose; "
-            f"give the file that has both, such as diagnostic-full.tsv."
-        )
     examples = data.splits[split]
+    if not data.labelled(split) or not any(example.tags for example in examples):
+        return []
     check_gold(data.spec, examples, split)
     given = [str(one) for one in predictions_of(data, answered, split)]
     place = {"split": split, **answered.settings}
@@ -97,17 +89,7 @@ def diagnose(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
         figure.row(data.spec.name, metric, {**place, **part.settings})
         for part in parts_of(examples)
         for metric, figure in _figures(data, examples, given, part).items()
-    ]
-
-
-def phenomena_rows(data: TaskData, answered: Answered, split: str) -> list[MetricRow]:
-    """The rows that a tagged set adds to its metrics over all examples; none where a split has no tags."""
-    if not has_tags(data, split):
-        return []
-    return [
-        row
-        for row in diagnose(data, answered, split)
-        if "category" in row["settings"] or row["metric"] not in data.spec.metrics
+        if part.settings or metric not in data.spec.metrics
     ]
 
 

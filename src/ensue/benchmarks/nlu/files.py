@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from ensue.errors import EnsueError
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+from ensue.jsonl import parse_line, text_lines
 
 
 class Found(NamedTuple):
@@ -158,19 +157,12 @@ def tsv_rows(
 
 
 def jsonl_rows(found: Found) -> Iterator[Row]:
-    """The rows of a file with one JSON object a line."""
+    """Read the rows of a file with one JSON object a line."""
     rows = 0
     for number, line in _lines(found.path):
-        place = Row(f"{found.path}, line {number}", {})
-        try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply or too long"
-            place.refuse(f"this is not JSON ({reason})")
-        if not isinstance(fields, dict):
-            place.refuse(f"this is {_kind(fields)} where an object was expected")
+        where = f"{found.path}, line {number}"
         rows += 1
-        yield place._replace(fields=fields)
+        yield Row(where, parse_line(line, where))
     _check_rows(found, rows)
 
 
@@ -184,20 +176,9 @@ def file_digest(path: Path) -> bytes:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file; a line ends at a line feed, with or without a carriage return, nowhere else."""
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                piece = raw.removeprefix(_BYTE_ORDER_MARK) if number == 1 else raw
-                try:
-                    yield number, piece.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-                except UnicodeDecodeError as error:
-                    raise EnsueError(
-                        f"{path}, line {number}: byte {error.start + 1} of the line is not UTF-8; "
-                        "convert the file first."
-                    ) from None
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
+    """Read numbered lines; one ends at a line feed, with or without a carriage return, nowhere else."""
+    for number, line in text_lines(path, newline="\n"):
+        yield number, line.removesuffix("\n").removesuffix("\r")
 
 
 def _check_rows(found: Found, rows: int) -> None:

@@ -28,7 +28,7 @@ from ensue.benchmarks.nlu.framing import (
     outputs_of,
     parts_of,
 )
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.benchmarks.nlu.training import Schedule, Trained, answered, best_of
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.models.protocols import Cutting, Encoder, Model, require
@@ -48,12 +48,7 @@ class Frozen:
         self.schedule = schedule or Schedule()
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         encoder = require(model, Encoder, "Mode frozen")
         layers = layers_of(encoder, settings)
@@ -88,7 +83,7 @@ class Frozen:
                 told = [{**line, "task": data.spec.name, **said} for line in fits]
                 yield from answered(best, told, said)
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         pooling = settings["pooling"] or "own"
         return f"frozen pooling:{pooling} features:[u;v;|u-v|;u*v] mlp:512 adam:1e-3 batch:128 stop:lr/5"
 

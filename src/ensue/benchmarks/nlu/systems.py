@@ -12,6 +12,9 @@ from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, Scorer
 
+# What a run was asked to do, by the names of `--set`.
+Settings = Mapping[str, Any]
+
 # By mode, as `module:object`; imported when asked for.
 _MODES = {
     "majority": "ensue.benchmarks.nlu.baselines:majority",
@@ -58,16 +61,11 @@ class System(Protocol):
     settings: Mapping[str, Setting]
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         """Answers as they come. A task it cannot answer (no training set) is left out, not guessed."""
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         """The system's choices in a few words."""
 
 

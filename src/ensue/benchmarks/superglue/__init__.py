@@ -1,6 +1,7 @@
 """SuperGLUE: eight harder tasks and two diagnostic sets (Wang et al. 2019)."""
 
-from ensue.benchmarks.base import Baseline, Benchmark, Builder
+from ensue.benchmarks.base import Benchmark, Builder
+from ensue.benchmarks.nlu import COMMANDS, SYSTEMS
 
 benchmark = Benchmark(
     name="superglue",
@@ -9,23 +10,12 @@ benchmark = Benchmark(
     comparing="ensue.benchmarks.superglue.task:COMPARING",
     tables="ensue.benchmarks.nlu.report.table:tables",
     page="ensue.benchmarks.nlu.report.page:PAGE",
-    systems={
-        "most-frequent": Baseline("ensue.benchmarks.nlu.systems:named", "the commonest label"),
-        "hypothesis-only": Baseline("ensue.benchmarks.nlu.systems:named", "the second text alone"),
-        "cbow": Baseline("ensue.benchmarks.nlu.systems:named", "bags of word vectors, trained"),
-        "bilstm": Baseline("ensue.benchmarks.nlu.systems:named", "the paper's BiLSTM, trained"),
-        "bilstm-attention": Baseline(
-            "ensue.benchmarks.nlu.systems:named", "the same with attention between the texts"
-        ),
-    },
+    systems=SYSTEMS,
     builders={
         "wsc": Builder(
             "ensue.benchmarks.nlu.builders.commands:wsc",
             "ensue.benchmarks.nlu.builders.winograd:build_winograd",
         ),
     },
-    commands={
-        "grade": "ensue.benchmarks.nlu.submissions.commands:grade",
-        "submit": "ensue.benchmarks.nlu.submissions.commands:submit",
-    },
+    commands=COMMANDS,
 )

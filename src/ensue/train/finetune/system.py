@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TaskData
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.train.finetune.recipe import POOLS, SETTINGS
@@ -26,19 +26,14 @@ class FinetuneSystem:
     settings: Mapping[str, Setting] = SETTINGS
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         """Answers as they come; a task without a training set is answered by another's classifier, or left out."""
         from ensue.train.finetune.tasks import Finetuning
 
         yield from Finetuning(_base(model), tasks, _filled(settings), seed, context).answers()
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         """Return the choices that differ from the recipes, and those that matter most."""
         values = _filled(settings)
         said = {key: values[key] for key in _ALWAYS}

@@ -9,7 +9,7 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import answered_with, parts_of
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.benchmarks.nlu.training import Schedule, Trained, answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
@@ -43,12 +43,7 @@ class Sentences:
     }
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         architecture = _architecture(model)
         members = _members(tasks, seed)
@@ -59,7 +54,7 @@ class Sentences:
         for group in [members] if together else [[one] for one in members]:
             yield from _answer(group, together, architecture, settings, plan, seed, context)
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         said = [f"train:{_architecture(model)}", *(f"{key}:{settings[key]}" for key in _KEYS)]
         return " ".join([*said, "adam:1e-3 batch:128 stop:lr/5"])
 

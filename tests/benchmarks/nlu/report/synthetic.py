@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ensue.benchmarks.glue import task as glue
-from ensue.benchmarks.nlu.diagnostics import TAXONOMY, diagnose, has_tags
+from ensue.benchmarks.nlu.diagnostics import TAXONOMY, phenomena_rows
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, TEST, Example, TaskData
 from ensue.benchmarks.nlu.judging import judge
 from ensue.benchmarks.nlu.scores import rows
@@ -88,11 +88,7 @@ def make_rows(suite, ways, *, splits=(DEV,), without=(), size=60, skill=0.7):
             for place, settings in enumerate(ways):
                 one = _answer(data, split, skill + 0.08 * place, settings, seed=place)
                 judged.append(judge(data, one, split))
-                if has_tags(data, split):
-                    found = diagnose(data, one, split)
-                    diagnosed += [
-                        row for row in found if "category" in row["settings"] or row["metric"] == "accuracy"
-                    ]
+                diagnosed += phenomena_rows(data, one, split)
     return [*rows(judged), *diagnosed]
 
 

@@ -15,7 +15,14 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.scores import rows
-from ensue.benchmarks.nlu.submissions.people import annotated_part, human_answers, judge_people, majority
+from ensue.benchmarks.nlu.submissions.people import (
+    annotated_part,
+    judge_people,
+    majority,
+    majority_vote,
+    read_annotations,
+)
+from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu.answered import labelled, spec, task
 
@@ -101,6 +108,10 @@ def test_without_gold_labels_there_is_agreement_only(tmp_path: Path) -> None:
     assert found.kappa is not None
 
 
+def human_answers(path: Path, data: TaskData, split: str) -> Answered:
+    return majority_vote(read_annotations(path, data, split), data.spec, split)
+
+
 def test_groups_are_annotated_whole(tmp_path: Path) -> None:
     examples = [
         Example(f"0-{q}-{a}", ("P.", "Q?", "A."), "1", group=f"0-{q}") for q in (0, 1) for a in (0, 1)
@@ -121,8 +132,8 @@ GOOD = '{"id": "0", "labels": [true, false]}\n'
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("not json\n", "line 1: this is not a JSON object"),
-        (GOOD + "[1]\n", 'line 2: a line is an object with "id" and "labels"'),
+        ("not json\n", "line 1 is not JSON"),
+        (GOOD + "[1]\n", "line 2 is not a JSON object but a list"),
         (GOOD + '{"id": 1}\n', 'line 2: a line is an object with "id" and "labels"'),
         (GOOD + '{"id": 1.5, "labels": [true, true]}', "line 2: the id 1.5 is neither"),
         (GOOD + '{"id": 9, "labels": [true, true]}', "line 2: '9' is no example of the dev split of WSC"),
@@ -151,7 +162,7 @@ def test_what_cannot_be_voted_on_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EnsueError, match=r"votes.jsonl cannot be read"):
         human_answers(path, _wsc(), "dev")
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(EnsueError, match=r"votes.jsonl is not UTF-8"):
+    with pytest.raises(EnsueError, match=r"votes.jsonl is UTF-16"):
         human_answers(path, _wsc(), "dev")
     with pytest.raises(EnsueError, match="WSC has no test split here"):
         human_answers(path, _wsc(), "test")

@@ -164,7 +164,7 @@ def test_faults_name_the_line(tmp_path: Path, change: str, what: str) -> None:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "judgments.jsonl"
     path.write_bytes(b'{"article": "caf\xe9"}\n')
-    with pytest.raises(EnsueError, match="line 1: byte 17 of the line is not UTF-8"):
+    with pytest.raises(EnsueError, match=r"is not UTF-8 \(line 1, byte 16\)"):
         read_judgments(path, "own")
 
 

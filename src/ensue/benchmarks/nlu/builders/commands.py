@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +11,6 @@ import typer
 from ensue import console
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ensue.benchmarks.output import BuildReport
 
 Output = Annotated[Path, typer.Option(help="Data folder; the task's own folder in it must be new or empty.")]
@@ -52,37 +51,32 @@ def qnli(
         encoder = require(ensue.load_model(model), Encoder, "Comparing sentences")
     with console.stoppable("nothing was written"):
         done = build_qnli(source, output, encoder=encoder, dev=dev, test=test, seed=seed, overwrite=overwrite)
-    _tell(done, json)
+    _report(done, json)
 
 
-def wnli(
-    source: Schemas,
-    output: Output,
-    dev: Dev = 0.1,
-    test: Test = 0.1,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    json: console.Json = False,
-) -> None:
-    """Build WNLI from Winograd schemas: does a text entail itself with a pronoun replaced."""
-    from ensue.benchmarks.nlu.builders.winograd import build_winograd
+def _winograd(task: str, about: str) -> Callable[..., None]:
+    """Return the command that builds a task of Winograd schemas."""
 
-    _tell(build_winograd("WNLI", source, output, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
+    def command(
+        source: Schemas,
+        output: Output,
+        dev: Dev = 0.1,
+        test: Test = 0.1,
+        seed: Seed = 0,
+        overwrite: Overwrite = False,
+        json: console.Json = False,
+    ) -> None:
+        from ensue.benchmarks.nlu.builders.winograd import build_winograd
+
+        done = build_winograd(task, source, output, dev=dev, test=test, seed=seed, overwrite=overwrite)
+        _report(done, json)
+
+    command.__doc__ = f"Build {task} from Winograd schemas: {about}."
+    return command
 
 
-def wsc(
-    source: Schemas,
-    output: Output,
-    dev: Dev = 0.1,
-    test: Test = 0.1,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    json: console.Json = False,
-) -> None:
-    """Build WSC from Winograd schemas: does a pronoun refer to a noun phrase."""
-    from ensue.benchmarks.nlu.builders.winograd import build_winograd
-
-    _tell(build_winograd("WSC", source, output, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
+wnli = _winograd("WNLI", "does a text entail itself with a pronoun replaced")
+wsc = _winograd("WSC", "does a pronoun refer to a noun phrase")
 
 
 def rte(
@@ -101,30 +95,22 @@ def rte(
     """Build RTE from three-class inference: neutral and contradiction become not_entailment."""
     from ensue.benchmarks.nlu.builders.entailment import build_rte
 
-    _tell(build_rte(source, output, suite=suite, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
+    _report(build_rte(source, output, suite=suite, dev=dev, test=test, seed=seed, overwrite=overwrite), json)
 
 
-def _tell(done: BuildReport, as_json: bool) -> None:
+def _report(done: BuildReport, as_json: bool) -> None:
+    """Print the examples of every split with their labels, and what was left out."""
     if as_json:
         console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
-    from rich.console import Console
+    from ensue.report.table import Column, Table
 
-    Console(soft_wrap=False).print(_table(done))
+    columns = [Column("split", words=True), Column("examples"), Column("labels", words=True)]
+    table = Table(columns, title=done.settings["task"])
+    for split, row in done.statistics["examples"].items():
+        labels = ", ".join(f"{label}: {count:,}" for label, count in row["labels"].items())
+        table.add(split, row["lines"], labels)
+    console.print_tables([table])
     for reason, count in {**done.skipped, **done.notes}.items():
         print(f"{reason}: {count:,}")
     print(f"data: {done.folder}")
-
-
-def _table(done: BuildReport) -> Table:
-    """Examples of every split, with their labels."""
-    from rich.table import Table
-
-    table = Table(title=done.settings["task"], title_justify="left")
-    table.add_column("split")
-    table.add_column("examples", justify="right")
-    table.add_column("labels")
-    for split, row in done.statistics["examples"].items():
-        labels = ", ".join(f"{label}: {count:,}" for label, count in row["labels"].items())
-        table.add_row(split, f"{row['lines']:,}", labels)
-    return table

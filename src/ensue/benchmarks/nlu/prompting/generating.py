@@ -20,7 +20,7 @@ from ensue.benchmarks.nlu.prompting.asking import (
     sheets,
 )
 from ensue.benchmarks.nlu.prompting.templates import Option
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.models.protocols import Generator, Model, require
 from ensue.models.request import Policy
 from ensue.records import digest_of, plain
@@ -39,12 +39,7 @@ class GeneratingSystem:
     }
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         """One answer a task and template."""
         generator = require(model, Generator, "Answering by generation")
@@ -56,7 +51,7 @@ class GeneratingSystem:
             for sheet in sheets(task, tasks, settings, seed, fits, chat):
                 yield _judged(sheet, _written(generator, sheet, count, context))
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         """How the model was asked."""
         return f"greedy tokens:{settings['answer_tokens']} {asked_words(settings)}"
 

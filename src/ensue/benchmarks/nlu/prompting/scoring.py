@@ -22,7 +22,7 @@ from ensue.benchmarks.nlu.prompting.asking import (
     sheets,
 )
 from ensue.benchmarks.nlu.prompting.templates import Template
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.scoring import engine
@@ -42,12 +42,7 @@ class PromptingSystem:
     }
 
     def answer(
-        self,
-        model: Model,
-        tasks: Sequence[TaskData],
-        settings: Mapping[str, Any],
-        seed: int,
-        context: RunContext,
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
         """One answer a task and template."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
@@ -61,7 +56,7 @@ class PromptingSystem:
             ]
             yield from _answered(scorer, asked, policy, context)
 
-    def signature(self, model: Model, settings: Mapping[str, Any]) -> str:
+    def signature(self, model: Model, settings: Settings) -> str:
         """The scorer's choices and those of the prompts."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
         about = asked_words(settings)

@@ -113,16 +113,7 @@ def guess_suite(archive: Path, limits: Limits | None = None) -> str:
 
 
 def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
-    specs = list(specs_of(suite))
-    if not tasks:
-        return specs
-    by_name = {spec.name.lower(): spec for spec in specs}
-    unknown = [task for task in tasks if task.lower() not in by_name]
-    if unknown:
-        raise EnsueError(
-            f"{suite} has no task {unknown[0]!r}; there is {', '.join(spec.name for spec in specs)}."
-        )
-    return [by_name[task.lower()] for task in tasks]
+    return [spec for task in tasks or ("",) for spec in suite_of(suite).select(task)]
 
 
 def read_labels(folder: Path, suite: str, tasks: Sequence[str] = ()) -> dict[str, TaskData]:

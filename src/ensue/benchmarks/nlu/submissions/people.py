@@ -26,6 +26,7 @@ from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.judging import Judged, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
+from ensue.jsonl import read_lines
 from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
 from ensue.report.results import MetricRow
 from ensue.stats.ranges import CORRELATION
@@ -64,15 +65,10 @@ class People(NamedTuple):
 def judge_people(path: Path, data: TaskData, split: str) -> People:
     """Judge the majority vote of an annotation file on the examples it holds, and the annotators' agreement."""
     labels = read_annotations(path, data, split)
-    answered = _answered(labels, data.spec, split)
+    answered = majority_vote(labels, data.spec, split)
     return People(
         answered, judge(annotated_part(data, answered, split), answered, split), kappa(labels, data)
     )
-
-
-def human_answers(path: Path, data: TaskData, split: str) -> Answered:
-    """The majority vote of an annotation file, to be judged with `annotated_part` of the data."""
-    return _answered(read_annotations(path, data, split), data.spec, split)
 
 
 def annotated_part(data: TaskData, answered: Answered, split: str) -> TaskData:
@@ -120,19 +116,11 @@ def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[
         raise EnsueError(f"{data.spec.name} has no labels to vote on; annotate a task that has.")
     if split not in data.splits:
         raise EnsueError(f"{data.spec.name} has no {split} split here; give one of {', '.join(data.splits)}.")
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise EnsueError(f"{path} is not UTF-8; save it as UTF-8 JSON lines.") from None
     known = {example.id for example in data.splits[split]}
     found: dict[str, tuple[str, ...]] = {}
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
+    for number, fields in read_lines(path):
         line = _Line(path, number, data.spec)
-        name, labels = line.parsed(text)
+        name, labels = line.parsed(fields)
         if name not in known:
             line.refuse(f"{name!r} is no example of the {split} split of {data.spec.name}")
         if name in found:
@@ -155,13 +143,9 @@ class _Line(NamedTuple):
     def refuse(self, what: str) -> NoReturn:
         raise EnsueError(f"{self.path}, line {self.number}: {what}.")
 
-    def parsed(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """The example's id and its labels."""
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            self.refuse("this is not a JSON object")
-        if not isinstance(found, dict) or not {"id", "labels"} <= found.keys():
+    def parsed(self, found: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+        """Return the example's id and its labels."""
+        if not {"id", "labels"} <= found.keys():
             self.refuse('a line is an object with "id" and "labels"')
         name, labels = found["id"], found["labels"]
         if isinstance(name, bool) or not isinstance(name, str | int):
@@ -182,7 +166,8 @@ class _Line(NamedTuple):
         self.refuse(f"the label {given!r} is none of {', '.join(self.spec.labels)}{also}")
 
 
-def _answered(labels: Mapping[str, Sequence[str]], spec: TaskSpec, split: str) -> Answered:
+def majority_vote(labels: Mapping[str, Sequence[str]], spec: TaskSpec, split: str) -> Answered:
+    """Return the answer that most annotators gave to each example."""
     votes_by_id = {name: majority(given, spec.labels) for name, given in labels.items()}
     ties = sum(tied for _, tied in votes_by_id.values())
     settings: dict[str, Any] = {"annotators": len(next(iter(labels.values())))}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ensue.atomic import make_folders, replacing
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
 from ensue.benchmarks.nlu.submissions.formats import check_prediction, files_of, render
 from ensue.benchmarks.nlu.suites import specs_of
@@ -114,23 +113,14 @@ def write_submission(
 
 
 def _write(path: Path, content: Mapping[str, str]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-                for name, text in content.items():
-                    entry = zipfile.ZipInfo(name, _EPOCH)
-                    entry.create_system, entry.external_attr = 3, 0o100644 << 16
-                    archive.writestr(entry, text, zipfile.ZIP_DEFLATED, _COMPRESSION)
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
+    with replacing(path) as part:
+        make_folders(path.parent)
+        with zipfile.ZipFile(part, "w") as archive:
+            for name, text in content.items():
+                entry = zipfile.ZipInfo(name, _EPOCH)
+                entry.create_system, entry.external_attr = 3, 0o100644 << 16
+                archive.writestr(entry, text, zipfile.ZIP_DEFLATED, _COMPRESSION)
+        part.chmod(0o644)
 
 
 def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str) -> tuple[str, Prediction]:
