@@ -86,8 +86,6 @@ def test_lengths_are_told_apart_by_kind_of_question(tmp_path: Path) -> None:
 def test_nothing_to_count_is_said() -> None:
     with pytest.raises(EnsueError, match="no stories"):
         lengths([], plain_words)
-    with pytest.raises(EnsueError, match="no stories"):
-        sharing([], plain_words)
 
 
 def test_the_words_of_spacy_and_ours_are_the_same_on_plain_prose() -> None:

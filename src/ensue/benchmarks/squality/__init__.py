@@ -2,6 +2,8 @@
 
 from ensue.benchmarks.base import Baseline, Benchmark
 
+_NAMED = "ensue.benchmarks.squality.systems:named"
+
 benchmark = Benchmark(
     name="squality",
     about="Summaries of stories in answer to questions, against four references; human-eval: metrics and people.",
@@ -9,14 +11,10 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.squality.report.table:tables",
     page="ensue.benchmarks.squality.report.page:PAGE",
     systems={
-        "human": Baseline("ensue.benchmarks.squality.systems:named", "each reference against the others"),
-        "lead": Baseline("ensue.benchmarks.squality.systems:named", "a story's first sentences"),
-        "oracle": Baseline("ensue.benchmarks.squality.systems:named", "the sentences that ROUGE likes best"),
-        "retrieval": Baseline(
-            "ensue.benchmarks.squality.systems:named", "the sentences nearest the question"
-        ),
-        "written": Baseline(
-            "ensue.benchmarks.squality.systems:named", "summaries from a file, --set summaries=FILE"
-        ),
+        "human": Baseline(_NAMED, "each reference against the others"),
+        "lead": Baseline(_NAMED, "a story's first sentences"),
+        "oracle": Baseline(_NAMED, "the sentences that ROUGE likes best"),
+        "retrieval": Baseline(_NAMED, "the sentences nearest the question"),
+        "written": Baseline(_NAMED, "summaries from a file, --set summaries=FILE"),
     },
 )

@@ -167,15 +167,27 @@ def find_file(data: Path, version: str | None = None, split: str = "test") -> tu
     """
     if data.is_file():
         return data, version or _version_of(data)
-    wanted = split_name(split)
-    found = versions(data)
-    if not found:
-        raise EnsueError(f"{data} holds no SQuALITY: no folder such as v1 with {wanted}{_SUFFIX} in it.")
-    chosen = _choose(found, version, data)
+    wanted, chosen = split_name(split), find_version(data, version)
     if wanted not in chosen.files:
         there = ", ".join(chosen.files)
         raise EnsueError(f"{chosen.label} in {data} has no {wanted}{_SUFFIX}; it has {there}.")
     return chosen.files[wanted], chosen.label
+
+
+def find_version(data: Path, version: str | None = None) -> DataVersion:
+    """Return a version in a folder; where none is asked for the paper's, or else the newest."""
+    found = versions(data)
+    if not found:
+        raise EnsueError(f"{data} holds no SQuALITY: no folder such as v1 with {SPLITS[-1]}{_SUFFIX} in it.")
+    if version is None:
+        paper = [one for one in found if one.name == PAPER_VERSION]
+        return (paper or [one for one in found if one.name == found[-1].name])[0]
+    name, _, form = version.partition("/")
+    for one in found:
+        if one.name == _tidy(name) and form.lower() in ("", one.form):
+            return one
+    listed = ", ".join(one.label for one in found)
+    raise EnsueError(f"{data} has no version {version!r}; it has {listed}.")
 
 
 def split_name(split: str) -> str:
@@ -205,7 +217,9 @@ def versions(folder: Path) -> list[DataVersion]:
     elif not found:
         form = home.name.lower()
         found = _one(folder, _version_of(folder), form if form in _FORMS else "")
-    return sorted(found, key=lambda version: (_numbers(version.name), version.form != _FORMS[0]))
+    return sorted(
+        found, key=lambda one: (list(map(int, re.findall(r"\d+", one.name))), one.form != _FORMS[0])
+    )
 
 
 def _forms(folder: Path, name: str) -> list[DataVersion]:
@@ -219,19 +233,6 @@ def _one(folder: Path, name: str, form: str) -> list[DataVersion]:
     return [DataVersion(_tidy(name), form, files)] if files else []
 
 
-def _choose(found: list[DataVersion], version: str | None, data: Path) -> DataVersion:
-    if version is None:
-        paper = [one for one in found if one.name == PAPER_VERSION]
-        newest = [one for one in found if one.name == found[-1].name]
-        return (paper or newest)[0]
-    name, _, form = version.partition("/")
-    for one in found:
-        if one.name == _tidy(name) and form.lower() in ("", one.form):
-            return one
-    listed = ", ".join(one.label for one in found)
-    raise EnsueError(f"{data} has no version {version!r}; it has {listed}.")
-
-
 def _tidy(name: str) -> str:
     """Write a version as its folder is named: `1.3` is `v1-3`."""
     lowered = name.lower().replace(".", "-")
@@ -242,10 +243,6 @@ def _version_of(path: Path) -> str:
     """Return the version that the folders above a path say it is of."""
     named = [part for part in path.resolve().parts if _VERSION.fullmatch(part)]
     return _tidy(named[-1]) if named else "unnamed"
-
-
-def _numbers(name: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", name))
 
 
 # Version 1 has no tags any more, but left the declaration of what the page was.

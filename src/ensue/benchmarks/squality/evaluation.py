@@ -17,18 +17,10 @@ import numpy as np
 from ensue.benchmarks.base import LoadModel, content_of
 from ensue.benchmarks.squality.data import StoryQuestion
 from ensue.benchmarks.squality.systems import Summary
+from ensue.benchmarks.summaries import scoring
 from ensue.benchmarks.summaries.bertscore import layer_for
 from ensue.benchmarks.summaries.extractive import count_words
-from ensue.benchmarks.summaries.scoring import (
-    LEFT_OUT,
-    Measure,
-    bertscore_measure,
-    meteor_measure,
-    named,
-    rouge_measure,
-    scores_of,
-    wordnet_for_meteor,
-)
+from ensue.benchmarks.summaries.scoring import LEFT_OUT, Measure, named, scores_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import TokenEncoder, require
 from ensue.report.results import Item, MetricRow
@@ -41,19 +33,17 @@ METRICS = ("rouge", "meteor", "bertscore")
 WORDS = "words"
 
 
-def measures_of(
-    settings: Mapping[str, Any], load: LoadModel, notes: Counter[str] | None = None
-) -> list[Measure]:
+def measures_of(settings: Mapping[str, Any], load: LoadModel, notes: Counter[str]) -> list[Measure]:
     """Return the metrics that were asked for, ready to be computed; what they do to texts is counted in `notes`."""
     found: list[Measure] = []
     for name in settings["metrics"]:
         if name == "rouge":
-            found.append(rouge_measure)
+            found.append(scoring.rouge_measure)
         elif name == "meteor":
-            found.append(meteor_measure(wordnet_for_meteor()))
+            found.append(scoring.meteor_measure(scoring.wordnet_for_meteor()))
         else:
             encoder = require(load(settings["bertscore_model"]), TokenEncoder, "BERTScore")
-            found.append(bertscore_measure(encoder, settings["bertscore_layer"], notes))
+            found.append(scoring.bertscore_measure(encoder, settings["bertscore_layer"], notes))
     return found
 
 

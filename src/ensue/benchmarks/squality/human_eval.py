@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from ensue.benchmarks.base import Outcome, RunContext, content_of
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
-from ensue.benchmarks.squality.data import Story, examples
+from ensue.benchmarks.squality.data import Story, examples, find_file, read_stories
 from ensue.benchmarks.squality.evaluation import bertscore_by, measures_of, rows_of
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, named, scores_of
 from ensue.errors import EnsueError
@@ -80,9 +80,7 @@ class Rated(NamedTuple):
 
 
 def find_human_eval(data: Path) -> Path:
-    """Return the evaluation's file: as named, or within SQuALITY's folder."""
-    if data.is_file():
-        return data
+    """Return the evaluation's file within SQuALITY's folder."""
     for place in (data / FILE, data / "human-eval" / FILE, data / "data" / "human-eval" / FILE):
         if place.is_file():
             return place
@@ -191,8 +189,7 @@ def _draws(
 ) -> NDArray[np.float64]:
     if kind == "kendall":
         return kendall_draws(x, y, clusters, seed=seed)
-    draws = correlation_draws(x, y, clusters, seed=seed)
-    return draws.pearson if kind == "pearson" else draws.spearman
+    return np.asarray(getattr(correlation_draws(x, y, clusters, seed=seed), kind))
 
 
 @dataclass(frozen=True)
@@ -205,6 +202,17 @@ class HumanEvalRun:
     label: str
     seed: int
     settings: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path, limit: int | None, seed: int, settings: dict[str, Any]) -> HumanEvalRun:
+        """Read the evaluation and the stories of SQuALITY's folder; a limit is of rated stories."""
+        if folder.is_file():
+            raise EnsueError(f"{folder} is a file; {TASK} needs SQuALITY's folder, for its references, too.")
+        rated = read_human_eval(find_human_eval(folder))
+        path, label = find_file(folder, settings["version"], settings["split"])
+        few = set(list(dict.fromkeys(one.story for one in rated))[:limit])
+        rated = [one for one in rated if one.story in few]
+        return cls(rated, read_stories(path), folder, label, seed, settings)
 
     @property
     def fingerprint(self) -> str:

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from ensue.benchmarks.summaries.extractive import fill
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 
-CAUSAL = "causal"
 # Where a causal model would begin to ask itself the next question, its summary is over.
 STOPS = ("\n\nQuestion:", "\n\nStory:")
 # Where a model's tokenizer is not here (an endpoint), so many tokens are taken for a word; English has fewer.
@@ -29,29 +28,21 @@ _INSTRUCTION = "Read the story and answer the question with a summary of one to 
 STYLES = ("plain", "chat")
 
 Count = Callable[[Sequence[str]], list[int]]
-# From what is asked to a whole prompt, as a chat template makes it.
-Chat = Callable[[str], str]
-
-
-@runtime_checkable
-class Tokenising(Protocol):
-    """A model that lends its tokenizer."""
-
-    @property
-    def tokenizer(self) -> Any: ...
 
 
 class Layout(NamedTuple):
-    """How question and story are put together."""
+    """How question and story are put together; `chat` is a tokenizer whose chat template makes the prompt."""
 
     causal: bool
     separator: str = _SEPARATOR
-    chat: Chat | None = None
+    chat: Any = None
 
     def __call__(self, question: str, story: str) -> str:
         asked = " ".join(question.split())
         if self.chat is not None:
-            return self.chat(f"{_INSTRUCTION}\n\nQuestion: {asked}\n\nStory:\n{story}\n\nQuestion: {asked}")
+            said = f"{_INSTRUCTION}\n\nQuestion: {asked}\n\nStory:\n{story}\n\nQuestion: {asked}"
+            turns = [{"role": "user", "content": said}]
+            return str(self.chat.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
         if self.causal:
             return f"Question: {asked}\n\nStory:\n{story}\n\nQuestion: {asked}\n\nAnswer:"
         return f"{asked} {self.separator} {story} {self.separator} {asked}"
@@ -77,11 +68,11 @@ class ModelInput(NamedTuple):
 
 def layout_of(model: Model, style: str = "plain") -> Layout:
     """Return how to ask a model, with its tokenizer's own separator or, in style `chat`, its chat template."""
-    tokenizer = model.tokenizer if isinstance(model, Tokenising) else None
+    tokenizer = getattr(model, "tokenizer", None)
     if style == "chat":
         if not getattr(tokenizer, "chat_template", None):
             raise EnsueError(f"{model.card.name} has no chat template here; leave prompt at plain.")
-        return Layout(causal=True, chat=_chat_of(tokenizer))
+        return Layout(causal=True, chat=tokenizer)
     return layout_for(model.card.kind != "seq2seq", tokenizer)
 
 
@@ -91,17 +82,10 @@ def layout_for(causal: bool, tokenizer: Any) -> Layout:
     return Layout(causal, str(own) if own else _SEPARATOR)
 
 
-def _chat_of(tokenizer: Any) -> Chat:
-    def chat(said: str) -> str:
-        turns = [{"role": "user", "content": said}]
-        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
-
-    return chat
-
-
 def room_of(model: Model, most: int | None, new: int) -> Room:
     """Return the room a model has; a causal one must have room for the `new` tokens of its summary, too."""
-    count = token_counter(model.tokenizer) if isinstance(model, Tokenising) else estimated
+    tokenizer = getattr(model, "tokenizer", None)
+    count = estimated if tokenizer is None else token_counter(tokenizer)
     limit = model.card.max_length
     if limit is not None and model.card.kind != "seq2seq":
         # One more for a BOS that the model's card, and not its tokenizer, asks for.

@@ -92,7 +92,8 @@ def statistics_row(stories: Sequence[Story], notes: Counter[str]) -> dict[str, A
 
 def lengths(stories: Sequence[Story], tokenise: Tokenise) -> Lengths:
     """Count stories, questions and summaries and their words; compression is that of the means."""
-    _refuse_none(stories)
+    if not stories:
+        raise EnsueError("There are no stories to count.")
     story_words = [len(tokenise(story.document)) for story in stories]
     plots: list[int] = []
     others: list[int] = []
@@ -129,7 +130,6 @@ def spread(counts: Sequence[int]) -> CountSpread:
 
 def sharing(stories: Sequence[Story], tokenise: Tokenise) -> list[Sharing]:
     """Return table 5.3: over all ordered pairs of summaries of three kinds, and of every summary with its story."""
-    _refuse_none(stories)
     texts = Texts(tokenise)
     summaries = [
         (story, question.number, texts(reference))
@@ -184,11 +184,6 @@ def _groups(story: Story, number: int) -> tuple[tuple[str | int, ...], ...]:
 def _share(grams: frozenset[Gram], others: frozenset[Gram]) -> float:
     """Return the share of n-grams that are among others; 0 of none."""
     return len(grams & others) / len(grams) if grams else 0.0
-
-
-def _refuse_none(stories: Sequence[Story]) -> None:
-    if not stories:
-        raise EnsueError("There are no stories to count.")
 
 
 def spacy_words(text: str) -> list[str]:

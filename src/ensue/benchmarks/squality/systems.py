@@ -9,17 +9,8 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import LoadModel, NamedSystem, RunContext
 from ensue.benchmarks.nlu.files import Found, jsonl_rows
+from ensue.benchmarks.squality import inputs
 from ensue.benchmarks.squality.data import Story, StoryQuestion
-from ensue.benchmarks.squality.inputs import (
-    STOPS,
-    Layout,
-    ModelInput,
-    Room,
-    layout_of,
-    retrieved,
-    room_of,
-    truncated,
-)
 from ensue.benchmarks.summaries.extractive import Retriever, lead, nearest_text, oracle
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, portion_of, require
@@ -32,6 +23,8 @@ SYSTEMS = (HUMAN, LEAD, ORACLE, RETRIEVAL, WRITTEN, GENERATE)
 # What a model is that is only one of these names.
 BASELINE_KIND = "summaries"
 DEFAULT_ENCODER = "minilm"
+# The settings of a search, all of which a model is told.
+DECODING = ("min_tokens", "beams", "block_ngrams", "length_penalty")
 # Prompts handed to a generator at once: what is finished is kept after each portion.
 _ON_CPU, _ELSEWHERE = 4, 16
 # What models wrote, among the records of a run; the key holds all that a text depends on.
@@ -139,26 +132,19 @@ def sentences_of(story: Story) -> tuple[str, ...]:
 
 
 def prompts_of(
-    examples: Sequence[StoryQuestion], layout: Layout, room: Room, retriever: Retriever | None
-) -> list[ModelInput]:
+    examples: Sequence[StoryQuestion], layout: inputs.Layout, room: inputs.Room, retriever: Retriever | None
+) -> list[inputs.ModelInput]:
     """Return what a model reads for each example: the truncated story, or the retrieved part of it."""
     given = []
     for one in examples:
         question = one.question.text
         if retriever is None:
-            given.append(truncated(layout, question, one.story.text, room))
+            given.append(inputs.truncated(layout, question, one.story.text, room))
         else:
             sentences = sentences_of(one.story)
             order = retriever.nearest(question, sentences)
-            given.append(retrieved(layout, question, sentences, order, room))
+            given.append(inputs.retrieved(layout, question, sentences, order, room))
     return given
-
-
-def generation_options(model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return beam search and lengths, all of them said; a server is asked plainly."""
-    if model.card.kind == "endpoint":
-        return {}
-    return {name: settings[name] for name in ("beams", "min_tokens", "block_ngrams", "length_penalty")}
 
 
 def _oracle(example: StoryQuestion) -> Summary:
@@ -198,13 +184,15 @@ def _generated(
     goes on; one of which anything is missing is written whole.
     """
     new = settings["max_tokens"]
-    room = room_of(generator, settings["max_input"], new)
-    given = prompts_of(examples, layout_of(generator, settings["prompt"]), room, retriever)
+    room = inputs.room_of(generator, settings["max_input"], new)
+    given = prompts_of(examples, inputs.layout_of(generator, settings["prompt"]), room, retriever)
     # Like-long ones together: a batch is as slow as its longest.
     order = sorted(range(len(examples)), key=lambda place: (-len(given[place].text), place))
     size = portion_of(generator, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
     records, keys = context.records, [digest_of(question, one.id) for one in examples]
-    stop = STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
+    stop = inputs.STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
+    # A server is asked plainly.
+    options = {} if generator.card.kind == "endpoint" else {name: settings[name] for name in DECODING}
     for begin in range(0, len(order), size):
         portion = order[begin : begin + size]
         if all(records.has(_TEXTS, keys[place]) for place in portion):
@@ -213,7 +201,7 @@ def _generated(
             [given[place].text for place in portion],
             max_tokens=new,
             stop=stop,
-            **generation_options(generator, settings),
+            **options,
         )
         written = zip(portion, texts, strict=True)
         records.add(_TEXTS, ((keys[place], text.strip()) for place, text in written))

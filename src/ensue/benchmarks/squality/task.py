@@ -12,14 +12,15 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import LoadModel, Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu.files import file_digest
+from ensue.benchmarks.squality import systems
 from ensue.benchmarks.squality.data import (
     REFERENCES,
-    SPLITS,
     Story,
     StoryQuestion,
     check_references,
     examples,
     find_file,
+    find_version,
     read_stories,
     split_name,
 )
@@ -32,21 +33,9 @@ from ensue.benchmarks.squality.evaluation import (
     rows_of,
 )
 from ensue.benchmarks.squality.human_eval import TASK as HUMAN_EVAL
-from ensue.benchmarks.squality.human_eval import HumanEvalRun, find_human_eval, read_human_eval
+from ensue.benchmarks.squality.human_eval import HumanEvalRun
 from ensue.benchmarks.squality.inputs import STYLES
 from ensue.benchmarks.squality.statistics import statistics_row
-from ensue.benchmarks.squality.systems import (
-    GENERATE,
-    HUMAN,
-    LEAD,
-    RETRIEVAL,
-    SYSTEMS,
-    WRITTEN,
-    Summary,
-    retriever_of,
-    summarise,
-    system_of,
-)
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model
 from ensue.version import __version__
@@ -58,8 +47,8 @@ SETTINGS = {
     "split": Setting("test", "train, dev or test", split_name),
     "system": Setting(
         None,
-        f"what summarises: {', '.join(SYSTEMS)} (none: what the model can do)",
-        read.optional(read.one_of(*SYSTEMS)),
+        f"what summarises: {', '.join(systems.SYSTEMS)} (none: what the model can do)",
+        read.optional(read.one_of(*systems.SYSTEMS)),
     ),
     "metrics": Setting(
         ["rouge", "meteor"], f"some of {', '.join(METRICS)}", read.many(read.one_of(*METRICS))
@@ -95,9 +84,8 @@ SETTINGS = {
     ),
     "statistics": Setting("yes", "no leaves out tables 5.2 and 5.3", read.one_of("yes", "no")),
 }
-_DECODING = ("min_tokens", "beams", "block_ngrams", "length_penalty")
 # What changes a text that a model writes: a resumed run takes only texts that agree in all of it.
-_WRITING = ("system", "prompt", "max_input", "max_tokens", *_DECODING)
+_WRITING = ("system", "prompt", "max_input", "max_tokens", *systems.DECODING)
 
 
 @dataclass(frozen=True)
@@ -122,22 +110,22 @@ class SqualityRun:
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Have every question answered, and measure the answers against people's."""
-        system = system_of(model, self.settings["system"])
+        system = systems.system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
         skipped: Counter[str] = Counter()
         load = context.load_further
-        encoder = retriever_of(system, model, self.settings["retrieve"], load)
+        encoder = systems.retriever_of(system, model, self.settings["retrieve"], load)
         measures = measures_of(self.settings, load, notes)
         about = {"version": self.label, "split": self.settings["split"]}
         asked = list(examples(self.stories))
-        if system == HUMAN:
+        if system == systems.HUMAN:
             shared = [one for one in asked if len(one.question.references) > 1]
             if len(shared) < len(asked):
                 alone = "questions with one reference, which has none to be measured against"
                 skipped[alone] = len(asked) - len(shared)
             items = human_items(shared, measures, about)
         else:
-            summaries = summarise(
+            summaries = systems.summarise(
                 system,
                 model,
                 asked,
@@ -176,7 +164,7 @@ class SqualityRun:
     def _signature(self, model: Model, system: str, encoder: Encoder | None, load: LoadModel) -> str:
         s, card = self.settings, model.card
         parts = [f"model:{card.signed_name}", f"weights:{card.mark}", f"system:{system}"]
-        if system == GENERATE:
+        if system == systems.GENERATE:
             parts += [f"beams:{s['beams']}", f"tokens:{s['min_tokens']}-{s['max_tokens']}"]
             parts += [f"ngrams:{s['block_ngrams'] or 'all'}", f"length:{s['length_penalty']:g}"]
             parts.append("sampling:no")
@@ -184,9 +172,9 @@ class SqualityRun:
             parts.append(f"generation:{card.generation[:12] or '-'}")
         if encoder is not None:
             parts.append(f"retrieve:{encoder.card.marked_name}")
-        if system in (LEAD, RETRIEVAL):
+        if system in (systems.LEAD, systems.RETRIEVAL):
             parts.append(f"words:{s['words']}")
-        if system == WRITTEN:
+        if system == systems.WRITTEN:
             parts.append(f"summaries:{file_digest(Path(s['summaries']).expanduser()).hex()[:12]}")
         parts += [f"set:{self.label}/{s['split']}", "references:best", "rouge:stems"]
         if "meteor" in s["metrics"]:
@@ -220,17 +208,7 @@ class SqualityTask:
             )
         folder = Path(data).expanduser()
         if task == HUMAN_EVAL:
-            if folder.is_file():
-                raise EnsueError(
-                    f"{folder} is a file; {HUMAN_EVAL} needs SQuALITY's folder, for its references, too."
-                )
-            rated = read_human_eval(find_human_eval(folder))
-            path, label = find_file(folder, settings["version"], settings["split"])
-            stories = read_stories(path)
-            if limit is not None:
-                few = set(list(dict.fromkeys(one.story for one in rated))[:limit])
-                rated = [one for one in rated if one.story in few]
-            return HumanEvalRun(rated, stories, folder, label, seed, settings)
+            return HumanEvalRun.read(folder, limit, seed, settings)
         if not folder.exists():
             raise EnsueError(f"{folder} is not there; name SQuALITY's folder or a file of it with --data.")
         path, label = find_file(folder, settings["version"], settings["split"])
@@ -257,20 +235,12 @@ def _all_splits(folder: Path, settings: dict[str, Any], own: list[Story]) -> lis
     """Read the stories of every split of the version that is here; those of the run's own are read already."""
     if folder.is_file():
         return own
-    found: list[Story] = []
-    for split in SPLITS:
-        if split == settings["split"]:
-            found += own
-            continue
-        try:
-            path, _ = find_file(folder, settings["version"], split)
-        except EnsueError:
-            continue
-        found += read_stories(path)
-    return found
+    files = find_version(folder, settings["version"]).files
+    splits = (own if split == settings["split"] else read_stories(path) for split, path in files.items())
+    return [story for split in splits for story in split]
 
 
-def _noted(summaries: Sequence[Summary]) -> Counter[str]:
+def _noted(summaries: Sequence[systems.Summary]) -> Counter[str]:
     """Count what was done to inputs and what came out empty."""
     notes = Counter[str]()
     for one in summaries:

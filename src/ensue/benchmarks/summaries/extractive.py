@@ -79,20 +79,15 @@ class Retriever:
         self._encoder = encoder
         self._known: dict[str, NDArray[np.float32]] = {}
 
-    def learn(self, texts: Sequence[str]) -> None:
-        """Encode what is not known yet, all together."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if not new:
-            return
-        # A text without a vector (no known word in it) is near to nothing.
-        vectors = unit(np.asarray(self._encoder.encode(new), dtype=np.float32))
-        self._known.update(zip(new, vectors, strict=True))
-
     def nearest(self, question: str, sentences: Sequence[str]) -> list[int]:
         """Return the places of the sentences, the nearest first; of equally near ones the earlier."""
         if not sentences:
             return []
-        self.learn([question, *sentences])
+        new = [text for text in dict.fromkeys([question, *sentences]) if text not in self._known]
+        if new:
+            # A text without a vector (no known word in it) is near to nothing.
+            vectors = unit(np.asarray(self._encoder.encode(new), dtype=np.float32))
+            self._known.update(zip(new, vectors, strict=True))
         cosines = np.stack([self._known[sentence] for sentence in sentences]) @ self._known[question]
         return [int(place) for place in np.argsort(-cosines, kind="stable")]
 

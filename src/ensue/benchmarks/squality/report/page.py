@@ -8,18 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.published import citation
-from ensue.benchmarks.squality.report.table import (
-    CORRELATIONS,
-    HUMAN_EVAL,
-    PACKAGE,
-    TITLES,
-    figures_of,
-    human_eval_tables,
-    rows_in,
-    scores_table,
-    statistics_tables,
-    systems_table,
-)
+from ensue.benchmarks.squality.report import table as tables
 from ensue.errors import EnsueError
 from ensue.report.page import Page, run_names
 from ensue.report.results import read_items, read_results, read_run
@@ -46,24 +35,24 @@ class ShownSummary(NamedTuple):
 def squality_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
     """Return all that the page needs beyond what every report has."""
     results = [read_results(folder) for folder in folders]
-    kinds = {one["benchmark"] == HUMAN_EVAL for one in results}
+    kinds = {one["benchmark"] == tables.HUMAN_EVAL for one in results}
     if len(kinds) > 1:
         raise EnsueError(
             "Runs of squality and of squality/human-eval have no tables in common; report them apart."
         )
     names = run_names(folders, results)
     if kinds == {True}:
-        found = human_eval_tables(results[0], folders[0], CORRELATIONS)
+        found = tables.human_eval_tables(results[0], folders[0], tables.CORRELATIONS)
         sections = [_section(table) for table in found]
-        return {"human_eval": True, "citation": citation(PACKAGE), "sections": sections}
-    figures = figures_of(results[0])
-    tiles = [(title, figures[name]) for name, title in TITLES.items() if name in figures]
+        return {"human_eval": True, "cited": citation(tables.PACKAGE), "sections": sections, "tiles": []}
+    figures = tables.figures_of(results[0])
+    tiles = [(title, figures[name]) for name, title in tables.TITLES.items() if name in figures]
     if not tiles:
         return {}
     asked = [read_run(folder).get("asked") or {} for folder in folders]
     encoders = [str((one.get("settings") or {}).get("bertscore_model", "")) for one in asked]
     systems = list(zip(names, results, strict=True))
-    statistics = rows_in(folders[0], "statistics.jsonl")
+    statistics = tables.rows_in(folders[0], "statistics.jsonl")
     return {
         "human_eval": False,
         "names": names,
@@ -73,11 +62,11 @@ def squality_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
         ],
         "limits": [(name, one["limit"]) for name, one in zip(names, asked, strict=True) if one.get("limit")],
         "sections": [
-            _section(systems_table(systems, encoders)),
-            ("As people are measured", _AS_PEOPLE, replace(scores_table(systems), title="")),
+            _section(tables.systems_table(systems, encoders)),
+            ("As people are measured", _AS_PEOPLE, replace(tables.scores_table(systems), title="")),
         ],
         "shown": list(_shown(folders[0])),
-        "statistics": statistics_tables(statistics[0]) if statistics else [],
+        "statistics": tables.statistics_tables(statistics[0]) if statistics else [],
     }
 
 
@@ -103,4 +92,4 @@ def _shown(folder: Path) -> Iterator[ShownSummary]:
         yield ShownSummary(item["id"], question, cut, item["scores"]["rouge1"], words)
 
 
-PAGE = Page(f"{PACKAGE}.report", "squality.html.j2", squality_facts, takes_runs=True)
+PAGE = Page(f"{tables.PACKAGE}.report", "squality.html.j2", squality_facts, takes_runs=True)
