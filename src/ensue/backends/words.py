@@ -29,7 +29,7 @@ _SENTENCES = 512
 Table = npt.NDArray[np.float32]
 
 
-class Block(NamedTuple):
+class WordBlock(NamedTuple):
     """Some words and their vectors, one a row."""
 
     words: list[str]
@@ -114,10 +114,10 @@ def from_index(data: Path, target: Path) -> Path:
     if vectors.ndim != 2 or len(vectors) != len(words):
         raise EnsueError(f"{matrix.name} has the shape {vectors.shape}, but there are {len(words)} words.")
     spans = [slice(begin, begin + _LINES) for begin in range(0, len(words), _LINES)]
-    return keep((Block(words[span], vectors[span]) for span in spans), target)
+    return keep((WordBlock(words[span], vectors[span]) for span in spans), target)
 
 
-def keep(blocks: Iterable[Block], folder: Path) -> Path:
+def keep(blocks: Iterable[WordBlock], folder: Path) -> Path:
     """Write words and vectors as a model folder; of a word that comes twice the first vector is kept."""
     folder.mkdir(parents=True)
     seen: set[str] = set()
@@ -137,7 +137,7 @@ def keep(blocks: Iterable[Block], folder: Path) -> Path:
     return folder
 
 
-def read_text(path: Path) -> Iterator[Block]:
+def read_text(path: Path) -> Iterator[WordBlock]:
     """Read the words and vectors of a text file, in blocks; a word2vec header (`words width`) is passed over."""
     width = 0
     words: list[str] = []
@@ -188,7 +188,7 @@ def _is_number(part: bytes) -> bool:
     return True
 
 
-def _block(words: list[str], numbers: list[list[bytes]], path: Path, last: int) -> Block:
+def _block(words: list[str], numbers: list[list[bytes]], path: Path, last: int) -> WordBlock:
     """Parse the numbers of some lines; where that fails, say in which."""
     try:
         with np.errstate(over="ignore"):
@@ -201,4 +201,4 @@ def _block(words: list[str], numbers: list[list[bytes]], path: Path, last: int) 
             if bad:
                 shown = bad[0][:20].decode(errors="replace")
                 raise EnsueError(f"{path}, line {line}: {shown!r} is not a finite number.")
-    return Block(words, vectors)
+    return WordBlock(words, vectors)

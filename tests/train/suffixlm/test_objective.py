@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from ensue.backends.suffixlm.model import Block, Shape, SuffixLM, bare_encoder, truncate_encoder
+from ensue.backends.suffixlm.model import SegmentBlock, Shape, SuffixLM, bare_encoder, truncate_encoder
 from ensue.train.suffixlm.objective import Negatives, Places, contrastive_loss
 
 SHAPE = Shape(dimension=16, inner=32, heads=4, layers=2, dropout=0.0, max_segments=12)
@@ -107,7 +107,7 @@ def test_a_prediction_never_depends_on_later_segments(attention):
 
 def test_average_attention_is_the_mean_of_what_came_before():
     torch.manual_seed(0)
-    block = Block(Shape(**{**SHAPE.as_dict(), "attention": "average"})).eval()
+    block = SegmentBlock(Shape(**{**SHAPE.as_dict(), "attention": "average"})).eval()
     states = torch.randn(1, 5, 16)
     visible = torch.tril(torch.ones(5, 5, dtype=torch.bool))[None]
     with torch.no_grad():
@@ -119,7 +119,7 @@ def test_average_attention_is_the_mean_of_what_came_before():
 
 def test_softmax_attention_is_that_of_torch():
     torch.manual_seed(0)
-    block = Block(SHAPE).eval()
+    block = SegmentBlock(SHAPE).eval()
     states = torch.randn(2, 5, 16)
     visible = torch.tril(torch.ones(5, 5, dtype=torch.bool))[None].expand(2, -1, -1)
     reference = torch.nn.MultiheadAttention(16, 4, batch_first=True)

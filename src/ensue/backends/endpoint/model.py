@@ -14,7 +14,7 @@ from ensue.backends.endpoint.identity import NOTHING, Behaviour, known_behaviour
 from ensue.backends.endpoint.reply import (
     ECHO,
     PROMPT_LOGPROBS,
-    Placed,
+    PlacedToken,
     Style,
     boundary_unsure,
     count_prompt,
@@ -255,10 +255,10 @@ class EndpointModel:
                 "models without BOS; serve the model with vLLM or SGLang."
             )
 
-    def _placing(self, style: Style, text: str) -> Callable[[Any], tuple[list[Placed], int | None]]:
+    def _placing(self, style: Style, text: str) -> Callable[[Any], tuple[list[PlacedToken], int | None]]:
         """Return a reader of replies that finds the tokens of `text`, and how many the server counts."""
 
-        def read(answer: Any) -> tuple[list[Placed], int | None]:
+        def read(answer: Any) -> tuple[list[PlacedToken], int | None]:
             reply = style.read(answer)
             if reply is None:
                 raise CutShort("sent a reply without log-probabilities")
@@ -270,7 +270,7 @@ class EndpointModel:
         assert isinstance(part, TextPart)
         text, start = part.text, part.start
         found, counted = self._complete(text, _SCORING | style.options, self._placing(style, text))
-        placed: Sequence[Placed] = found
+        placed: Sequence[PlacedToken] = found
         if boundary_unsure(placed, start):
             before = self._count(text[:start])
             if counted is not None and before is not None:

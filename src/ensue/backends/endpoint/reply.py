@@ -154,7 +154,7 @@ _MOST_DEAD_ENDS = 30
 _IMPOSSIBLE = -9999.0
 
 
-class Placed(NamedTuple):
+class PlacedToken(NamedTuple):
     """A token and the characters it has a part in."""
 
     token: Token
@@ -162,7 +162,7 @@ class Placed(NamedTuple):
     end: int
 
 
-def place_tokens(reply: Reply, text: str, server: str) -> list[Placed]:
+def place_tokens(reply: Reply, text: str, server: str) -> list[PlacedToken]:
     """Return the tokens of the prompt, each with its place in the text.
 
     Raises CutShort where the tokens stop before the text does.
@@ -176,7 +176,9 @@ def place_tokens(reply: Reply, text: str, server: str) -> list[Placed]:
         if cuts:
             spans = _character_spans(cuts, text)
             # A token without bytes at the very end is a generated one.
-            return [Placed(token, *span) for token, span in zip(reply.tokens, spans, strict=False) if span]
+            return [
+                PlacedToken(token, *span) for token, span in zip(reply.tokens, spans, strict=False) if span
+            ]
     if any(lie_at_start(texts[:length], data) for length in reply.lengths):
         raise CutShort("sent tokens for only a part of the text")
     raise EnsueError(
@@ -185,7 +187,7 @@ def place_tokens(reply: Reply, text: str, server: str) -> list[Placed]:
     )
 
 
-def score_placed(placed: Sequence[Placed], text: str, start: int, server: str) -> PartScore:
+def score_placed(placed: Sequence[PlacedToken], text: str, start: int, server: str) -> PartScore:
     """Return the log-probabilities of the tokens that end after character `start`, but for the text's first."""
     scored = [one for one in placed[1:] if one.end > start]
     logprobs = [one.token.logprob for one in scored]
@@ -200,7 +202,7 @@ def score_placed(placed: Sequence[Placed], text: str, start: int, server: str) -
     return PartScore(np.asarray(logprobs, dtype=np.float64), spans)
 
 
-def boundary_unsure(placed: Sequence[Placed], start: int) -> bool:
+def boundary_unsure(placed: Sequence[PlacedToken], start: int) -> bool:
     """Whether the boundary at `start` lies between two characters that are both split into several tokens.
 
     The pieces of split characters look alike (U+FFFD), so in a row of them only the ends are sure.
@@ -213,7 +215,7 @@ def _is_piece(token: Token) -> bool:
     return not token.text or "\ufffd" in token.text or bool(_BYTE.fullmatch(token.text))
 
 
-def divide(placed: Sequence[Placed], text: str, start: int, after: int) -> Sequence[Placed]:
+def divide(placed: Sequence[PlacedToken], text: str, start: int, after: int) -> Sequence[PlacedToken]:
     """Return the tokens placed anew so that the last `after` of them begin at `start`; as they were if none can."""
     first = len(placed) - after
     texts = [one.token.text for one in placed]
@@ -222,7 +224,7 @@ def divide(placed: Sequence[Placed], text: str, start: int, after: int) -> Seque
     if not left or not right:
         return placed
     spans = _character_spans([*left, *(len(before) + cut for cut in right[1:])], text)
-    return [Placed(one.token, *span) if span else one for one, span in zip(placed, spans, strict=True)]
+    return [PlacedToken(one.token, *span) if span else one for one, span in zip(placed, spans, strict=True)]
 
 
 def lay_along(tokens: Sequence[str | None], data: bytes) -> list[int] | None:

@@ -45,7 +45,7 @@ class Shape:
         return asdict(self)
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class SegmentBlock(nn.Module):  # type: ignore[misc]
     """One layer: attention over this and earlier segments, then a feed-forward net, both normalised first."""
 
     def __init__(self, shape: Shape) -> None:
@@ -93,7 +93,7 @@ class SuffixLM(nn.Module):  # type: ignore[misc]
         self.project: nn.Module = nn.Identity() if same else nn.Linear(encoded, shape.dimension)
         self.positions = nn.Embedding(shape.max_segments, shape.dimension)
         self.dropout = nn.Dropout(shape.dropout)
-        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.blocks = nn.ModuleList(SegmentBlock(shape) for _ in range(shape.layers))
         self.last = nn.LayerNorm(shape.dimension)
         self.predict = nn.Linear(shape.dimension, shape.dimension)
         self.scale = nn.Parameter(torch.zeros(()))
