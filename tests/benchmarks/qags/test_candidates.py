@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ensue.benchmarks.qags.candidates import (
     ANSWERS,
     CHOICES,
-    Candidate,
+    AnswerCandidate,
     SpacyFinder,
     choose_answers,
     distinct,
@@ -28,11 +28,11 @@ from ensue.metrics.answers import normalised
 TEXT = "Mrs. Anna Field crossed the Thames on 4 May with two brown dogs. She sold them to the Mayor, who thanked her."
 
 
-def candidate(text: str, start: int, kind: str = "noun phrase") -> Candidate:
-    return Candidate(text, start, start + len(text), kind)  # type: ignore[arg-type]
+def candidate(text: str, start: int, kind: str = "noun phrase") -> AnswerCandidate:
+    return AnswerCandidate(text, start, start + len(text), kind)  # type: ignore[arg-type]
 
 
-def listed(count: int) -> list[Candidate]:
+def listed(count: int) -> list[AnswerCandidate]:
     return [candidate(f"phrase {number}", 20 * number) for number in range(count)]
 
 

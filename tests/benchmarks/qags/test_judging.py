@@ -15,7 +15,7 @@ from hypothesis import settings as checked
 from hypothesis import strategies as st
 from scipy import stats
 
-from ensue.benchmarks.qags.data.files import JudgedSentence, JudgedSummary, Response, Triplet, read_judgments
+from ensue.benchmarks.qags.data.files import JudgedSentence, JudgedSummary, Triplet, Vote, read_judgments
 from ensue.benchmarks.qags.data.sets import JudgedSet
 from ensue.benchmarks.qags.judging import (
     TOO_FEW,
@@ -152,7 +152,7 @@ def judged(id: str, *sentences: Sequence[bool]) -> JudgedSummary:
         id,
         id,
         tuple(
-            JudgedSentence("One.", tuple(Response(f"w{n}", said) for n, said in enumerate(one)))
+            JudgedSentence("One.", tuple(Vote(f"w{n}", said) for n, said in enumerate(one)))
             for one in sentences
         ),
     )
@@ -266,7 +266,7 @@ def test_every_field_of_a_ranking() -> None:
 
 
 def sentence(votes: list[bool]) -> JudgedSentence:
-    return JudgedSentence("A sentence.", tuple(Response(str(n), vote) for n, vote in enumerate(votes)))
+    return JudgedSentence("A sentence.", tuple(Vote(str(n), vote) for n, vote in enumerate(votes)))
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_agreement_is_alpha_of_all_sentences(summaries: list[JudgedSummary]) -> 
 
 def test_workers_who_all_agree_are_not_certain_to() -> None:
     def judged(number: int) -> JudgedSummary:
-        responses = tuple(Response(str(worker), number % 2 == 0) for worker in range(3))
+        responses = tuple(Vote(str(worker), number % 2 == 0) for worker in range(3))
         return JudgedSummary(f"own-{number}", "An article.", (JudgedSentence("One.", responses),))
 
     found = agreement([judged(number) for number in range(40)])
@@ -318,7 +318,7 @@ def test_workers_who_all_agree_are_not_certain_to() -> None:
 
 
 def test_ratings_have_a_column_a_worker(summaries: list[JudgedSummary]) -> None:
-    other = JudgedSummary("own-9", "An article.", (JudgedSentence("One.", (Response("77", True),)),))
+    other = JudgedSummary("own-9", "An article.", (JudgedSentence("One.", (Vote("77", True),)),))
     table, clusters = ratings([*summaries[1:2], other])
     np.testing.assert_array_equal(table, [[0, 0, 0, np.nan], [np.nan, np.nan, np.nan, 1]])
     assert clusters == ["own-1", "own-9"]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.qags.candidates import Candidate, choose_answers
+from ensue.benchmarks.qags.candidates import AnswerCandidate, choose_answers
 from ensue.benchmarks.qags.pipeline import EMPTY, NO_CANDIDATES, STEPS, Pair, QagsModels, examine, once
 from ensue.benchmarks.qags.questions import (
     DIFFERENT,
@@ -89,7 +89,7 @@ class PronounFinder(NameFinder):
         for text in texts:
             found = next(super().candidates([text]))
             place = text.find("it")
-            yield [*found, *([Candidate("it", place, place + 2, "pronoun")] if place >= 0 else [])]
+            yield [*found, *([AnswerCandidate("it", place, place + 2, "pronoun")] if place >= 0 else [])]
 
 
 def test_pronouns_are_asked_about_by_the_papers_rules_alone() -> None:

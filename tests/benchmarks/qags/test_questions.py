@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.published import facts_of, published
-from ensue.benchmarks.qags.candidates import Candidate
+from ensue.benchmarks.qags.candidates import AnswerCandidate
 from ensue.benchmarks.qags.questioning import plan_variants
 from ensue.benchmarks.qags.questions import (
     AGREE,
@@ -123,7 +123,7 @@ def test_variants() -> None:
     assert plan_variants(PAPER, "f1", []).variants == ()
 
 
-MILL = Candidate("the mill", 3, 11, "noun phrase")
+MILL = AnswerCandidate("the mill", 3, 11, "noun phrase")
 words = st.lists(st.sampled_from(["who", "left", "the", "mill", "?", "why", "Ruth"]), max_size=6).map(
     " ".join
 )
@@ -207,7 +207,7 @@ def test_selections(
 
 @given(st.lists(st.integers(0, 3), max_size=20), st.integers(1, 12))
 def test_spread_questions_take_turns(about: list[int], wanted: int) -> None:
-    answers = [Candidate(f"answer {n}", n, n + 5, "entity", "") for n in range(4)]
+    answers = [AnswerCandidate(f"answer {n}", n, n + 5, "entity", "") for n in range(4)]
     proposals = [Proposal(f"Question {n}?", -float(n), answers[one]) for n, one in enumerate(about)]
     given = [found(one.expected.text) for one in proposals]
     keeping = Keeping(wanted, order="spread", padding="no")

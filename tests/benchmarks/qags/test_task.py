@@ -15,7 +15,7 @@ from scipy import stats
 
 import ensue
 from ensue.benchmarks.base import Outcome, RunContext
-from ensue.benchmarks.qags.candidates import Candidate
+from ensue.benchmarks.qags.candidates import AnswerCandidate
 from ensue.benchmarks.qags.measures import BASELINES
 from ensue.benchmarks.qags.task import TASK
 from ensue.benchmarks.settings import resolve
@@ -180,7 +180,7 @@ def test_candidates_can_be_found_ahead_of_a_run_without_spacy(data: Path, tmp_pa
     class NoSpacy:
         identity = "names"
 
-        def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
+        def candidates(self, texts: Iterable[str]) -> Iterator[list[AnswerCandidate]]:
             raise AssertionError("everything was found before")
 
     elsewhere = replace(prepared(data, cache=cache, sets="cnndm"), finder=NoSpacy)

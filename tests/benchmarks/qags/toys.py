@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.qags.candidates import Candidate, distinct
+from ensue.benchmarks.qags.candidates import AnswerCandidate, distinct
 from ensue.benchmarks.qags.pipeline import Pair
 from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan, Asked, FoundAnswer
@@ -26,11 +26,11 @@ class NameFinder:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[AnswerCandidate]]:
         for text in texts:
             self.read.append(text)
             yield distinct(
-                Candidate(one.group(), one.start(), one.end(), "entity", "NAME")
+                AnswerCandidate(one.group(), one.start(), one.end(), "entity", "NAME")
                 for one in NAME.finditer(text)
             )
 

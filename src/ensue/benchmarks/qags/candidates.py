@@ -22,7 +22,7 @@ Choice = Literal["distinct", "every"]
 _UNUSED = ["lemmatizer"]
 
 
-class Candidate(NamedTuple):
+class AnswerCandidate(NamedTuple):
     """A span of a text, `text[start:end]`, that may be the answer to a question; `label` is an entity's type."""
 
     text: str
@@ -38,7 +38,7 @@ class Finder(Protocol):
     @property
     def identity(self) -> str: ...
 
-    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]: ...
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[AnswerCandidate]]: ...
 
 
 class SpacyFinder:
@@ -53,7 +53,7 @@ class SpacyFinder:
 
         return f"{PIPELINE}-{catalog()[PIPELINE].version}"
 
-    def candidates(self, texts: Iterable[str]) -> Iterator[list[Candidate]]:
+    def candidates(self, texts: Iterable[str]) -> Iterator[list[AnswerCandidate]]:
         """Yield all candidates of each text, in the order in which they stand in it; a text may have none."""
         given = list(texts)
         pipeline = load_pipeline()
@@ -68,7 +68,7 @@ class SpacyFinder:
             yield sorted(_spans(document), key=_place)
 
 
-def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+def distinct(candidates: Iterable[AnswerCandidate]) -> list[AnswerCandidate]:
     """Return the candidates by their place, one of each that differ only in case, articles and punctuation.
 
     The first that stands in the text is kept, and of an entity and a noun phrase at one place the entity. What
@@ -76,25 +76,26 @@ def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
 
     A pronoun is a noun phrase to spaCy, but "he" is an answer that says nothing about the facts.
 
-    >>> found = [Candidate("the Ark", 0, 7, "noun phrase"), Candidate("Ark", 4, 7, "entity", "PRODUCT")]
+    >>> found = [AnswerCandidate("the Ark", 0, 7, "noun phrase"), AnswerCandidate("Ark", 4, 7, "entity", "PRODUCT")]
     >>> [one.text for one in distinct(found)]
     ['the Ark']
     """
-    found: dict[str, Candidate] = {}
+    found: dict[str, AnswerCandidate] = {}
     for candidate in sorted(candidates, key=_place):
         if candidate.kind != "pronoun" and (key := normalised(candidate.text)):
             found.setdefault(key, candidate)
     return list(found.values())
 
 
-def every(candidates: Iterable[Candidate]) -> list[Candidate]:
+def every(candidates: Iterable[AnswerCandidate]) -> list[AnswerCandidate]:
     """Return the candidates by their place, pronouns too, the first of each wording: all that A.3.2 chooses from.
 
-    >>> found = [Candidate("the Ark", 0, 7, "noun phrase"), Candidate("Ark", 4, 7, "entity", "PRODUCT")]
-    >>> [one.text for one in every([*found, Candidate("it", 9, 11, "pronoun"), Candidate("it", 20, 22, "pronoun")])]
+    >>> found = [AnswerCandidate("the Ark", 0, 7, "noun phrase"), AnswerCandidate("Ark", 4, 7, "entity", "PRODUCT")]
+    >>> found += [AnswerCandidate("it", 9, 11, "pronoun"), AnswerCandidate("it", 20, 22, "pronoun")]
+    >>> [one.text for one in every(found)]
     ['the Ark', 'Ark', 'it']
     """
-    found: dict[str, Candidate] = {}
+    found: dict[str, AnswerCandidate] = {}
     for candidate in sorted(candidates, key=_place):
         if candidate.text.strip():
             found.setdefault(candidate.text, candidate)
@@ -102,15 +103,15 @@ def every(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 # Which of a text's candidates may be asked about.
-CHOICES: Mapping[Choice, Callable[[Iterable[Candidate]], list[Candidate]]] = {
+CHOICES: Mapping[Choice, Callable[[Iterable[AnswerCandidate]], list[AnswerCandidate]]] = {
     "distinct": distinct,
     "every": every,
 }
 
 
 def choose_answers(
-    candidates: Sequence[Candidate], text: str, *, n: int = ANSWERS, seed: int = 0
-) -> list[Candidate]:
+    candidates: Sequence[AnswerCandidate], text: str, *, n: int = ANSWERS, seed: int = 0
+) -> list[AnswerCandidate]:
     """Choose exactly n: a random sample where there are more, some at random repeated where there are fewer (A.3.2).
 
     They come in the order of the text, repeated ones last. Chance hangs on the seed and on the text alone, so
@@ -133,17 +134,17 @@ def chance(words: str, text: str) -> random.Random:
     return random.Random(int.from_bytes(digest[:8], "big"))
 
 
-def _place(candidate: Candidate) -> tuple[int, bool, int]:
+def _place(candidate: AnswerCandidate) -> tuple[int, bool, int]:
     """Return where a candidate comes in the order of a text; of two that begin together the entity is first."""
     return candidate.start, candidate.kind != "entity", candidate.end
 
 
-def _spans(document: Any) -> Iterator[Candidate]:
+def _spans(document: Any) -> Iterator[AnswerCandidate]:
     for entity in document.ents:
-        yield Candidate(entity.text, entity.start_char, entity.end_char, "entity", entity.label_)
+        yield AnswerCandidate(entity.text, entity.start_char, entity.end_char, "entity", entity.label_)
     for phrase in document.noun_chunks:
         kind: Kind = "pronoun" if all(token.pos_ == "PRON" for token in phrase) else "noun phrase"
-        yield Candidate(phrase.text, phrase.start_char, phrase.end_char, kind)
+        yield AnswerCandidate(phrase.text, phrase.start_char, phrase.end_char, kind)
 
 
 @cache

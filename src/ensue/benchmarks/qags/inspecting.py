@@ -31,6 +31,10 @@ class Piece(NamedTuple):
     questions: int
 
     @property
+    def place(self) -> dict[str, Any]:
+        return {"text": self.text, "start": self.start, "end": self.end}
+
+    @property
     def inconsistent(self) -> bool:
         return self.similarity is not None and self.similarity < CONSISTENT
 
@@ -48,9 +52,7 @@ class Inspection(NamedTuple):
             "score": self.score,
             "questions": [line._asdict() for line in self.lines],
             "inconsistent": [
-                {"text": p.text, "start": p.start, "end": p.end, "similarity": p.similarity}
-                for p in self.pieces
-                if p.inconsistent
+                piece.place | {"similarity": piece.similarity} for piece in self.pieces if piece.inconsistent
             ],
             "removed": dict(self.removed),
         }
@@ -90,11 +92,11 @@ def pieces_of(summary: str, lines: Sequence[QuestionRow]) -> tuple[Piece, ...]:
     Questions the summary has no answer to mark nothing, and those that only fill up do so where there are no others.
     """
     placed = [line for line in lines if line.by_summary and 0 <= line.start < line.end <= len(summary)]
-    telling = [line for line in placed if not line.padded] or placed
-    edges = sorted({0, len(summary), *(edge for line in telling for edge in (line.start, line.end))})
+    counted = [line for line in placed if not line.padded] or placed
+    edges = sorted({0, len(summary), *(edge for line in counted for edge in (line.start, line.end))})
     pieces = []
     for start, end in pairwise(edges):
-        over = [line.similarity for line in telling if line.start <= start and end <= line.end]
+        over = [line.similarity for line in counted if line.start <= start and end <= line.end]
         mean = sum(over) / len(over) if over else None
         pieces.append(Piece(summary[start:end], start, end, mean, len(over)))
     return tuple(pieces)
@@ -149,10 +151,6 @@ def score_pairs(
             "id": one.id,
             "score": result.score,
             "questions": [line._asdict() for line in lines],
-            "inconsistent": [
-                {"text": piece.text, "start": piece.start, "end": piece.end}
-                for piece in pieces
-                if piece.inconsistent
-            ],
+            "inconsistent": [piece.place for piece in pieces if piece.inconsistent],
             **({"trouble": result.trouble} if result.trouble else {}),
         }

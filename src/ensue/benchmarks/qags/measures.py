@@ -10,12 +10,11 @@ has to beat. That pairs and triples do best on CNN/DM and single words on XSum w
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ensue.benchmarks.qags.data.sets import JudgedSet
+from ensue.metrics.overlap import Texts, rouge_n, rouge_of, words
 from ensue.models.protocols import TokenEncoder
 
 # Groups of metrics, as a user names them; those but the first need references.
@@ -23,7 +22,6 @@ GROUPS = ("overlap", "rouge", "bleu", "meteor", "bertscore")
 QAGS = "qags"
 Values = dict[str, list[float]]
 
-_WORD = re.compile(r"[a-z0-9]+")
 # Words that say how a sentence is built rather than what it is about.
 _FUNCTION_WORDS = """
     a about above after again against all also although am among an and any are as at be because been before being
@@ -39,15 +37,6 @@ _FUNCTION_WORDS = """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-def words(text: str) -> list[str]:
-    """Return the lower-case runs of ASCII letters and digits, as ROUGE takes them.
-
-    >>> words("The ship's 2 masts!")
-    ['the', 'ship', 's', '2', 'masts']
-    """
-    return _WORD.findall(text.lower())
-
-
 def content_words(text: str) -> list[str]:
     """Return the words without function words.
 
@@ -55,29 +44,6 @@ def content_words(text: str) -> list[str]:
     ['keeper', 'lighthouse', 'asleep']
     """
     return [word for word in words(text) if word not in FUNCTION_WORDS]
-
-
-def overlap_precision(source: Sequence[str], summary: Sequence[str], n: int) -> float:
-    """Return the share of the summary's runs of n words that stand in the source, counted no oftener than there.
-
-    It is ROUGE-n's precision with the source as the reference. A summary of fewer than n words has 0.
-
-    >>> overlap_precision("a red ship came in".split(), "a red ship went out".split(), 2)
-    0.5
-    """
-    runs = _runs(summary, n)
-    if not runs:
-        return 0.0
-    return (runs & _runs(source, n)).total() / runs.total()
-
-
-def subsequence_precision(source: Sequence[str], summary: Sequence[str]) -> float:
-    """Return the longest common subsequence over the summary's length: ROUGE-L's precision against the source.
-
-    >>> subsequence_precision("the red ship came in late".split(), "the ship sank late".split())
-    0.75
-    """
-    return longest_common(source, summary) / len(summary) if summary else 0.0
 
 
 def longest_common(a: Sequence[str], b: Sequence[str]) -> int:
@@ -93,18 +59,16 @@ def longest_common(a: Sequence[str], b: Sequence[str]) -> int:
     return len(a) - row.bit_count()
 
 
-def _runs(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    if n < 1:
-        raise ValueError(f"Runs have at least one word, not {n}.")
-    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))
-
-
 def _overlap(n: int, split: Callable[[str], list[str]], source: str, summary: str) -> float:
-    return overlap_precision(split(source), split(summary), n)
+    """Return the share of the summary's runs of n words that stand in the source: ROUGE-n's precision against it."""
+    texts = Texts(split)
+    return rouge_n(texts(summary), texts(source), n).precision
 
 
 def _subsequence(source: str, summary: str) -> float:
-    return subsequence_precision(words(source), words(summary))
+    """Return the longest common subsequence over the summary's length: ROUGE-L's precision against the source."""
+    mine = words(summary)
+    return longest_common(words(source), mine) / len(mine) if mine else 0.0
 
 
 # Each takes the source and the summary.
@@ -127,8 +91,6 @@ def overlap_values(judged: JudgedSet) -> Values:
 
 def rouge_values(judged: JudgedSet) -> Values:
     """Return ROUGE's F1 with Porter's stems, the best over references."""
-    from ensue.metrics.overlap import rouge_of
-
     rows = rouge_of(_texts(judged), judged.references)
     return {
         "rouge-1": [max(one.rouge1.f1 for one in row) for row in rows],

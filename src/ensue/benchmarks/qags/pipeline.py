@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ensue.benchmarks.qags.candidates import CHOICES, Candidate, Finder, choose_answers
+from ensue.benchmarks.qags.candidates import CHOICES, AnswerCandidate, Finder, choose_answers
 from ensue.benchmarks.qags.questions import (
     Asking,
     Keeping,
@@ -157,27 +157,27 @@ def examine(
 
 def find_candidates(
     texts: Sequence[str], finder: Finder, records: Records, progress: Progress | None = None
-) -> dict[str, list[Candidate] | None]:
+) -> dict[str, list[AnswerCandidate] | None]:
     """Find all candidates of each text that is not blank, None for one too long to be read.
 
     Which of them are asked about is chosen later.
     """
     requests = [(text,) for text in texts if text.strip()]
 
-    def find(part: Sequence[tuple[str]]) -> list[list[Candidate]]:
+    def find(part: Sequence[tuple[str]]) -> list[list[AnswerCandidate]]:
         return list(finder.candidates([text for (text,) in part]))
 
     step = {"step": "all candidates", "version": __version__, "finder": finder.identity}
     work = partial(skip_long, find)
     outcomes = once(records, step, requests, work, _FOUND_AT_ONCE, progress, "summaries read")
     return {
-        text: None if found is None else [Candidate(*one) for one in found]
+        text: None if found is None else [AnswerCandidate(*one) for one in found]
         for (text,), found in zip(requests, outcomes, strict=True)
     }
 
 
 def _ask(
-    chosen: Mapping[str, Sequence[Candidate]],
+    chosen: Mapping[str, Sequence[AnswerCandidate]],
     questioner: Questioner,
     asking: Asking,
     shortest: int,
@@ -282,7 +282,7 @@ def _places(selections: Iterable[Selection]) -> list[int]:
 
 def _examined(
     pair: Pair,
-    chosen: Mapping[str, Sequence[Candidate]],
+    chosen: Mapping[str, Sequence[AnswerCandidate]],
     tidied: Mapping[str, Tidied],
     picked: Mapping[str, tuple[Selection, ...]],
     known: Mapping[Put, FoundAnswer],

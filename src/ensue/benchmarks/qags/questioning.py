@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.qags.data.sets import JudgedSet
 from ensue.benchmarks.qags.pipeline import Examined, QagsModels, examine
 from ensue.benchmarks.qags.questions import AGREE, ORDER, PADDING, Keeping, Preset
-from ensue.benchmarks.qags.scoring import Scored, question_rows, scored
+from ensue.benchmarks.qags.scoring import SummaryScore, question_rows, scored
 from ensue.models.protocols import Encoder, Model, require
 from ensue.progress import Progress
 from ensue.records import Records
@@ -23,7 +23,7 @@ ABLATIONS = ("questions", "similarity", "filters")
 COUNTS = (5, 10, 20, 50)
 
 
-class Variant(NamedTuple):
+class QagsVariant(NamedTuple):
     """One row of an ablation: what is varied, how it is set, by which selection and similarity it is scored."""
 
     ablation: str
@@ -36,7 +36,7 @@ class VariantPlan(NamedTuple):
     """The selections that are needed, that of the run itself first, and the variants made of them."""
 
     keepings: tuple[Keeping, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[QagsVariant, ...]
 
 
 def plan_variants(
@@ -45,7 +45,7 @@ def plan_variants(
     """Plan the variants of a run; more questions than can be made are left out."""
     main = preset.keeping
     keepings = [main]
-    variants: list[Variant] = []
+    variants: list[QagsVariant] = []
 
     def place(keeping: Keeping) -> int:
         if keeping not in keepings:
@@ -57,17 +57,17 @@ def plan_variants(
         for count in sorted({*COUNTS, main.questions}):
             if count <= most or count == main.questions:
                 where = place(replace(main, questions=count))
-                variants.append(Variant("questions", f"{count} questions", where, similarity))
+                variants.append(QagsVariant("questions", f"{count} questions", where, similarity))
     if "similarity" in ablations:
         names = ["f1", "exact", *(["embedding"] if with_vectors else [])]
-        variants += [Variant("similarity", name, 0, name) for name in names]
+        variants += [QagsVariant("similarity", name, 0, name) for name in names]
     if "filters" in ablations:
         rules: list[tuple[str, str, Keeping]] = [
             *(("padding", padding, replace(main, padding=padding)) for padding in PADDING),
             *(("filters", agree, replace(main, agree=agree)) for agree in AGREE),
             *(("order", order, replace(main, order=order)) for order in ORDER),
         ]
-        variants += [Variant(name, rule, place(keeping), similarity) for name, rule, keeping in rules]
+        variants += [QagsVariant(name, rule, place(keeping), similarity) for name, rule, keeping in rules]
     return VariantPlan(tuple(keepings), tuple(variants))
 
 
@@ -78,7 +78,7 @@ class Questioned(NamedTuple):
     """
 
     values: Mapping[str, list[float]]
-    variants: Mapping[str, list[tuple[Variant, list[float]]]]
+    variants: Mapping[str, list[tuple[QagsVariant, list[float]]]]
     accounts: Mapping[str, list[dict[str, Any]]]
     rows: list[dict[str, Any]]
     notes: Counter[str]
@@ -117,7 +117,7 @@ def question_all(
 
 
 def _rows(
-    judged: JudgedSet, examined: Sequence[Examined], main: Sequence[Scored]
+    judged: JudgedSet, examined: Sequence[Examined], main: Sequence[SummaryScore]
 ) -> Iterator[dict[str, Any]]:
     for id, one, result in zip(judged.ids, examined, main, strict=True):
         if not result.trouble:
@@ -134,7 +134,7 @@ def _spans(sets: Sequence[JudgedSet]) -> dict[str, slice]:
     return found
 
 
-def _account(examined: Examined, result: Scored, keeping: Keeping) -> dict[str, Any]:
+def _account(examined: Examined, result: SummaryScore, keeping: Keeping) -> dict[str, Any]:
     selection = examined.selections[0] if examined.selections else None
     return {
         "made": len(examined.proposals),
@@ -145,7 +145,7 @@ def _account(examined: Examined, result: Scored, keeping: Keeping) -> dict[str, 
     }
 
 
-def _notes(examined: Sequence[Examined], main: Sequence[Scored]) -> Counter[str]:
+def _notes(examined: Sequence[Examined], main: Sequence[SummaryScore]) -> Counter[str]:
     notes = Counter(f"{one.trouble}, scored 0" for one in main if one.trouble)
     padded = sum(bool(one.selections and one.selections[0].padded) for one in examined)
     if padded:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.published import facts_of
-from ensue.benchmarks.qags.candidates import CHOICES, Candidate, Choice, chance
+from ensue.benchmarks.qags.candidates import CHOICES, AnswerCandidate, Choice, chance
 from ensue.errors import EnsueError
 from ensue.metrics.answers import exact_match, token_f1
 from ensue.models.protocols import Asked, FoundAnswer
@@ -28,6 +28,10 @@ DUPLICATE = "questions asked before"
 NO_CHANCE = "questions without a probability"
 UNANSWERED = "the summary does not answer"
 DIFFERENT = "the summary answers differently"
+
+
+# What a Questioner is given of an `Asking`.
+_SEARCH = ("count", "beams", "min_tokens", "max_tokens", "length_penalty", "block_ngrams")
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,7 @@ class Asking:
 
     def search(self) -> dict[str, Any]:
         """Return the options of `Questioner.ask`."""
-        return {
-            "count": self.count,
-            "beams": self.beams,
-            "min_tokens": self.min_tokens,
-            "max_tokens": self.max_tokens,
-            "length_penalty": self.length_penalty,
-            "block_ngrams": self.block_ngrams,
-        }
+        return {name: getattr(self, name) for name in _SEARCH}
 
 
 @dataclass(frozen=True)
@@ -118,6 +115,12 @@ PRESETS = {"default": DEFAULT, "paper": PAPER, "strict": STRICT, "fast": FAST}
 _KEPT = ("questions", "agree", "padding", "order")
 _ASKED = ("candidates", "answers", "count", "beams")
 
+
+def _own(about: str, reader: Callable[[str], Any]) -> Setting:
+    """Return a setting that takes the place of what the preset says."""
+    return Setting(None, f"{about} (none: the preset's)", read.optional(reader))
+
+
 PRESET_SETTINGS = {
     "preset": Setting(
         "default",
@@ -126,37 +129,24 @@ PRESET_SETTINGS = {
         "and a weaker filter) or fast (one question each, no beam, 10 kept)",
         read.one_of(*PRESETS),
     ),
-    "candidates": Setting(
-        None,
-        "what answers are chosen from: every name and noun phrase, pronouns too, or distinct ones without pronouns "
-        "(none: the preset's)",
-        read.optional(read.one_of(*CHOICES)),
+    "candidates": _own(
+        "what answers are chosen from: every name and noun phrase, pronouns too, or distinct ones without pronouns",
+        read.one_of(*CHOICES),
     ),
-    "answers": Setting(
-        None, "answers of a summary that are asked about (none: the preset's)", read.optional(read.whole())
+    "answers": _own("answers of a summary that are asked about", read.whole()),
+    "count": _own("questions about each answer", read.whole()),
+    "beams": _own("width of the search for questions", read.whole()),
+    "questions": _own("questions kept of a summary", read.whole()),
+    "agree": _own(
+        "the summary must answer as expected: same, overlap (a word in common), answered (anything), any (or not)",
+        read.one_of(*AGREE),
     ),
-    "count": Setting(None, "questions about each answer (none: the preset's)", read.optional(read.whole())),
-    "beams": Setting(
-        None, "width of the search for questions (none: the preset's)", read.optional(read.whole())
+    "padding": _own(
+        "too few questions are filled up with removed ones, with kept ones again, or not: no",
+        read.one_of(*PADDING),
     ),
-    "questions": Setting(
-        None, "questions kept of a summary (none: the preset's)", read.optional(read.whole())
-    ),
-    "agree": Setting(
-        None,
-        "the summary must answer as expected: same, overlap (a word in common), answered (anything), any (or not); "
-        "none: as the preset has it",
-        read.optional(read.one_of(*AGREE)),
-    ),
-    "padding": Setting(
-        None,
-        "too few questions are filled up with removed ones, with kept ones again, or not: no (none: the preset's)",
-        read.optional(read.one_of(*PADDING)),
-    ),
-    "order": Setting(
-        None,
-        "of too many questions keep the likeliest, or those that spread over the answers (none: the preset's)",
-        read.optional(read.one_of(*ORDER)),
+    "order": _own(
+        "of too many questions keep the likeliest, or those that spread over the answers", read.one_of(*ORDER)
     ),
 }
 
@@ -179,7 +169,7 @@ class Proposal(NamedTuple):
 
     question: str
     score: float
-    expected: Candidate
+    expected: AnswerCandidate
 
 
 class Tidied(NamedTuple):
@@ -206,7 +196,7 @@ def cut(question: str) -> str | None:
     return f"{asked.strip()}?" if mark else None
 
 
-def tidy(asked: Iterable[tuple[Candidate, Sequence[Asked]]], *, shortest: int) -> Tidied:
+def tidy(asked: Iterable[tuple[AnswerCandidate, Sequence[Asked]]], *, shortest: int) -> Tidied:
     """Apply the rules that need no model (A.3.2): cut after the first mark, no duplicates, none below three tokens.
 
     Of equal questions the likeliest stays. Tokens are divided by spaces, as in the authors' code.
@@ -282,7 +272,7 @@ def select(
 
 def _spread(places: Sequence[int], proposals: Sequence[Proposal]) -> list[int]:
     """Put the first question about every answer first, then the second about every one, and so on."""
-    asked: Counter[Candidate] = Counter()
+    asked: Counter[AnswerCandidate] = Counter()
     rounds = []
     for place in places:
         about = proposals[place].expected

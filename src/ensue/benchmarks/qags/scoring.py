@@ -63,7 +63,7 @@ def _cosine(known: Mapping[str, np.ndarray], given: str, other: str) -> float:
     return float(np.clip(known[given] @ known[other], 0.0, 1.0))
 
 
-class Scored(NamedTuple):
+class SummaryScore(NamedTuple):
     """A summary's score and the similarity of each question it is the mean of; 0 where `trouble` says why."""
 
     score: float
@@ -90,7 +90,7 @@ class QuestionRow(NamedTuple):
 
 def scored(
     examined: Sequence[Examined], which: int = 0, similarity: str = "f1", encoder: Encoder | None = None
-) -> list[Scored]:
+) -> list[SummaryScore]:
     """Score every summary by one of its selections.
 
     A summary without a question has nothing to be checked by. It scores 0, the least there is, and says so: left out,
@@ -102,13 +102,13 @@ def scored(
     for one, pairs in zip(examined, answers, strict=True):
         values = tuple(next(flat) for _ in pairs)
         if values:
-            found.append(Scored(sum(values) / len(values), values))
+            found.append(SummaryScore(sum(values) / len(values), values))
         else:
-            found.append(Scored(0.0, (), one.trouble or NOTHING_KEPT))
+            found.append(SummaryScore(0.0, (), one.trouble or NOTHING_KEPT))
     return found
 
 
-def question_rows(found: Examined, result: Scored, which: int = 0) -> tuple[QuestionRow, ...]:
+def question_rows(found: Examined, result: SummaryScore, which: int = 0) -> tuple[QuestionRow, ...]:
     """Return each question of a selection once, those that fill up last."""
     selection = found.selections[which]
     padded = set(selection.places[len(selection.places) - selection.padded :])

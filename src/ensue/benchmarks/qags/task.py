@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +77,7 @@ class QagsRun:
     """The judgments read and the settings fixed; `finder` is what finds answers to ask about."""
 
     data: JudgedSets
-    limit: int | None
-    seed: int
+    preset: Preset
     settings: dict[str, Any]
     finder: Callable[[], Finder] = SpacyFinder
 
@@ -109,13 +108,7 @@ class QagsRun:
         with self._records(context, notes) as records:
             if models is not None:
                 questioned = question_all(
-                    self.data.sets,
-                    models,
-                    self._preset(),
-                    self.settings,
-                    encoder,
-                    records,
-                    context.progress,
+                    self.data.sets, models, self.preset, self.settings, encoder, records, context.progress
                 )
             elif self.settings["cache"] is not None:
                 # For a run elsewhere, such as on a machine that has models and no spaCy.
@@ -149,9 +142,6 @@ class QagsRun:
                 f"{WITHOUT_MODELS} asks no questions; leave {QAGS} out of metrics or name a model that asks."
             )
         return True
-
-    def _preset(self) -> Preset:
-        return preset_of(self.settings, self.seed)
 
     def _models(self, model: Model, context: RunContext) -> QagsModels:
         questioner = require(model, Questioner, "QAGS")
@@ -243,17 +233,16 @@ class QagsRun:
 
     def _signature(self, model: Model, models: QagsModels | None, encoder: Model | None) -> str:
         vectors = "" if encoder is None else f"encoder:{encoder.card.marked_name} "
+        asking, keeping = self.preset.asking, self.preset.keeping
         if models is None:
-            return f"metrics without models {vectors}seed:{self.seed}"
-        preset = self._preset()
-        asking, keeping = preset.asking, preset.keeping
+            return f"metrics without models {vectors}seed:{asking.seed}"
         return (
             f"asks:{model.card.signed_name} weights:{model.card.mark} "
             f"answers:{models.answerer.card.signed_name} weights:{models.answerer.card.mark} "
             f"candidates:{asking.candidates} made:{asking.answers}x{asking.count} beams:{asking.beams} "
             f"tokens:{asking.min_tokens}-{asking.max_tokens} "
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
-            f"finds:{models.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{self.seed}"
+            f"finds:{models.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{asking.seed}"
         )
 
 
@@ -277,11 +266,9 @@ class QagsTask:
             )
         if data is None:
             raise EnsueError("qags needs --data: the folder that holds qags, falke2019 and summeval.")
-        preset_of(settings, seed)
-        sets: Sequence[str] | None = settings["sets"]
-        return QagsRun(
-            read_sets(data, sets, limit, every_score=settings["human"] == "all"), limit, seed, settings
-        )
+        preset = preset_of(settings, seed)
+        sets = read_sets(data, settings["sets"], limit, every_score=settings["human"] == "all")
+        return QagsRun(sets, preset, settings)
 
 
 def named(name: str) -> NamedSystem:

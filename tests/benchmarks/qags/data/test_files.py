@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.nlu.files import Row
 from ensue.benchmarks.qags.data.files import (
-    Response,
+    Vote,
     finite_number,
     json_entries,
     read_collection,
@@ -110,7 +110,7 @@ def test_summaries_keep_their_sentences_and_judgments(tmp_path: Path) -> None:
     write_lines(tmp_path / "mturk_xsum.jsonl", [judged(("yes", "no", "yes")), judged(("no",), ("yes",))])
     first, second = read_judgments(tmp_path / "mturk_xsum.jsonl", "xsum")
     assert (first.id, first.article) == ("xsum-0", ARTICLE)
-    assert first.sentences[0].responses == (Response("0", True), Response("1", False), Response("2", True))
+    assert first.sentences[0].responses == (Vote("0", True), Vote("1", False), Vote("2", True))
     assert second.text == "Sentence 0 of the summary. Sentence 1 of the summary."
     assert second.where.endswith("mturk_xsum.jsonl, line 2")
 

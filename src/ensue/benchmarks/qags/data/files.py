@@ -26,7 +26,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 _CLOSING = {"{": "}", "[": "]"}
 
 
-class Response(NamedTuple):
+class Vote(NamedTuple):
     """One worker's word on one sentence."""
 
     worker: str
@@ -37,7 +37,7 @@ class JudgedSentence(NamedTuple):
     """A sentence of a summary and its judgments, at least one."""
 
     text: str
-    responses: tuple[Response, ...]
+    responses: tuple[Vote, ...]
 
     @property
     def consistent(self) -> bool:
@@ -89,7 +89,7 @@ class ScoredSummary(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Article:
+class JudgedArticle:
     """A source, its reference summaries, which may be none, and every system's summary of it."""
 
     id: str
@@ -103,7 +103,7 @@ class Article:
 class Collection:
     """Articles that all have summaries of the same systems, in the same order; notes count what is odd in them."""
 
-    articles: tuple[Article, ...]
+    articles: tuple[JudgedArticle, ...]
     notes: Mapping[str, int]
 
     @property
@@ -130,7 +130,7 @@ def _sentences(row: Row) -> tuple[JudgedSentence, ...]:
 
 def _sentence(row: Row) -> JudgedSentence:
     responses = tuple(
-        Response(str(one.whole("worker_id")), _VOTES[one.label("response", tuple(_VOTES))])
+        Vote(str(one.whole("worker_id")), _VOTES[one.label("response", tuple(_VOTES))])
         for one in row.rows("responses")
     )
     if not responses:
@@ -161,14 +161,14 @@ def _triplet(row: Row) -> Triplet:
 def read_collection(path: Path, scores: Sequence[str]) -> Collection:
     """Read a collection whose summaries have these human scores."""
     notes: Counter[str] = Counter()
-    articles: list[Article] = []
+    articles: list[JudgedArticle] = []
     for entry in json_entries(path):
         article = _article(entry, scores, notes)
         articles.append(_in_order(article, articles[0]) if articles else article)
     return Collection(tuple(articles), dict(notes))
 
 
-def _article(entry: Entry, scores: Sequence[str], notes: Counter[str]) -> Article:
+def _article(entry: JsonEntry, scores: Sequence[str], notes: Counter[str]) -> JudgedArticle:
     row = entry.row
     source = row.text("src")
     references = text_list(row, "ref_summs") if "ref_summs" in row.fields else (row.text("ref_summ"),)
@@ -181,7 +181,7 @@ def _article(entry: Entry, scores: Sequence[str], notes: Counter[str]) -> Articl
     summaries = tuple(_summary(str(system), systems.inner(system), scores) for system in systems.fields)
     if not summaries:
         row.refuse("no system has summarised the article; take the entry away or add a summary")
-    return Article(entry.key, source, references, summaries, row.where)
+    return JudgedArticle(entry.key, source, references, summaries, row.where)
 
 
 def _summary(system: str, row: Row, scores: Sequence[str]) -> ScoredSummary:
@@ -191,7 +191,7 @@ def _summary(system: str, row: Row, scores: Sequence[str]) -> ScoredSummary:
     )
 
 
-def _in_order(article: Article, first: Article) -> Article:
+def _in_order(article: JudgedArticle, first: JudgedArticle) -> JudgedArticle:
     """Return the article with its summaries in the first one's order of systems; it must have the same ones."""
     mine = {summary.system: summary for summary in article.summaries}
     wanted = [summary.system for summary in first.summaries]
@@ -205,14 +205,14 @@ def _in_order(article: Article, first: Article) -> Article:
     return replace(article, summaries=tuple(mine[one] for one in wanted))
 
 
-class Entry(NamedTuple):
+class JsonEntry(NamedTuple):
     """One entry: its key in the object, or its number from 0 in the list, and its fields."""
 
     key: str
     row: Row
 
 
-def json_entries(path: Path) -> list[Entry]:
+def json_entries(path: Path) -> list[JsonEntry]:
     """Read the entries of a file that holds an object of objects or a list of objects; there must be one.
 
     Entries are decoded one after the other, so that a fault anywhere is named by file and line.
@@ -246,7 +246,7 @@ class _Walk:
         self._path, self._text = path, text
         self._at, self._line, self._counted = 0, 1, 0
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[JsonEntry]:
         opening = self._peek()
         if opening not in _CLOSING:
             self._refuse("the file is neither a JSON object nor a JSON list")
@@ -263,7 +263,7 @@ class _Walk:
             where, fields = f"{self._path}, line {self._now()}", self._value()
             if not isinstance(fields, dict):
                 raise EnsueError(f"{where}: entry {key!r} is not a JSON object.")
-            yield Entry(key, Row(where, fields))
+            yield JsonEntry(key, Row(where, fields))
         self._at += 1
         if self._peek():
             self._refuse("something follows the end of the JSON")

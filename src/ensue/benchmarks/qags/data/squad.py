@@ -127,33 +127,28 @@ def _name(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-class _Place(NamedTuple):
-    title: str
-    paragraph: dict[str, Any]
-
-
 def add_impossible(data: Sequence[Mapping[str, Any]], share: float, seed: int) -> int:
     """Put this share of all questions also to the nearest text of another article that lacks the answer; how many.
 
     `data` are articles in SQuAD's format, whose paragraphs get further questions.
     """
-    places = [_Place(article["title"], paragraph) for article in data for paragraph in article["paragraphs"]]
-    near = _Near([f"{place.title} {place.paragraph['context']}" for place in places])
+    places = [(article["title"], paragraph) for article in data for paragraph in article["paragraphs"]]
+    near = _Near([f"{title} {paragraph['context']}" for title, paragraph in places])
     draw = random.Random(seed)
     added: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for own, place in enumerate(places):
-        for asked in place.paragraph["qas"]:
+    for own, (article_title, own_paragraph) in enumerate(places):
+        for asked in own_paragraph["qas"]:
             if draw.random() > share:
                 continue
             answer = asked["answers"][0]["text"].casefold()
             for other in near(asked["question"]):
                 title, paragraph = places[other]
-                if other != own and title != place.title and answer not in paragraph["context"].casefold():
+                if other != own and title != article_title and answer not in paragraph["context"].casefold():
                     named = {"id": f"{asked['id']}-x", "question": asked["question"]}
                     added[other].append({**named, "answers": [], "is_impossible": True})
                     break
     for other, asked_too in added.items():
-        places[other].paragraph["qas"] += asked_too
+        places[other][1]["qas"] += asked_too
     return sum(map(len, added.values()))
 
 

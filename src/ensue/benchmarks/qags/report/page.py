@@ -29,7 +29,7 @@ COMPARISONS_FILE = "comparisons.jsonl"
 MOST_SOURCE = 20_000
 
 
-class Tile(NamedTuple):
+class SetTile(NamedTuple):
     """A figure in large type, and what it is."""
 
     figure: Figure
@@ -37,7 +37,7 @@ class Tile(NamedTuple):
     beside: str
 
 
-class Section(NamedTuple):
+class TitledTable(NamedTuple):
     """A table under its heading, with a sentence before it."""
 
     heading: str
@@ -52,11 +52,11 @@ def qags_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, A
     if not sheets:
         return {}
     names = run_names(folders, results)
-    sections = [Section(sheet.title, _agreement_words(sheet), set_table(sheet)) for sheet in sheets]
-    sections += [Section(title, "", table) for title, table in ablation_tables(results[0]).items()]
+    sections = [TitledTable(sheet.title, _agreement_words(sheet), set_table(sheet)) for sheet in sheets]
+    sections += [TitledTable(title, "", table) for title, table in ablation_tables(results[0]).items()]
     if len(folders) > 1:
         models = [_models(folder) for folder in folders]
-        sections.append(Section("By what asks and answers", "", runs_table(names, models, results)))
+        sections.append(TitledTable("By what asks and answers", "", runs_table(names, models, results)))
     return {
         "names": names,
         "tiles": _tiles(sheets),
@@ -88,7 +88,7 @@ def _agreement_words(sheet: SetSheet) -> str:
     return f"Workers agree at α = {sheet.alpha.text(2)}{interval}{beside}."
 
 
-def _tiles(sheets: Sequence[SetSheet]) -> list[Tile]:
+def _tiles(sheets: Sequence[SetSheet]) -> list[SetTile]:
     """Return QAGS on the sets of the paper, or the baseline where there is no QAGS."""
     tiles = []
     for sheet in sheets:
@@ -96,7 +96,7 @@ def _tiles(sheets: Sequence[SetSheet]) -> list[Tile]:
         figure = sheet.figure(name)
         if figure is not None and not sheet.level:
             what = "share ranked right" if "accuracy" in sheet.kinds else "correlation with people (Pearson)"
-            tiles.append(Tile(figure, f"{name} on {sheet.title}: {what}", _beaten_words(sheet)))
+            tiles.append(SetTile(figure, f"{name} on {sheet.title}: {what}", _beaten_words(sheet)))
     return tiles
 
 

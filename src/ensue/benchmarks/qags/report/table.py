@@ -87,13 +87,13 @@ class SetSheet(NamedTuple):
 def set_sheets(results: Mapping[str, Any], comparisons: Iterable[Mapping[str, Any]] = ()) -> list[SetSheet]:
     """Return the run's figures set by set; none where its rows are not of the known form."""
     rows = [row for row in results["metrics"] if "ablation" not in row["settings"]]
-    told: dict[tuple[str, ...], Mapping[str, Any]] = {
+    tests: dict[tuple[str, ...], Mapping[str, Any]] = {
         (*_place(row, row["set"]), row["a"], row["kind"]): row for row in comparisons if row["b"] == TO_BEAT
     }
     places = dict.fromkeys(
         _place(row["settings"], row["task"]) for row in rows if "measure" in row["settings"]
     )
-    return [_sheet(place, rows, told) for place in places]
+    return [_sheet(place, rows, tests) for place in places]
 
 
 def _place(settings: Mapping[str, Any], name: str) -> tuple[str, str, str]:
@@ -103,7 +103,7 @@ def _place(settings: Mapping[str, Any], name: str) -> tuple[str, str, str]:
 def _sheet(
     place: tuple[str, str, str],
     rows: Sequence[Mapping[str, Any]],
-    told: Mapping[tuple[str, ...], Mapping[str, Any]],
+    tests: Mapping[tuple[str, ...], Mapping[str, Any]],
 ) -> SetSheet:
     figures: dict[str, dict[str, Figure]] = {}
     alpha = None
@@ -117,7 +117,7 @@ def _sheet(
     printed = printed_figures(place[0], main)
     found = []
     for name, held in figures.items():
-        test = told.get((*place, name, main))
+        test = tests.get((*place, name, main))
         against = None if test is None else Figure(test["difference"], *(test.get("ci95") or ()))
         p = None if test is None else test.get("holm")
         found.append(MeasureRow(name, held, printed.pop(name, None), against, p))
@@ -268,11 +268,9 @@ def runs_table(
     names: Sequence[str], models: Sequence[tuple[str, str]], runs: Sequence[Mapping[str, Any]]
 ) -> Table:
     """Return QAGS of several runs by what asked and what answered, and the paper's own models."""
-    figures = [
-        {sheet.name: sheet.figure(QAGS) for sheet in set_sheets(results) if sheet.level != "summary"}
-        for results in runs
-    ]
-    sets = [name for name, figure in figures[0].items() if figure is not None]
+    sheets = [[sheet for sheet in set_sheets(results) if sheet.level != "summary"] for results in runs]
+    figures = [{one.name: one.figure(QAGS) for one in each if one.figure(QAGS)} for each in sheets]
+    sets = list(figures[0])
     table = Table(
         [
             *(Column(heading, words=True) for heading in ("run", "asks", "answers")),
