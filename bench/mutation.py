@@ -51,7 +51,9 @@ ROOMS = {
     "stats": Room(("src/ensue/stats/*",), ("tests/stats",)),
     "scoring": Room(("src/ensue/scoring/*",), ("tests/scoring",)),
     "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents"),
-    "chapterbreak": judging("chapterbreak", "judging ranking data/words", "test_judging test_task"),
+    "chapterbreak": judging(
+        "chapterbreak", "task ranking data/words", "test_ranking data/test_words test_task"
+    ),
     "discoeval": judging("discoeval", "rows probe features", "test_rows test_features test_task"),
     "senteval": judging("senteval", "judging averages rows similarity", "test_judging test_rows test_task"),
     "nlu": judging(

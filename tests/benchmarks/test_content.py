@@ -13,8 +13,8 @@ import pytest
 
 import ensue
 from ensue.benchmarks.base import RunContext
-from ensue.benchmarks.chapterbreak.judging import items_of
-from ensue.benchmarks.chapterbreak.ranking import Question, Ranked
+from ensue.benchmarks.chapterbreak.ranking import Ranked, SuffixChoice
+from ensue.benchmarks.chapterbreak.task import items_of
 from ensue.benchmarks.discoeval.data import read_task
 from ensue.benchmarks.discoeval.probe import Choices, Probe
 from ensue.benchmarks.discoeval.rows import judge
@@ -66,7 +66,7 @@ def test_a_shuffled_document_is_its_sentences_in_their_own_order(tmp_path: Path)
 def test_a_chapter_break_is_its_context_and_its_suffixes() -> None:
     example = examples(1)[0]
     drawn = ("Another work.", "Yet another.")
-    question = Question(example, {"in-book": example.negatives, "same-split": drawn})
+    question = SuffixChoice(example, {"in-book": example.negatives, "same-split": drawn})
     scores = dict.fromkeys(question.suffixes, -1.0)
     found = [
         {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ensue.benchmarks.chapterbreak.judging import items_of
-from ensue.benchmarks.chapterbreak.ranking import Question, Ranked
+from ensue.benchmarks.chapterbreak.ranking import Ranked, SuffixChoice
+from ensue.benchmarks.chapterbreak.task import items_of
 from ensue.report.results import Item
 from ensue.runs.compare import compare_runs
 from tests.benchmarks.chapterbreak.test_task import examples
@@ -19,7 +19,7 @@ def items(lengths: tuple[int, ...], gold: float) -> list[Item]:
         for length in lengths
         for item in items_of(
             Ranked(
-                Question(example, {"in-book": example.negatives}),
+                SuffixChoice(example, {"in-book": example.negatives}),
                 256,
                 length,
                 {example.gold: gold, **dict.fromkeys(example.negatives, -2.0)},

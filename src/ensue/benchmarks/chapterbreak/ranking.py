@@ -27,7 +27,7 @@ _SUFFIXES = plain("suffixes")
 
 
 @dataclass(frozen=True)
-class Question:
+class SuffixChoice:
     """An example and its suffixes: the gold one, and the negatives by kind."""
 
     example: Example
@@ -35,7 +35,7 @@ class Question:
 
     @property
     def suffixes(self) -> list[str]:
-        """Every suffix once, the gold one first."""
+        """Return every suffix once, the gold one first."""
         return list(
             dict.fromkeys([self.example.gold, *(text for texts in self.negatives.values() for text in texts)])
         )
@@ -52,7 +52,7 @@ class Gold(NamedTuple):
 class Ranked(NamedTuple):
     """The score of each suffix of a question, after a prefix and cut to a suffix length."""
 
-    question: Question
+    question: SuffixChoice
     prefix_tokens: int
     suffix_tokens: int
     scores: dict[str, float]
@@ -71,11 +71,11 @@ class Ranker(Protocol):
     @property
     def signature(self) -> str: ...
 
-    def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]: ...
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]: ...
 
 
 def ladder(asked: Sequence[int], fit: int | None, notes: Counter[str]) -> list[int]:
-    """The prefix lengths a model can take: those too long become the longest that fits, once.
+    """Return the prefix lengths a model can take: those too long become the longest that fits, once.
 
     >>> ladder([128, 512, 1024, 2048], 896, Counter())
     [128, 512, 896]
@@ -89,7 +89,7 @@ def ladder(asked: Sequence[int], fit: int | None, notes: Counter[str]) -> list[i
 
 
 def words_covered(text: str, end: int) -> float:
-    """How many whitespace words the first `end` characters hold, the last one by the share of it they reach.
+    """Count the whitespace words that the first `end` characters hold, the last one by the share they reach.
 
     >>> words_covered("The old bridge", 7), words_covered("The old bridge", 11)
     (2.0, 2.5)
@@ -129,10 +129,10 @@ class TokenRanker:
 
     @property
     def signature(self) -> str:
-        """The scorer's own, but for the boundary, which a request cut in tokens decides."""
+        """Return the scorer's own, but for the boundary, which a request cut in tokens decides."""
         return re.sub(r"boundary:\S+", "boundary:apart", choices(self.model, self.policy))
 
-    def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
         for begin in range(0, len(questions), _TOGETHER):
             chosen = questions[begin : begin + _TOGETHER]
             requests = [
@@ -153,14 +153,14 @@ class TokenRanker:
                 by_prefix = [[next(found) for _ in range(count)] for _ in self.prefixes]
                 yield from self._of_question(question, by_prefix)
 
-    def _request(self, question: Question, text: str, prefix: int) -> Request:
+    def _request(self, question: SuffixChoice, text: str, prefix: int) -> Request:
         # Shorter suffixes are read off the tokens of the longest; the gold one's tokens also tell its words.
         detail = len(self.suffixes) > 1 or text == question.example.gold
         cut = TokenCut(prefix, max(self.suffixes))
         return Request(self.separator + text, question.example.context, detail=detail, cut=cut)
 
     def _of_question(
-        self, question: Question, by_prefix: list[list[tuple[Score, int | None]]]
+        self, question: SuffixChoice, by_prefix: list[list[tuple[Score, int | None]]]
     ) -> Iterator[Ranked]:
         if any(found.tokens == 0 for found, _ in by_prefix[0]):
             self.skipped["examples with a suffix of which no token is scored"] += 1
@@ -179,7 +179,7 @@ class TokenRanker:
 
 
 def _mean(found: Score, length: int) -> float:
-    """The mean log-likelihood of the first tokens."""
+    """Return the mean log-likelihood of the first tokens."""
     if found.tokens <= length or found.token_logprobs is None:
         return found.logprob_per_token
     return math.fsum(found.token_logprobs[:length]) / length
@@ -192,7 +192,7 @@ def _gold(text: str, found: Score, length: int) -> Gold:
 
 
 def _within(progress: Progress | None, begin: int, count: int, total: int) -> Progress | None:
-    """Progress in examples out of that of one group in tokens."""
+    """Report progress in examples out of that of one group in tokens."""
     if progress is None:
         return None
     return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "examples")
@@ -220,7 +220,7 @@ class SegmentRanker:
         weights = card.identity.get("weights", "-")[:12]
         return f"model:{card.signed_name} weights:{weights} suffixes:segments"
 
-    def rank(self, questions: Sequence[Question], progress: Progress | None) -> Iterator[Ranked]:
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
         for place, question in enumerate(questions):
             texts = question.suffixes
             for length in self.suffixes:
@@ -231,7 +231,7 @@ class SegmentRanker:
                 progress(place + 1, len(questions), "examples")
 
     def _scores(self, context: str, texts: list[str], length: int) -> list[list[float]]:
-        """A row of scores for each prefix; what an interrupted run had scored is read from its records."""
+        """Return a row of scores for each prefix; what an interrupted run had scored is read from its records."""
         card = self.model.card
         key = digest_of(card.name, card.identity, self.prefixes, length, context, texts)
         found: list[list[float]] | None = self.records.get(_SUFFIXES, key)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.data.negatives import out_of_book
-from ensue.benchmarks.chapterbreak.judging import items_of, metric_rows
-from ensue.benchmarks.chapterbreak.ranking import Question, Ranker, SegmentRanker, TokenRanker
+from ensue.benchmarks.chapterbreak.ranking import Ranked, Ranker, SegmentRanker, SuffixChoice, TokenRanker
+from ensue.benchmarks.comparing import Asked, MeanScores
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require
 from ensue.models.request import Policy
+from ensue.report.results import Item, MetricRow
+from ensue.stats.clustered import Interval, clustered_interval, clustered_ratio
+from ensue.stats.ranges import POSITIVE, range_of
 
 IN_BOOK = "in-book"
+
+METRICS = ("accuracy", "rank", "margin", "ties")
+# Two scores no further apart than this are the same.
+TIE = 1e-6
 
 SETTINGS = {
     "prefix_tokens": Setting(
@@ -88,8 +97,8 @@ class ChapterBreakRun:
         policy = Policy(window="refuse", bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
         return TokenRanker(scorer, policy, s["separator"], suffixes, context.journal, s["prefix_tokens"])
 
-    def _questions(self) -> tuple[list[Question], Counter[str]]:
-        """The examples asked about with their negatives of each kind; one without some kind lacks only that."""
+    def _questions(self) -> tuple[list[SuffixChoice], Counter[str]]:
+        """Return the examples asked about with their negatives of each kind; one without some kind lacks only that."""
         pool = self._of_boundary(self.examples.items)
         chosen = self._first(pool)
         skipped = Counter(self.examples.skipped)
@@ -100,7 +109,7 @@ class ChapterBreakRun:
             if lacking := sum(example.id not in negatives[kind] for example in chosen):
                 skipped[f"examples without enough {kind} negatives"] += lacking
         questions = [
-            Question(e, {kind: found[e.id] for kind, found in negatives.items() if e.id in found})
+            SuffixChoice(e, {kind: found[e.id] for kind, found in negatives.items() if e.id in found})
             for e in chosen
         ]
         return [question for question in questions if question.negatives], skipped
@@ -114,7 +123,7 @@ class ChapterBreakRun:
         return chosen
 
     def _first(self, examples: list[Example]) -> list[Example]:
-        """The examples of the split, up to the limit for each split and boundary."""
+        """Return the examples of the split, up to the limit for each split and boundary."""
         taken: Counter[tuple[str, str]] = Counter()
         chosen = []
         for example in examples:
@@ -156,4 +165,109 @@ class ChapterBreakTask:
         return ChapterBreakRun(examples, seed, settings, split, limit)
 
 
+def judge(gold: float, negatives: Sequence[float]) -> dict[str, float]:
+    """Judge a choice: right only where the gold suffix is above every negative; one that ties ranks before it.
+
+    >>> judge(-2.0, [-3.0, -2.5]) == {"accuracy": 1.0, "rank": 1.0, "margin": 0.5, "ties": 0.0}
+    True
+    >>> judge(-2.0, [-2.0, -1.0, -4.0]) == {"accuracy": 0.0, "rank": 3.0, "margin": -1.0, "ties": 0.0}
+    True
+    """
+    margin = gold - max(negatives)
+    return {
+        "accuracy": float(margin > TIE),
+        "rank": 1.0 + sum(gold - negative <= TIE for negative in negatives),
+        "margin": margin,
+        "ties": float(abs(margin) <= TIE),
+    }
+
+
+def items_of(ranked: Ranked, several_suffix_lengths: bool) -> Iterator[Item]:
+    """Yield an item for each kind of negatives."""
+    example = ranked.question.example
+    for kind, texts in ranked.question.negatives.items():
+        scores = [ranked.scores[example.gold], *(ranked.scores[text] for text in texts)]
+        name = f"{example.id}#n{ranked.prefix_tokens}"
+        name += f"#s{ranked.suffix_tokens}" if several_suffix_lengths else ""
+        name += "" if kind == "in-book" else f"#{kind}"
+        outputs: dict[str, Any] = {
+            "example": example.id,
+            "scores": scores,
+            "choice": max(range(len(scores)), key=scores.__getitem__),
+            "context_tokens": ranked.context_tokens,
+        }
+        if ranked.gold is not None:
+            outputs["gold"] = ranked.gold._asdict()
+        yield Item(
+            id=name,
+            cluster=f"{example.split}/{example.work}",
+            task=example.split,
+            settings={
+                "boundary": example.boundary,
+                "negatives": kind,
+                "prefix_tokens": ranked.prefix_tokens,
+                "suffix_tokens": ranked.suffix_tokens,
+            },
+            scores=judge(scores[0], scores[1:]),
+            outputs=outputs,
+            content=content_of(example.context, example.gold, texts),
+        )
+
+
+def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
+    """Yield rows for each split, boundary, kind of negatives, suffix and prefix length, shorter prefixes first."""
+    groups: dict[tuple[str, str, str, int], dict[int, list[Item]]] = {}
+    for item in items:
+        s = item["settings"]
+        place = (item["task"], s["boundary"], s["negatives"], s["suffix_tokens"])
+        groups.setdefault(place, {}).setdefault(s["prefix_tokens"], []).append(item)
+    for by_prefix in groups.values():
+        for _, chosen in sorted(by_prefix.items()):
+            yield from _rows(chosen)
+
+
+def _rows(items: list[Item]) -> Iterator[MetricRow]:
+    clusters = [item["cluster"] for item in items]
+    for metric in METRICS:
+        values = [item["scores"][metric] for item in items]
+        yield _row(items, metric, clustered_interval(values, clusters, bounds=range_of(metric)))
+    counted = [item for item in items if item["outputs"].get("gold", {}).get("words")]
+    if counted:
+        golds = [item["outputs"]["gold"] for item in counted]
+        clusters = [item["cluster"] for item in counted]
+        words = [gold["words"] for gold in golds]
+        surprisal = clustered_ratio([-gold["logprob"] for gold in golds], words, clusters, bounds=POSITIVE)
+        # The mean over subwords times subwords per word is the sum over words (the paper's appendix E).
+        yield _row(items, "word_perplexity", _exponential(surprisal))
+        ratio = clustered_ratio([gold["tokens"] for gold in golds], words, clusters, bounds=POSITIVE)
+        yield _row(items, "subwords_per_word", ratio)
+
+
+def _exponential(interval: Interval) -> Interval:
+    value, low, high = (None if x is None else math.exp(min(x, 700.0)) for x in interval[:3])
+    assert value is not None  # only the ends of an interval may be missing
+    return interval._replace(value=value, low=low, high=high)
+
+
+def _row(items: list[Item], metric: str, found: Interval) -> MetricRow:
+    return MetricRow(
+        task=items[0]["task"],
+        metric=metric,
+        value=found.value,
+        ci95=[found.low, found.high],
+        n=found.n,
+        clusters=found.clusters,
+        settings=items[0]["settings"],
+    )
+
+
+class ChapterBreakComparing(MeanScores):
+    """Compares runs by example: an item's id says its lengths only where a run has several."""
+
+    def asked(self, item: Mapping[str, Any]) -> Asked:
+        outputs = item.get("outputs") or {}
+        return Asked(outputs.get("example", item["id"]), item["task"], item["settings"], {})
+
+
 TASK = ChapterBreakTask()
+COMPARING = ChapterBreakComparing()
