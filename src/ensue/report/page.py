@@ -11,7 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from ensue.atomic import write_atomic
 from ensue.errors import EnsueError
-from ensue.report.profiles import Document, most_surprising
+from ensue.report.profiles import ProfiledDocument, most_surprising
 from ensue.report.svg import Picture, drawn_twice
 
 # Pictures for these, tables only for some more, a count for the rest: the file must stay small.
@@ -39,7 +39,7 @@ class Page:
 class PicturedDocument(NamedTuple):
     """A document with the picture of its profile."""
 
-    document: Document
+    document: ProfiledDocument
     picture: Picture
 
 
@@ -85,7 +85,7 @@ def profile_facts(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _profile_picture(document: Document, name: str) -> Picture:
+def _profile_picture(document: ProfiledDocument, name: str) -> Picture:
     from ensue.report.plots import profile_plot
 
     return drawn_twice(lambda width: profile_plot(document, name, width=width))

@@ -7,14 +7,14 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from ensue.report.profiles import Document, Version
+from ensue.report.profiles import ProfiledDocument, ProfileVersion
 from ensue.report.svg import BLUE, GREEN, ORANGE, STYLE, VIOLET, as_svg, is_narrow, rule
 
 _VERSIONS = [BLUE, ORANGE, VIOLET, GREEN]
 
 
-def profile_plot(document: Document, name: str, *, width: float) -> str:
-    """Mean surprisal by sentence in reading order, a line per version, rings where it stops following."""
+def profile_plot(document: ProfiledDocument, name: str, *, width: float) -> str:
+    """Draw mean surprisal by sentence in reading order, a line per version, rings where it stops following."""
     with mpl.rc_context(STYLE):
         narrow = is_narrow(width)
         figure = Figure(figsize=(width, 3.1 if narrow else 2.6), layout="constrained")
@@ -43,7 +43,7 @@ def profile_plot(document: Document, name: str, *, width: float) -> str:
         return as_svg(figure, name, width, f"Surprisal by sentence. {about}.")
 
 
-def _ring(axes: Any, version: Version, colour: str) -> None:
+def _ring(axes: Any, version: ProfileVersion, colour: str) -> None:
     for sentence in version.sentences:
         if sentence.stops:
             axes.plot(
@@ -59,6 +59,6 @@ def _ring(axes: Any, version: Version, colour: str) -> None:
             )
 
 
-def _describe_version(version: Version) -> str:
+def _describe_version(version: ProfileVersion) -> str:
     stops = [sentence.place for sentence in version.sentences if sentence.stops]
     return f"{version.name}: largest rise at sentence {stops[0]}" if stops else f"{version.name}: no rise"

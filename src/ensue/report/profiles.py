@@ -1,4 +1,4 @@
-"""Shaping surprisal profiles for a reader: which documents to show, and where each stops following."""
+"""Surprisal profiles for a reader: which documents to show, and where each stops following."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 600
 _BAR_WIDTH = 16
 
 
-class Sentence(NamedTuple):
+class ProfiledSentence(NamedTuple):
     """One sentence at its place in a version of a document.
 
     `home` is its place in the original, counted from 1, and `change` its surprisal here less its surprisal
@@ -35,17 +35,17 @@ class Sentence(NamedTuple):
     stops: bool
 
 
-class Version(NamedTuple):
+class ProfileVersion(NamedTuple):
     """One order of a document's sentences; `jump` is how far the marked sentence stands above the mean."""
 
     name: str
-    sentences: list[Sentence]
+    sentences: list[ProfiledSentence]
     mean: float | None
     jump: float
     left_out: int
 
 
-class Document(NamedTuple):
+class ProfiledDocument(NamedTuple):
     """A document with its versions, the original first; `jump` is the largest of its shuffled versions.
 
     `accuracy` is the share of its shuffles, by block size, in which the model preferred the original.
@@ -53,14 +53,14 @@ class Document(NamedTuple):
 
     name: str
     domain: str
-    versions: list[Version]
+    versions: list[ProfileVersion]
     jump: float
     accuracy: dict[str, float]
 
 
-def most_surprising(profiles: Iterable[Mapping[str, Any]], limit: int) -> tuple[list[Document], int]:
-    """The `limit` documents with the largest jumps, largest first, and how many documents there were."""
-    kept: list[tuple[float, int, Document]] = []
+def most_surprising(profiles: Iterable[Mapping[str, Any]], limit: int) -> tuple[list[ProfiledDocument], int]:
+    """Return the `limit` documents with the largest jumps, largest first, and how many documents there were."""
+    kept: list[tuple[float, int, ProfiledDocument]] = []
     count = 0
     for count, profile in enumerate(profiles, start=1):
         document = shape(profile)
@@ -75,8 +75,8 @@ def most_surprising(profiles: Iterable[Mapping[str, Any]], limit: int) -> tuple[
     return [document for _, _, document in sorted(kept, reverse=True)], count
 
 
-def shape(profile: Mapping[str, Any]) -> Document:
-    """One line of `profiles.jsonl`, ready to be shown."""
+def shape(profile: Mapping[str, Any]) -> ProfiledDocument:
+    """Make a line of `profiles.jsonl` ready to be shown."""
     name = str(profile.get("document", ""))
     raw = list(profile["versions"])[:MOST_VERSIONS]
     for version in raw:
@@ -93,7 +93,7 @@ def shape(profile: Mapping[str, Any]) -> Document:
     original = raw[0]["surprisal"] if raw and raw[0].get("name") == "original" else []
     versions = [_shape_version(version, original, highest) for version in raw]
     jumps = [version.jump for version in versions if version.name != "original"]
-    return Document(
+    return ProfiledDocument(
         name=name,
         domain=str(profile.get("domain") or ""),
         versions=versions,
@@ -102,7 +102,9 @@ def shape(profile: Mapping[str, Any]) -> Document:
     )
 
 
-def _shape_version(version: Mapping[str, Any], original: list[float | None], highest: float) -> Version:
+def _shape_version(
+    version: Mapping[str, Any], original: list[float | None], highest: float
+) -> ProfileVersion:
     surprisal: list[float | None] = list(version["surprisal"])
     compared = bool(original) and version.get("name") != "original"
     order: list[int] = list(version.get("order") or ()) if compared else []
@@ -114,7 +116,7 @@ def _shape_version(version: Mapping[str, Any], original: list[float | None], hig
         home = order[place] if place < len(order) else None
         at_home = original[home] if home is not None and 0 <= home < len(original) else None
         sentences.append(
-            Sentence(
+            ProfiledSentence(
                 place=place + 1,
                 home=None if home is None else home + 1,
                 text=_shortened(str(text)),
@@ -128,11 +130,11 @@ def _shape_version(version: Mapping[str, Any], original: list[float | None], hig
     if stop is not None and mean is not None:
         jump = (surprisal[stop] or 0.0) - mean
     left_out = max(0, len(sentences) - MOST_SENTENCES)
-    return Version(str(version.get("name", "")), sentences[:MOST_SENTENCES], mean, jump, left_out)
+    return ProfileVersion(str(version.get("name", "")), sentences[:MOST_SENTENCES], mean, jump, left_out)
 
 
 def stopping_place(surprisal: list[float | None]) -> int | None:
-    """Where a text stops following: the sentence that stands furthest above the mean of all.
+    """Find where a text stops following: the sentence that stands furthest above the mean of all.
 
     The first sentence is never it, for nothing comes before it that it could fail to follow.
 
@@ -179,6 +181,6 @@ def profile_table(profile: Mapping[str, Any]) -> Table:
     return table
 
 
-def _bar(sentence: Sentence, version: Version) -> str:
+def _bar(sentence: ProfiledSentence, version: ProfileVersion) -> str:
     bar = "█" * round(sentence.share * _BAR_WIDTH)
     return f"{bar} {version.jump:+.2f}" if sentence.stops else bar

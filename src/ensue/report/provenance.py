@@ -13,7 +13,7 @@ MOST_CHARACTERS = 1_000
 
 
 def command_of(run: Mapping[str, Any]) -> str:
-    """The command that made a run: as it was recorded, or put together from what was asked.
+    """Return the command that made a run: as it was recorded, or put together from what was asked.
 
     Put together, it names every setting, so that it asks the same even after a default has changed.
     """
@@ -34,7 +34,7 @@ def command_of(run: Mapping[str, Any]) -> str:
 
 
 def _model_words(run: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    """A short name or a hub id loads its model again; a folder or a file is loaded by its path, whatever its name."""
+    """Name the model so that it loads again: a short name or hub id as it is, a folder or a file by its path."""
     name, card = _model(asked), run.get("model")
     source = str(card.get("source", "")) if isinstance(card, dict) else ""
     if "/" not in source or source.startswith(("hub ", "PyPI ")):
@@ -68,7 +68,7 @@ def _as_setting(value: Any) -> str:
 
 
 def environment_rows(run: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """`run.json` as headed groups of names and values, however deep it is nested."""
+    """Return `run.json` as headed groups of names and values, however deep it is nested."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, value in run.items():
         # The command and the signature have a section of their own.

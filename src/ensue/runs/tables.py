@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ensue import lazy
 from ensue.benchmarks import registry
 from ensue.report.figure import fraction, interval, p_value, settings_text, signed, signed_interval
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Table, Tone
-from ensue.runs.compare import ComparedRow, Comparison
+
+if TYPE_CHECKING:
+    from ensue.runs.compare import ComparedRow, Comparison
 
 
 def metrics_tables(results: Results, folder: Path | None = None) -> list[Table]:

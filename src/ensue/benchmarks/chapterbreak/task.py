@@ -98,7 +98,7 @@ class ChapterBreakRun:
         return TokenRanker(scorer, policy, s["separator"], suffixes, context.journal, s["prefix_tokens"])
 
     def _questions(self) -> tuple[list[SuffixChoice], Counter[str]]:
-        """Return the examples asked about with their negatives of each kind; one without some kind lacks only that."""
+        """Return the examples asked about with their negatives of each kind; one that lacks a kind has the others."""
         pool = self._of_boundary(self.examples.items)
         chosen = self._first(pool)
         skipped = Counter(self.examples.skipped)
