@@ -87,6 +87,8 @@ class TrainingOptions:
     # Options that the record keeps beside the settings, and those that it does not keep as they are.
     beside: ClassVar[tuple[str, ...]] = ("data",)
     apart: ClassVar[tuple[str, ...]] = ()
+    # The order of the settings in the record, and so on the page of a training; what is not named comes last.
+    order: ClassVar[str] = ""
 
     output: Output
     accumulate: Accumulate = 1
@@ -129,7 +131,8 @@ class TrainingOptions:
         left_out = {*_LOOP, "output", "resume", "workers", "corpora", *self.beside, *self.apart}
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in left_out}
         settings = {**own, **self.resolved(), "loop": asdict(self.loop)}
-        return {"settings": settings, **{name: getattr(self, name) for name in self.beside}}
+        ordered = {name: settings[name] for name in (*self.order.split(), *settings)}
+        return {"settings": ordered, **{name: getattr(self, name) for name in self.beside}}
 
     def remark(self) -> str:
         """Say more of a finished training; nothing by default."""

@@ -39,6 +39,10 @@ class EncoderOptions(options.TrainingOptions):
     # `position_classes` equal classes, or exactly, the last class holding all later ones.
     trains: ClassVar[str] = "ensue.train.encoder.train:train_encoder"
     apart: ClassVar[tuple[str, ...]] = ("steps",)
+    order: ClassVar[str] = (
+        "losses loop epochs vocabulary embedding dimension hidden dropout batch max_words positions position_classes "
+        "dev_share vectors"
+    )
 
     data: Annotated[
         list[str],

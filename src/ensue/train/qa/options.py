@@ -28,6 +28,9 @@ class AnswererOptions(options.TrainingOptions):
     trains: ClassVar[str] = "ensue.train.qa.train:train_answerer"
     beside: ClassVar[tuple[str, ...]] = ("data", "extra", "about_data")
     apart: ClassVar[tuple[str, ...]] = (*_READING, "full", "rank", "alpha", "targets")
+    order: ClassVar[str] = (
+        "model loop reading adapter epochs batch dropout warmup_share head_faster dev_share test_share any_place"
+    )
 
     data: Annotated[
         list[str], typer.Option(help="Questions in SQuAD's format, 1.1 or 2.0; .json or .jsonl. Repeatable.")

@@ -26,6 +26,9 @@ class QuestionerOptions(options.TrainingOptions):
     # precision. `batch_tokens` counts padding.
     trains: ClassVar[str] = "ensue.train.qg.train:train_questioner"
     apart: ClassVar[tuple[str, ...]] = ("steps", "rank", "alpha", "targets", "statement")
+    order: ClassVar[str] = (
+        "model loop adapter dropout epochs batch_tokens max_tokens dev_share test_share base_name"
+    )
 
     data: Annotated[
         list[str],

@@ -56,6 +56,10 @@ class SuffixOptions(options.TrainingOptions):
     trains: ClassVar[str] = "ensue.train.suffixlm.train:train_suffixlm"
     beside: ClassVar[tuple[str, ...]] = ("data", "dev")
     apart: ClassVar[tuple[str, ...]] = (*_SHAPE, "segments", "pooling", "dev_only", "headings")
+    order: ClassVar[str] = (
+        "variant encoder shape loop batch in_book others earlier spare horizon segment_dropout token_dropout "
+        "break_weight exclude"
+    )
 
     data: Annotated[
         str, typer.Option(help="Works to train on: Gutenberg texts, TEI or JSON novels, AO3 dumps.")

@@ -30,6 +30,9 @@ class SummarizerOptions(options.TrainingOptions):
     # The defaults are what table A.8 found best for BART.
     trains: ClassVar[str] = "ensue.train.summarizer.train:train_summarizer"
     apart: ClassVar[tuple[str, ...]] = ("grid",)
+    order: ClassVar[str] = (
+        "model loop version retrieve max_input max_output epochs batch warmup_ratio label_smoothing checkpointing"
+    )
 
     data: Annotated[Path, typer.Option(help="SQuALITY's folder.")]
     model: Annotated[
