@@ -19,7 +19,7 @@ from run import HERE, Contender, agree, as_markdown, measure
 
 from ensue.backends.names import load_model, pull_model
 from ensue.benchmarks.nlu.examples import DEV, TaskData
-from ensue.benchmarks.nlu.prompting.asking import Sheet, sheets
+from ensue.benchmarks.nlu.prompting.asking import AskedTask, sheets
 from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system
 from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.task import SPECS
@@ -29,7 +29,7 @@ from ensue.fetch.catalog import catalog
 TARGETS = {"COPA": 1.5, "CB": 1.5, "BoolQ": 1.15}
 
 
-def read_sheet(folder: Path, name: str, template: str, limit: int | None) -> Sheet:
+def read_sheet(folder: Path, name: str, template: str, limit: int | None) -> AskedTask:
     """The dev set of a task in one template's words."""
     spec = next(spec for spec in SPECS if spec.name == name)
     task = read_task(folder, spec, limit)
@@ -39,10 +39,10 @@ def read_sheet(folder: Path, name: str, template: str, limit: int | None) -> She
     chosen = {key: setting.default for key, setting in system.settings.items()} | {"template": [template]}
     (sheet,) = sheets(only_dev, [only_dev], chosen, 0, None)
     # The bare log-likelihoods are compared, whatever the template makes of them.
-    return Sheet(task, normalised(sheet.template, "sum"), 0, sheet.asked, sheet.notes)
+    return AskedTask(task, normalised(sheet.template, "sum"), 0, sheet.asked, sheet.notes)
 
 
-def accuracy(sheet: Sheet, scores: list[float]) -> tuple[float, list[int]]:
+def accuracy(sheet: AskedTask, scores: list[float]) -> tuple[float, list[int]]:
     """How often the likeliest option is right, and which it is each time."""
     gold = {example.id: example.gold for example in sheet.task.splits[DEV]}
     values = iter(scores)

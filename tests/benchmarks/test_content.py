@@ -19,7 +19,7 @@ from ensue.benchmarks.discoeval.data import read_task
 from ensue.benchmarks.discoeval.probe import Choices, Probe
 from ensue.benchmarks.discoeval.rows import judge
 from ensue.benchmarks.discoeval.suite import SPECS
-from ensue.benchmarks.nlu.examples import Example, Span
+from ensue.benchmarks.nlu.examples import Example, TextSpan
 from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.senteval.task import TASK as senteval
 from ensue.benchmarks.settings import resolve
@@ -115,12 +115,12 @@ def test_a_row_of_senteval_is_its_sentences_and_its_gold(
 
 
 def test_an_example_is_its_texts_choices_spans_and_gold() -> None:
-    example = Example("7", ("A cat sat.", "It purred."), "1", ("a", "b"), (Span(0, 2, 5),), group="g")
+    example = Example("7", ("A cat sat.", "It purred."), "1", ("a", "b"), (TextSpan(0, 2, 5),), group="g")
     changes: list[Mapping[str, Any]] = [
         {"texts": ("A cat sat.", "It slept.")},
         {"gold": "0"},
         {"choices": ("a", "c")},
-        {"spans": (Span(0, 2, 4),)},
+        {"spans": (TextSpan(0, 2, 4),)},
     ]
     found = []
     for one in [example, replace(example, group="h"), *(replace(example, **change) for change in changes)]:

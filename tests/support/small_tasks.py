@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ensue.benchmarks.nlu.examples import Example, Form, Span, TaskData, TaskSpec
+from ensue.benchmarks.nlu.examples import Example, Form, TaskData, TaskSpec, TextSpan
 
 GOOD, BAD = ("splendid", "merry", "bright"), ("dreary", "broken", "sour")
 THINGS = ("kettle", "lantern", "bicycle", "harbour", "orchard", "violin")
@@ -109,9 +109,9 @@ def example(form: Form, id: str, rng: np.random.Generator) -> Example:
     )
 
 
-def _span(number: int, text: str, phrase: str) -> Span:
+def _span(number: int, text: str, phrase: str) -> TextSpan:
     start = text.index(f" {phrase}") + 1
-    return Span(number, start, start + len(phrase))
+    return TextSpan(number, start, start + len(phrase))
 
 
 def _unlabelled(made: Example) -> Example:

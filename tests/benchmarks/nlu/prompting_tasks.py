@@ -7,7 +7,7 @@ from typing import Any
 
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.glue import task as glue
-from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, Span, TaskData, TaskSpec
+from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec, TextSpan
 from ensue.benchmarks.superglue import task as superglue
 
 SPECS: Mapping[str, TaskSpec] = {found.name: found for found in (*glue.SPECS, *superglue.SPECS)}
@@ -53,12 +53,12 @@ def example(form: str, number: int, gold: Any) -> Example:
                 name,
                 (first, "He swung the bat."),
                 gold,
-                spans=(Span(0, len(name) + 1, len(name) + 5), Span(1, 13, 16)),
+                spans=(TextSpan(0, len(name) + 1, len(name) + 5), TextSpan(1, 13, 16)),
             )
         case _:
             text = f"Ada asked {number} times, but Bo said that she was wrong."
             at = text.index("she")
-            return Example(name, (text,), gold, spans=(Span(0, 0, 3), Span(0, at, at + 3)))
+            return Example(name, (text,), gold, spans=(TextSpan(0, 0, 3), TextSpan(0, at, at + 3)))
 
 
 def golds(task: TaskSpec) -> list[Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ensue.benchmarks.nlu.fitting import (
     Classifier,
     Learner,
-    Split,
+    TrainingSplit,
     draw,
     features_in,
     fit,
@@ -68,7 +68,9 @@ def test_validation_is_due_once_a_pass_within_bounds() -> None:
 def test_predictions_come_back_in_the_order_of_the_rows() -> None:
     examples = task("single", train=1300).splits["train"]
     lengths = np.random.default_rng(0).integers(1, 9, 1300)
-    split = Split(ask("single", examples), lambda rows: torch.from_numpy(rows[:, None] * 2.0), lengths)
+    split = TrainingSplit(
+        ask("single", examples), lambda rows: torch.from_numpy(rows[:, None] * 2.0), lengths
+    )
     np.testing.assert_array_equal(predicted(split)[:, 0], np.arange(1300) * 2.0)
 
 
@@ -79,9 +81,9 @@ def learner(network: torch.nn.Linear, rising: list[float]) -> Learner:
     def forward(rows: Ints) -> torch.Tensor:
         return network(torch.ones(len(rows), 3))
 
-    def split(name: str) -> Split:
+    def split(name: str) -> TrainingSplit:
         framed = frame(data.spec, data.splits[name])
-        return Split(framed, forward, np.ones(len(framed.rows), dtype=np.int64))
+        return TrainingSplit(framed, forward, np.ones(len(framed.rows), dtype=np.int64))
 
     class Told(Learner):
         def score(self) -> float:
@@ -139,7 +141,7 @@ def test_a_step_of_several_tasks_is_weighed_against_their_sizes() -> None:
                 return net(torch.ones(len(rows), 3))
 
             framed = frame(data.spec, data.splits["train"])
-            split = Split(framed, forward, np.ones(len(framed.rows), dtype=np.int64))
+            split = TrainingSplit(framed, forward, np.ones(len(framed.rows), dtype=np.int64))
             learners.append(Learner(data.spec, split, split))
         bias = network.bias.detach().clone()
         fit(network, learners, Schedule(validate_every=1, max_steps=1, batch=64), seed=seed)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.nlu.examples import Example, Span, TaskData
+from ensue.benchmarks.nlu.examples import Example, TaskData, TextSpan
 from ensue.benchmarks.nlu.framing import (
-    Answers,
-    Row,
+    PredictedAnswers,
+    TextRow,
     answered_as,
     answers,
     ask,
@@ -34,10 +34,10 @@ def test_rows_hold_what_each_form_asks() -> None:
         ("The cup fell. What followed from this?", "It sang."),
     ]
     multirc = Example("1", ("A long passage.", "Who came?", "Nobody"), "0")
-    assert rows_of("answers", multirc) == [Row(("Who came? A long passage.", "Nobody"))]
+    assert rows_of("answers", multirc) == [TextRow(("Who came? A long passage.", "Nobody"))]
     record = Example("1", ("Ada met Bram.", "@placeholder left."), ("Ada",), ("Ada", "Bram"))
     assert [row.texts[1] for row in rows_of("entity", record)] == ["Ada left.", "Bram left."]
-    spans = (Span(0, 0, 3), Span(0, 8, 12))
+    spans = (TextSpan(0, 0, 3), TextSpan(0, 8, 12))
     assert rows_of("coreference", Example("1", ("Ada met Bram.",), "true", spans=spans))[0].marks == spans
 
 
@@ -96,12 +96,12 @@ def test_the_best_entity_is_taken_among_its_examples_own(sizes: list[int], seed:
 def test_three_classes_collapse_to_two_with_their_chances() -> None:
     three = spec("pair", labels=("entailment", "neutral", "contradiction"))
     told = answered_as(
-        Answers({"1": "neutral", "2": "entailment"}, {"1": [0.2, 0.5, 0.3]}), three, spec("pair")
+        PredictedAnswers({"1": "neutral", "2": "entailment"}, {"1": [0.2, 0.5, 0.3]}), three, spec("pair")
     )
     assert told.predictions == {"1": "not_entailment", "2": "entailment"}
     assert told.chances["1"] == pytest.approx([0.2, 0.8])
     with pytest.raises(EnsueError, match="cannot answer"):
-        answered_as(Answers({}, {}), spec("pair"), three)
+        answered_as(PredictedAnswers({}, {}), spec("pair"), three)
 
 
 def test_a_twentieth_is_held_out_where_dev_has_no_labels() -> None:

@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.examples import Example, Prediction
-from ensue.benchmarks.nlu.judging import Judged, items, judge
+from ensue.benchmarks.nlu.judging import JudgedSplit, items, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu.answered import answer, labelled, spec, task
@@ -53,7 +53,7 @@ def _interval(figure: Drawn) -> tuple[float, float]:
     return low, high
 
 
-def _judged(*given: object) -> Judged:
+def _judged(*given: object) -> JudgedSplit:
     found = judge(*given)  # type: ignore[arg-type]
     assert found is not None
     return found

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from ensue.benchmarks.drawn import Drawn
-from ensue.benchmarks.nlu.judging import Judged, judge
+from ensue.benchmarks.nlu.judging import JudgedSplit, judge
 from ensue.benchmarks.nlu.scores import SCORE, rows
 from ensue.report.results import MetricRow
 from tests.benchmarks.nlu.answered import SPECS, labelled, spec
 
 
-def _judged(name: str, suite: str = "glue", split: str = "dev", seed: int = 0, **settings: Any) -> Judged:
+def _judged(
+    name: str, suite: str = "glue", split: str = "dev", seed: int = 0, **settings: Any
+) -> JudgedSplit:
     data, answered, _, _ = labelled(spec(name, suite), 100, seed=seed, split=split, **settings)
     found = judge(data, answered, split)
     assert found is not None

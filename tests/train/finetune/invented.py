@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.backends.names import load_model
-from ensue.benchmarks.nlu.examples import Example, Form, Span, TaskData, TaskSpec
+from ensue.benchmarks.nlu.examples import Example, Form, TaskData, TaskSpec, TextSpan
 from ensue.train.finetune.recipe import SETTINGS, Recipe
 from tests.support import tiny
 
@@ -65,9 +65,9 @@ def example(form: Form, number: int, draw: random.Random) -> Example:
     return Example(str(number), texts, gold, spans=(_span(texts, 0, who), _span(texts, 0, "he laughed")))
 
 
-def _span(texts: tuple[str, ...], text: int, words: str) -> Span:
+def _span(texts: tuple[str, ...], text: int, words: str) -> TextSpan:
     start = texts[text].index(words)
-    return Span(text, start, start + len(words))
+    return TextSpan(text, start, start + len(words))
 
 
 def task(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from ensue.benchmarks.nlu.examples import Example, Span
+from ensue.benchmarks.nlu.examples import Example, TextSpan
 from ensue.errors import EnsueError
 from ensue.train.finetune.inputs import Inputs, find_frames, kept_lengths
 from tests.support import tiny
@@ -100,7 +100,7 @@ def test_what_is_read_of_each_form(tokenizers):
 def test_spans_point_at_their_words_even_where_texts_are_cut(tokenizers, name, length, cut):
     tokenizer = tokenizers[name]
     first = f"{SECOND} The captain asked."
-    spans = (Span(0, first.index("captain"), first.index("captain") + 7), Span(1, 0, 3))
+    spans = (TextSpan(0, first.index("captain"), first.index("captain") + 7), TextSpan(1, 0, 3))
     example = Example("0", (first, "The captain is another one, and the whole class laughed."), spans=spans)
     (row,) = rows(tokenizer, "word", example, length=length).joint
     found = [text_of(tokenizer, row.ids[start:end]).strip().lower() for start, end in row.spans]
@@ -112,7 +112,7 @@ def test_spans_point_at_their_words_even_where_texts_are_cut(tokenizers, name, l
 def test_both_spans_of_one_text_stay_or_it_is_said(tokenizers):
     tokenizer = tokenizers["bert"]
     text = f"{SECOND} The judge saw the dog before he spoke. {SECOND}"
-    spans = tuple(Span(0, text.index(word), text.index(word) + len(word)) for word in ("judge", "spoke"))
+    spans = tuple(TextSpan(0, text.index(word), text.index(word) + len(word)) for word in ("judge", "spoke"))
     example = Example("0", (text,), spans=spans, where="val.jsonl, line 7")
     (row,) = rows(tokenizer, "coreference", example, length=40).joint
     assert [text_of(tokenizer, row.ids[a:b]) for a, b in row.spans] == ["judge", "spoke"]
@@ -123,7 +123,7 @@ def test_both_spans_of_one_text_stay_or_it_is_said(tokenizers):
 
 
 def test_a_span_of_nothing_is_said(tokenizers):
-    example = Example("0", ("The dog  laughed.",), spans=(Span(0, 7, 9),), where="val.jsonl, line 2")
+    example = Example("0", ("The dog  laughed.",), spans=(TextSpan(0, 7, 9),), where="val.jsonl, line 2")
     with pytest.raises(EnsueError, match=r"val.jsonl, line 2: the tokenizer keeps nothing"):
         rows(tokenizers["bert"], "coreference", example)
 

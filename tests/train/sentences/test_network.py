@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ensue.benchmarks.nlu.framing import Row
+from ensue.benchmarks.nlu.framing import TextRow
 from ensue.train.sentences import ARCHITECTURES
 from ensue.train.sentences.network import (
     SentenceNetwork,
@@ -74,16 +74,16 @@ def network(architecture: str) -> SentenceNetwork:
 
 
 ROWS = [
-    Row(("the cat sat on a mat", "dogs slept")),
-    Row(("dogs", "the cat slept while a mat sat")),
-    Row(("dogs", "dogs slept")),
+    TextRow(("the cat sat on a mat", "dogs slept")),
+    TextRow(("dogs", "the cat slept while a mat sat")),
+    TextRow(("dogs", "dogs slept")),
 ]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_batch_gives_what_its_rows_give_alone(architecture: str) -> None:
     made = network(architecture)
-    for name, rows in (("two", ROWS), ("one", [Row(row.texts[:1]) for row in ROWS])):
+    for name, rows in (("two", ROWS), ("one", [TextRow(row.texts[:1]) for row in ROWS])):
         numbered = number(rows, VOCABULARY, 50)
         together = made(name, numbered.batch(np.arange(3), "cpu"))
         alone = torch.cat([made(name, numbered.batch(np.array([i]), "cpu")) for i in range(3)])

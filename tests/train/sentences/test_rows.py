@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.backends.discourse.words import words_of
-from ensue.benchmarks.nlu.examples import Span
-from ensue.benchmarks.nlu.framing import Row
+from ensue.benchmarks.nlu.examples import TextSpan
+from ensue.benchmarks.nlu.framing import TextRow
 from ensue.errors import EnsueError
 from ensue.train.sentences.rows import (
     Vocabulary,
@@ -25,7 +25,7 @@ from tests.support.small_tasks import write_vectors
 
 def test_marks_are_the_words_between_their_characters() -> None:
     text = "The mayor's dog bit the Lord Mayor, who hit it."
-    marks = [Span(0, 24, 34), Span(0, 44, 46)]
+    marks = [TextSpan(0, 24, 34), TextSpan(0, 44, 46)]
     words, marked = words_and_marks(text, marks)
     assert words == words_of(text)
     assert [words[a:b] for a, b in marked] == [["lord", "mayor"], ["it"]]
@@ -34,7 +34,7 @@ def test_marks_are_the_words_between_their_characters() -> None:
 @given(st.text("ab .'", max_size=30), st.integers(0, 30), st.integers(0, 30))
 def test_marked_words_are_those_of_the_stretch(text: str, a: int, b: int) -> None:
     start, end = sorted((min(a, len(text)), min(b, len(text))))
-    words, ((begin, stop),) = words_and_marks(text, [Span(0, start, end)])
+    words, ((begin, stop),) = words_and_marks(text, [TextSpan(0, start, end)])
     assert words[begin:stop] == words_of(text[start:end])
     assert words[:begin] == words_of(text[:start])
 
@@ -68,7 +68,7 @@ VOCABULARY = Vocabulary({word: place for place, word in enumerate(["a", "b", "c"
 
 
 def test_rows_share_their_texts_and_batches_hold_each_once() -> None:
-    rows = [Row(("a b c", "d")), Row(("e", "a b c")), Row(("f f f f", "d"))]
+    rows = [TextRow(("a b c", "d")), TextRow(("e", "a b c")), TextRow(("f f f f", "d"))]
     numbered = number(rows, VOCABULARY, 3)
     assert len(numbered.texts) == 4
     assert numbered.lengths.tolist() == [3, 3, 3]
@@ -81,8 +81,8 @@ def test_rows_share_their_texts_and_batches_hold_each_once() -> None:
 
 def test_marks_follow_their_texts_into_a_batch_and_are_cut_with_them() -> None:
     rows = [
-        Row(("a b c", "d e"), (Span(0, 2, 3), Span(1, 0, 1))),
-        Row(("d e", "a b c"), (Span(0, 2, 3), Span(1, 4, 5))),
+        TextRow(("a b c", "d e"), (TextSpan(0, 2, 3), TextSpan(1, 0, 1))),
+        TextRow(("d e", "a b c"), (TextSpan(0, 2, 3), TextSpan(1, 4, 5))),
     ]
     batch = number(rows, VOCABULARY, 2).batch(np.array([1]), "cpu")
     (first, second), (one, two) = batch.sides[0].tolist(), batch.marks[0].tolist()
@@ -90,4 +90,4 @@ def test_marks_follow_their_texts_into_a_batch_and_are_cut_with_them() -> None:
 
 
 def test_a_text_without_words_is_one_unknown_word() -> None:
-    assert [text.tolist() for text in number([Row(("  ",))], VOCABULARY, 5).texts] == [[0]]
+    assert [text.tolist() for text in number([TextRow(("  ",))], VOCABULARY, 5).texts] == [[0]]

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, Prediction, TaskData
-from ensue.benchmarks.nlu.framing import Answers, answered_as
+from ensue.benchmarks.nlu.framing import PredictedAnswers, answered_as
 from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.benchmarks.nlu.training import positive_class
 from ensue.errors import EnsueError, RunFailed
@@ -97,7 +97,7 @@ def _alike(
         return {example.id: common_entity(example) for example in examples}
     if source.spec.form == "score":
         return {example.id: answer for example in examples}
-    said = Answers({example.id: answer for example in examples}, {})
+    said = PredictedAnswers({example.id: answer for example in examples}, {})
     return answered_as(said, source.spec, data.spec).predictions
 
 
@@ -147,10 +147,12 @@ class HypothesisOnly:
             gold = np.asarray([labels.index(str(example.gold)) for example in examples], dtype=np.int64)
             predict, l2 = classifier([example.texts[1] for example in examples], gold, len(labels))
 
-            def answers(asked: list[Example], predict: Any = predict, source: TaskData = source) -> Answers:
+            def answers(
+                asked: list[Example], predict: Any = predict, source: TaskData = source
+            ) -> PredictedAnswers:
                 found = predict([example.texts[1] for example in asked])
                 given = {one.id: source.spec.labels[place] for one, place in zip(asked, found, strict=True)}
-                return Answers(given, {})
+                return PredictedAnswers(given, {})
 
             yield Answered(
                 data.spec.name,

@@ -33,7 +33,7 @@ from ensue.stats.resampling import one_hot
 _BY_GROUP = ("em", "gender_parity")
 
 
-class Answer(NamedTuple):
+class PairedAnswer(NamedTuple):
     """What an item holds: its gold label (none where the split has none), what was given, and its group."""
 
     label: Any
@@ -56,10 +56,10 @@ class NluComparing:
         way = {key: value for key, value in item["settings"].items() if key != "split"}
         return Asked(item["id"], item["task"], {"split": item["settings"].get("split")}, way)
 
-    def kept(self, item: Mapping[str, Any]) -> Answer:
+    def kept(self, item: Mapping[str, Any]) -> PairedAnswer:
         outputs = item["outputs"]
         group = outputs.get("group") or item["id"]
-        return Answer(outputs.get("label"), outputs["predicted"], group, item["scores"])
+        return PairedAnswer(outputs.get("label"), outputs["predicted"], group, item["scores"])
 
     def headline(self, ways: Sequence[Settings]) -> Sequence[Settings]:
         return [] if len(ways) > 1 and any("layer" in way for way in ways) else ways
@@ -80,7 +80,7 @@ class NluComparing:
                 yield from _of_labels(spec, metric, pairs, how)
 
 
-def _score(metric: str, answer: Answer) -> float | None:
+def _score(metric: str, answer: PairedAnswer) -> float | None:
     return answer.scores.get(metric)
 
 
@@ -108,7 +108,7 @@ def _of_counts(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> Te
     return Tested(pairs.task, metric, pairs.settings, values[0], values[1], test, bool(np.array_equal(a, b)))
 
 
-def _tables(spec: TaskSpec, side: Sequence[Sequence[Answer]]) -> Numbers:
+def _tables(spec: TaskSpec, side: Sequence[Sequence[PairedAnswer]]) -> Numbers:
     """Which cell of the confusion table each answer falls into [items, ways × classes × classes]."""
     codes = {label: code for code, label in enumerate(spec.labels)}
     cells = len(codes) ** 2
@@ -137,7 +137,9 @@ def _of_groups(metric: str, pairs: Pairs, how: Resampling) -> Tested | Untested:
     return mean_tested(pairs, metric, list(a.values()), [b[name] for name in a], clusters, how)
 
 
-def _group_means(metric: str, names: Sequence[str], side: Sequence[Sequence[Answer]]) -> dict[str, float]:
+def _group_means(
+    metric: str, names: Sequence[str], side: Sequence[Sequence[PairedAnswer]]
+) -> dict[str, float]:
     """Of each group, whether it is right, as a mean over the ways of answering."""
     by_way = [
         whole_groups_right(names, [one.label == one.predicted for one in way])

@@ -65,7 +65,7 @@ _TAGS = {(category, _letters(tag)): tag for category, tags in TAXONOMY.items() f
 _TAGS["Predicate-Argument Structure", "coreargs"] = "Core Arguments"
 
 
-class Part(NamedTuple):
+class PhenomenonPart(NamedTuple):
     """The examples of one phenomenon: of all, of a category, or of a tag within one."""
 
     settings: Mapping[str, str]
@@ -93,17 +93,17 @@ def phenomena_rows(data: TaskData, answered: Answered, split: str) -> list[Metri
     ]
 
 
-def parts_of(examples: Sequence[Example]) -> Iterator[Part]:
+def parts_of(examples: Sequence[Example]) -> Iterator[PhenomenonPart]:
     """All examples, those of every category and those of every tag that has any, in the order of table A.1."""
     tags = [known_tags(example) for example in examples]
-    yield Part({}, list(range(len(examples))))
+    yield PhenomenonPart({}, list(range(len(examples))))
     for category in TAXONOMY:
         if places := [place for place, one in enumerate(tags) if category in one]:
-            yield Part({"category": category}, places)
+            yield PhenomenonPart({"category": category}, places)
     for category, fine in TAXONOMY.items():
         for tag in fine:
             if places := [place for place, one in enumerate(tags) if tag in one.get(category, ())]:
-                yield Part({"category": category, "tag": tag}, places)
+                yield PhenomenonPart({"category": category, "tag": tag}, places)
 
 
 def known_tags(example: Example) -> dict[str, tuple[str, ...]]:
@@ -123,7 +123,7 @@ def known_tags(example: Example) -> dict[str, tuple[str, ...]]:
 
 
 def _figures(
-    data: TaskData, examples: Sequence[Example], given: Sequence[str], part: Part
+    data: TaskData, examples: Sequence[Example], given: Sequence[str], part: PhenomenonPart
 ) -> dict[str, Drawn]:
     correlation = "r3" if len(data.spec.labels) == 3 else "mcc"
     return of_classes(

@@ -28,7 +28,7 @@ HELD_OUT = "held-out"
 Prediction = str | float
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """Characters `start` to `end` of the example's text number `text`."""
 
     text: int
@@ -51,7 +51,7 @@ class Example:
     texts: tuple[str, ...]
     gold: str | float | tuple[str, ...] | None = None
     choices: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[TextSpan, ...] = ()
     group: str = ""
     cluster: str = ""
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ensue.benchmarks.nlu.examples import Form, TaskSpec
-from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, answers
+from ensue.benchmarks.nlu.framing import Framed, Ints, PredictedAnswers, answers
 from ensue.benchmarks.nlu.training import Schedule, Stopping, dev_score
 from ensue.descent import descend
 from ensue.errors import RunFailed
@@ -29,7 +29,7 @@ Forward = Callable[[Ints], Tensor]
 
 
 @dataclass(frozen=True)
-class Split:
+class TrainingSplit:
     """Rows with a way to put them through the network, and the length of each row, by which they are grouped."""
 
     framed: Framed
@@ -44,7 +44,7 @@ class Split:
 class Learner:
     """One task in training: losses of batches of its training examples, and its score on what it is chosen by."""
 
-    def __init__(self, spec: TaskSpec, train: Split, chosen_on: Split) -> None:
+    def __init__(self, spec: TaskSpec, train: TrainingSplit, chosen_on: TrainingSplit) -> None:
         assert train.framed.targets is not None, "a task is trained on labelled examples"
         self.spec, self.train, self.chosen_on = spec, train, chosen_on
         self.examples = len(train.framed.examples)
@@ -66,7 +66,7 @@ class Learner:
         targets = torch.from_numpy(self._targets[rows]).to(outputs.device)
         return loss_of(self.spec.form, outputs, targets, owners)
 
-    def answer(self, split: Split) -> Answers:
+    def answer(self, split: TrainingSplit) -> PredictedAnswers:
         """What the network says about a split's examples."""
         outputs = predicted(split) * self.deviation + self.mean
         return answers(self.spec, split.framed, outputs)
@@ -185,7 +185,7 @@ def like_length(lengths: Ints, batch: int, rng: np.random.Generator) -> Iterator
                 yield pool[place * batch : (place + 1) * batch]
 
 
-def predicted(split: Split) -> np.ndarray[Any, np.dtype[np.float64]]:
+def predicted(split: TrainingSplit) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Outputs [rows, outputs] of all rows, put through the network in batches of like length."""
     order = np.argsort(split.lengths, kind="stable")
     parts = [order[begin : begin + _PREDICTED_ROWS] for begin in range(0, len(order), _PREDICTED_ROWS)]

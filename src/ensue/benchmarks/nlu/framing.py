@@ -19,9 +19,9 @@ from ensue.benchmarks.nlu.examples import (
     Example,
     Form,
     Prediction,
-    Span,
     TaskData,
     TaskSpec,
+    TextSpan,
 )
 from ensue.errors import EnsueError
 
@@ -39,11 +39,11 @@ _CHOSEN_ON = 0.05
 _JUDGED, _MOST_JUDGED = 0.1, 2_000
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """What a classifier sees at once: one text or two, and two marked stretches of them or none."""
 
     texts: tuple[str, ...]
-    marks: tuple[Span, ...] = ()
+    marks: tuple[TextSpan, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,37 +54,37 @@ class Framed:
     """
 
     examples: list[Example]
-    rows: list[Row]
+    rows: list[TextRow]
     owners: Ints
     targets: Floats | None
 
 
 @dataclass(frozen=True)
-class Answers:
+class PredictedAnswers:
     """Predictions by example, and what each label, choice or entity was given a chance of (none for scores)."""
 
     predictions: dict[str, Prediction]
     chances: dict[str, list[float]]
 
 
-def rows_of(form: Form, example: Example) -> list[Row]:
+def rows_of(form: Form, example: Example) -> list[TextRow]:
     """The rows of an example; the question of a passage comes first, so that cutting a long text spares it."""
     texts = example.texts
     if form == "choice":
         premise, asked = texts
-        return [Row((f"{premise} {_ASKED.get(asked, asked)}", choice)) for choice in example.choices]
+        return [TextRow((f"{premise} {_ASKED.get(asked, asked)}", choice)) for choice in example.choices]
     if form == "answers":
         passage, question, answer = texts
-        return [Row((f"{question} {passage}", answer))]
+        return [TextRow((f"{question} {passage}", answer))]
     if form == "entity":
         passage, query = texts
-        return [Row((passage, query.replace(_GAP, entity))) for entity in example.choices]
-    return [Row(texts, example.spans if form in ("word", "coreference") else ())]
+        return [TextRow((passage, query.replace(_GAP, entity))) for entity in example.choices]
+    return [TextRow(texts, example.spans if form in ("word", "coreference") else ())]
 
 
 def ask(form: Form, examples: list[Example]) -> Framed:
     """The rows of examples that are only to be answered."""
-    rows: list[Row] = []
+    rows: list[TextRow] = []
     owners: list[int] = []
     for number, example in enumerate(examples):
         own = rows_of(form, example)
@@ -122,16 +122,16 @@ def outputs_of(spec: TaskSpec) -> int:
     return 1 if spec.form == "score" or spec.form in PER_CHOICE else len(spec.labels)
 
 
-def answers(spec: TaskSpec, framed: Framed, outputs: Floats) -> Answers:
+def answers(spec: TaskSpec, framed: Framed, outputs: Floats) -> PredictedAnswers:
     """What a classifier's outputs [rows, outputs_of(spec)] say about the examples."""
     ids = [example.id for example in framed.examples]
     if spec.form == "score":
-        return Answers(dict(zip(ids, outputs[:, 0].tolist(), strict=True)), {})
+        return PredictedAnswers(dict(zip(ids, outputs[:, 0].tolist(), strict=True)), {})
     if spec.form not in PER_CHOICE:
         chances = softmax(outputs)
         best = outputs.argmax(1)
         labels: dict[str, Prediction] = {id: spec.labels[k] for id, k in zip(ids, best, strict=True)}
-        return Answers(labels, dict(zip(ids, chances.tolist(), strict=True)))
+        return PredictedAnswers(labels, dict(zip(ids, chances.tolist(), strict=True)))
     found: dict[str, Prediction] = {}
     sure: dict[str, list[float]] = {}
     ends = np.flatnonzero(np.diff(framed.owners, append=-1)) + 1
@@ -141,7 +141,7 @@ def answers(spec: TaskSpec, framed: Framed, outputs: Floats) -> Answers:
         # Entities are judged each for itself; choices against each other.
         odds = softmax(values[None])[0] if spec.form == "choice" else 1.0 / (1.0 + np.exp(-values))
         sure[example.id] = odds.tolist()
-    return Answers(found, sure)
+    return PredictedAnswers(found, sure)
 
 
 def softmax(outputs: Floats) -> Floats:
@@ -151,7 +151,7 @@ def softmax(outputs: Floats) -> Floats:
     return chances
 
 
-def answered_as(given: Answers, by: TaskSpec, asked: TaskSpec) -> Answers:
+def answered_as(given: PredictedAnswers, by: TaskSpec, asked: TaskSpec) -> PredictedAnswers:
     """One task's answers in the labels of another: what is no entailment in three classes is so in two."""
     if by.labels == asked.labels:
         return given
@@ -161,7 +161,7 @@ def answered_as(given: Answers, by: TaskSpec, asked: TaskSpec) -> Answers:
             f"{by.name} cannot answer {asked.name}: it tells {', '.join(by.labels)} apart, "
             f"not {', '.join(asked.labels)}."
         )
-    return Answers(
+    return PredictedAnswers(
         {id: told[str(label)] for id, label in given.predictions.items()},
         {id: _moved(chances, by, asked, told) for id, chances in given.chances.items()},
     )

@@ -16,11 +16,11 @@ import numpy as np
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
 from ensue.benchmarks.nlu.framing import (
-    Answers,
     Framed,
     Ints,
     Parts,
-    Row,
+    PredictedAnswers,
+    TextRow,
     answered_as,
     answered_with,
     ask,
@@ -29,13 +29,13 @@ from ensue.benchmarks.nlu.framing import (
     parts_of,
 )
 from ensue.benchmarks.nlu.systems import Answered, Settings
-from ensue.benchmarks.nlu.training import Schedule, Trained, answered, best_of
+from ensue.benchmarks.nlu.training import Schedule, TrainedAnswers, answered, best_of
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.models.protocols import Cutting, Encoder, Model, require
 from ensue.progress import Progress
 
 if TYPE_CHECKING:
-    from ensue.benchmarks.nlu.fitting import Learner, Split
+    from ensue.benchmarks.nlu.fitting import Learner, TrainingSplit
     from ensue.benchmarks.probing.vectors import SentenceVectors, Vectors
 
 
@@ -69,7 +69,7 @@ class Frozen:
                     vectors: _Later = vectors,
                     about: list[TaskData] = about,
                     parts: Parts = parts,
-                ) -> Trained:
+                ) -> TrainedAnswers:
                     device = settings["classifier_device"]
                     found = _train(
                         about, parts, vectors(), layer, self.schedule, device, seed, context.progress
@@ -137,7 +137,7 @@ class _Later:
         return {task: words for task, words in found.items() if words}
 
 
-def pieces_of(row: Row) -> tuple[str, ...]:
+def pieces_of(row: TextRow) -> tuple[str, ...]:
     """The texts whose vectors make a row's features: its own, then its marked phrases."""
     return (*row.texts, *(row.texts[mark.text][mark.start : mark.end] for mark in row.marks))
 
@@ -160,7 +160,7 @@ def _train(
     device: str,
     seed: int,
     progress: Progress | None,
-) -> Trained:
+) -> TrainedAnswers:
     """Train the first task's classifier and answer all the tasks with it."""
     import torch
 
@@ -176,18 +176,18 @@ def _train(
         network = Classifier(features_in(len(row.texts), len(row.marks), vectors.width), outputs_of(spec))
     network = network.to(where)
 
-    def split(framed: Framed) -> Split:
+    def split(framed: Framed) -> TrainingSplit:
         return _split(framed, vectors, layer, network, where)
 
     learner = Learner(spec, split(train), split(chosen_on))
     how = fit(network, [learner], schedule, seed, progress)
     held = {"held_out": True} if parts.held_out else {}
-    return Trained(how.best, {**how.as_json(), **held}, _answers(about, learner, split))
+    return TrainedAnswers(how.best, {**how.as_json(), **held}, _answers(about, learner, split))
 
 
 def _answers(
-    about: Sequence[TaskData], learner: Learner, split: Callable[[Framed], Split]
-) -> dict[str, dict[str, Answers]]:
+    about: Sequence[TaskData], learner: Learner, split: Callable[[Framed], TrainingSplit]
+) -> dict[str, dict[str, PredictedAnswers]]:
     return {
         data.spec.name: {
             name: answered_as(
@@ -199,11 +199,13 @@ def _answers(
     }
 
 
-def _split(framed: Framed, vectors: SentenceVectors, layer: int | None, network: Any, where: Any) -> Split:
+def _split(
+    framed: Framed, vectors: SentenceVectors, layer: int | None, network: Any, where: Any
+) -> TrainingSplit:
     """Rows whose features are made of stored vectors, batch by batch: all at once they may fill the memory."""
     import torch
 
-    from ensue.benchmarks.nlu.fitting import Split, row_features
+    from ensue.benchmarks.nlu.fitting import TrainingSplit, row_features
 
     texts = len(framed.rows[0].texts)
     numbers = numbers_of([pieces_of(row) for row in framed.rows], vectors)
@@ -212,7 +214,7 @@ def _split(framed: Framed, vectors: SentenceVectors, layer: int | None, network:
         taken = torch.from_numpy(_take(vectors, numbers[rows], layer)).to(where).unbind(1)
         return network(row_features(list(taken[:texts]), list(taken[texts:])))
 
-    return Split(framed, forward, np.zeros(len(framed.rows), dtype=np.int64))
+    return TrainingSplit(framed, forward, np.zeros(len(framed.rows), dtype=np.int64))
 
 
 def numbers_of(pieces: Sequence[tuple[str, ...]], vectors: SentenceVectors) -> Ints:

@@ -29,7 +29,7 @@ from ensue.stats.resampling import MadeUp, one_hot, random_answer, sum_draws
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSplit:
     """What one answer to one labelled split is worth: its metrics, and their unweighted mean.
 
     `rows` is how many examples were judged, and `instead` what they are if none of the published split's.
@@ -45,7 +45,7 @@ class Judged:
     notes: Counter[str] = field(default_factory=Counter)
 
 
-def judge(data: TaskData, answered: Answered, split: str) -> Judged | None:
+def judge(data: TaskData, answered: Answered, split: str) -> JudgedSplit | None:
     """The metrics of the task on a split, each with its draws; None where the split has no labels."""
     if not data.labelled(split):
         return None
@@ -56,7 +56,9 @@ def judge(data: TaskData, answered: Answered, split: str) -> Judged | None:
     score = mean_of_metrics(list(figures.values()))
     settings = dict(answered.settings)
     notes = _notes(spec, split, examples, given)
-    return Judged(spec, split, settings, figures, score, len(examples), data.instead.get(split, ""), notes)
+    return JudgedSplit(
+        spec, split, settings, figures, score, len(examples), data.instead.get(split, ""), notes
+    )
 
 
 def predictions_of(data: TaskData, answered: Answered, split: str) -> list[Prediction]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.drawn import Drawn, mean_of_answers, mean_of_samples
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, HELD_OUT, TEST, TEST_MISMATCHED, TaskSpec
-from ensue.benchmarks.nlu.judging import Judged
+from ensue.benchmarks.nlu.judging import JudgedSplit
 from ensue.benchmarks.nlu.suites import TITLES, specs_of
 from ensue.report.results import MetricRow
 
@@ -31,7 +31,7 @@ class TaskScore(NamedTuple):
     part: str
 
 
-def rows(judged: Sequence[Judged]) -> list[MetricRow]:
+def rows(judged: Sequence[JudgedSplit]) -> list[MetricRow]:
     """All rows of a run: metrics in the order judged, then scores of tasks, then those of the benchmarks.
 
     Only tasks that count in a benchmark have a score: the mean of a diagnostic's metrics means nothing.
@@ -44,9 +44,9 @@ def rows(judged: Sequence[Judged]) -> list[MetricRow]:
     ]
 
 
-def task_scores(judged: Sequence[Judged]) -> list[TaskScore]:
+def task_scores(judged: Sequence[JudgedSplit]) -> list[TaskScore]:
     """Each task's score by split and settings; that of MNLI is the mean over both sections where both are there."""
-    found: dict[tuple[str, str, str, str], list[Judged]] = {}
+    found: dict[tuple[str, str, str, str], list[JudgedSplit]] = {}
     for one in judged:
         if one.spec.in_score:
             split = _SECTIONS.get(one.split, one.split)
@@ -112,7 +112,7 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
     return mean_of_samples(means).row(TITLES[suite], SCORE, settings)
 
 
-def _metric_rows(judged: Judged) -> Iterator[MetricRow]:
+def _metric_rows(judged: JudgedSplit) -> Iterator[MetricRow]:
     for metric, figure in judged.figures.items():
         yield figure.row(judged.spec.name, metric, {"split": judged.split, **judged.settings})
 
@@ -126,7 +126,7 @@ def _score_row(score: TaskScore) -> MetricRow:
     return score.figure.row(score.spec.name, SCORE, settings)
 
 
-def _part_words(judged: Sequence[Judged], split: str) -> str:
+def _part_words(judged: Sequence[JudgedSplit], split: str) -> str:
     """How many of the published rows of dev or test were judged, both sections of MNLI together; empty of all."""
     published = sum(
         size for section, size in judged[0].spec.sizes.items() if _SECTIONS.get(section, section) == split

@@ -15,7 +15,7 @@ import numpy as np
 
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
-from ensue.benchmarks.nlu.framing import Answers, spread
+from ensue.benchmarks.nlu.framing import PredictedAnswers, spread
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.metrics import answers as texts
@@ -146,11 +146,11 @@ def _over_mentions(metric: str, examples: Sequence[Example], given: Sequence[Pre
 
 
 # By task and split.
-AllAnswers = Mapping[str, Mapping[str, Answers]]
+AllAnswers = Mapping[str, Mapping[str, PredictedAnswers]]
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedAnswers:
     """One training: its score on dev, how it went, and its answers."""
 
     score: float
@@ -167,13 +167,13 @@ class Trained:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         held = {
-            task: {split: Answers(dict(found[0]), dict(found[1])) for split, found in splits.items()}
+            task: {split: PredictedAnswers(dict(found[0]), dict(found[1])) for split, found in splits.items()}
             for task, splits in value["answers"].items()
         }
         return cls(float(value["score"]), dict(value["fit"]), held)
 
 
-_TRAINED = Codec("trained", Trained.as_json, Trained.from_json)
+_TRAINED = Codec("trained", TrainedAnswers.as_json, TrainedAnswers.from_json)
 
 
 def best_of(
@@ -182,12 +182,12 @@ def best_of(
     about: Sequence[TaskData],
     seeds: Sequence[int],
     context: RunContext,
-    train: Callable[[int], Trained],
-) -> tuple[Trained, list[dict[str, Any]]]:
+    train: Callable[[int], TrainedAnswers],
+) -> tuple[TrainedAnswers, list[dict[str, Any]]]:
     """Train with every seed, unless the run has done so already; the first of the best, and a line on each."""
     fingerprints = {data.spec.name: data.fingerprint for data in about}
     question = {"trained": name, "asked": dict(asked), "data": fingerprints}
-    runs: list[Trained] = []
+    runs: list[TrainedAnswers] = []
     for seed in seeds:
         key = digest_of(question, seed)
         found = context.records.get(_TRAINED, key)
@@ -204,7 +204,9 @@ def best_of(
     return runs[best], told
 
 
-def answered(trained: Trained, fits: list[dict[str, Any]], settings: Mapping[str, Any]) -> Iterator[Answered]:
+def answered(
+    trained: TrainedAnswers, fits: list[dict[str, Any]], settings: Mapping[str, Any]
+) -> Iterator[Answered]:
     """A training's answers, task by task; what is told of it goes with the first, what was cut with each."""
     cuts = trained.fit.get("cuts", {})
     for place, (task, splits) in enumerate(trained.answers.items()):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensue.benchmarks.glue.data import split_tags
-from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, Span, TaskData, TaskSpec, either_way
+from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec, TextSpan, either_way
 from ensue.benchmarks.nlu.files import Found, Row, find, jsonl_rows, task_folder
 from ensue.benchmarks.nlu.gathering import Gathering, HubSplits, gather_hub, hub_splits, named_label
 from ensue.errors import EnsueError
@@ -151,7 +151,7 @@ NEAR = 3
 _LEAST_SHARED = 3
 
 
-class Place(NamedTuple):
+class SpanPlace(NamedTuple):
     """Characters `start` to `end`; `remark` says what had to be done where the data did not simply say so."""
 
     start: int
@@ -271,7 +271,7 @@ def _words(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]
         yield Example(_id(row), texts, _gold(spec, row), spans=spans, where=row.where)
 
 
-def _word(row: Row, text: str, number: int) -> Place:
+def _word(row: Row, text: str, number: int) -> SpanPlace:
     """The word's place: given, or in the first version of the data to be found."""
     start, end = f"start{number + 1}", f"end{number + 1}"
     if start in row.fields:
@@ -289,10 +289,10 @@ def _mentions(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Examp
         yield Example(_id(row), (text,), _gold(spec, row), spans=spans, where=row.where)
 
 
-def _noted(text: int, place: Place, notes: Counter[str]) -> Span:
+def _noted(text: int, place: SpanPlace, notes: Counter[str]) -> TextSpan:
     if place.remark:
         notes[f"spans {place.remark}"] += 1
-    return Span(text, place.start, place.end)
+    return TextSpan(text, place.start, place.end)
 
 
 def _id(row: Row) -> str:
@@ -320,7 +320,7 @@ def _without_gender(text: str) -> str:
     return _WORD.sub(lambda match: _NEUTRAL.get(match.group().lower(), match.group()), text)
 
 
-def mention(row: Row, text: str, phrase: str, index: int) -> Place:
+def mention(row: Row, text: str, phrase: str, index: int) -> SpanPlace:
     """The characters of a phrase whose first word is number `index` of the text, words being divided by spaces.
 
     Capitals, line ends and punctuation after the phrase may differ. Where the phrase is not at its index, it is
@@ -338,26 +338,26 @@ def mention(row: Row, text: str, phrase: str, index: int) -> Place:
         if (match := pattern.match(text, start)) is not None
     }
     if index in places:
-        return Place(*places[index])
+        return SpanPlace(*places[index])
     near = sorted((abs(number - index), number) for number in places)
     if len(near) > 1 and (near[0][0] > NEAR or near[0][0] == near[1][0]):
         row.refuse(f"{phrase!r} is not at its index {index}, but at {', '.join(map(str, places))}")
     if near:
-        return Place(*places[near[0][1]], "moved to where the text has their words")
+        return SpanPlace(*places[near[0][1]], "moved to where the text has their words")
     last = min(index + len(phrase.split()), len(words)) - 1
-    return Place(
+    return SpanPlace(
         words[index][0], words[last][1], "whose words the text has not in a row, taken from their index"
     )
 
 
-def given_word(row: Row, text: str, start: int, end: int) -> Place:
+def given_word(row: Row, text: str, start: int, end: int) -> SpanPlace:
     """A word whose characters the data gives."""
     if not start < end <= len(text) or not text[start:end].strip():
         row.refuse(f"the word's characters {start} to {end} are not within the text of {len(text)}")
-    return Place(start, end)
+    return SpanPlace(start, end)
 
 
-def find_word(text: str, word: str) -> Place:
+def find_word(text: str, word: str) -> SpanPlace:
     """The characters of a word, of which the data gives only the dictionary form.
 
     First the word itself; then the one word that shares the longest beginning with it, of at least three letters;
@@ -365,13 +365,13 @@ def find_word(text: str, word: str) -> Place:
     """
     itself = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
     if itself is not None:
-        return Place(*itself.span())
+        return SpanPlace(*itself.span())
     shared = sorted(
         (-_shared(match.group().lower(), word.lower()), *match.span()) for match in re.finditer(r"\w+", text)
     )
     if shared and -shared[0][0] >= min(_LEAST_SHARED, len(word)):
-        return Place(shared[0][1], shared[0][2], "found by their beginning")
-    return Place(0, len(text), "not found, for which the whole sentence stands")
+        return SpanPlace(shared[0][1], shared[0][2], "found by their beginning")
+    return SpanPlace(0, len(text), "not found, for which the whole sentence stands")
 
 
 def _shared(one: str, other: str) -> int:

@@ -18,9 +18,9 @@ from safetensors.torch import load_file, save_file
 from ensue.atomic import make_readable, replacing
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
-from ensue.benchmarks.nlu.framing import Answers, answered_as, parts_of
+from ensue.benchmarks.nlu.framing import PredictedAnswers, answered_as, parts_of
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.benchmarks.nlu.training import Trained as Kept
+from ensue.benchmarks.nlu.training import TrainedAnswers as Kept
 from ensue.benchmarks.nlu.training import answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, write_card_facts
@@ -116,7 +116,7 @@ class Finetuning:
         trained = layout.fit(start, seed, self._progress())
         if self._settings["save"] == "yes" and self._context.folder is not None:
             save_trained(self._context.folder, trained, self._base.tokenizer, self._base.card, seed)
-        given: dict[str, dict[str, Answers]] = {}
+        given: dict[str, dict[str, PredictedAnswers]] = {}
         cuts = {layout.data.spec.name: Counter({layout.words("training sequences"): trained.record["cut"]})}
         cut = 0
         for other in asked:
@@ -241,7 +241,7 @@ class _Layout:
         return lay_out(self.data.spec, examples, self._inputs, self._recipe, device, self._base.pad)
 
 
-def _answered(trained: Trained, split: Split, data: TaskData) -> Answers:
+def _answered(trained: Trained, split: Split, data: TaskData) -> PredictedAnswers:
     """Return a split in its own task's labels; what the best weights said of dev is known from choosing them."""
     known = trained.dev_answers if split is trained.dev else None
     return answered_as(known or answer(trained, split), trained.spec, data.spec)

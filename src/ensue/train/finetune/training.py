@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.examples import Example, Form, TaskSpec
-from ensue.benchmarks.nlu.framing import Answers, answers, ask, frame, outputs_of
+from ensue.benchmarks.nlu.framing import PredictedAnswers, answers, ask, frame, outputs_of
 from ensue.benchmarks.nlu.training import metrics_of
 from ensue.descent import descend
 from ensue.errors import RunFailed
@@ -53,7 +53,7 @@ class Trained:
     precision: str
     record: dict[str, Any] = field(default_factory=dict)
     dev: Split | None = None
-    dev_answers: Answers | None = None
+    dev_answers: PredictedAnswers | None = None
 
 
 def lay_out(
@@ -146,7 +146,7 @@ class _Watch:
         self._recipe, self._trained, self._dev = recipe, trained, dev
         self._best, self._best_epoch, self._bad = -math.inf, 0.0, 0
         self._metrics: dict[str, float] = {}
-        self.answers: Answers | None = None
+        self.answers: PredictedAnswers | None = None
         self._held: dict[str, Tensor] | None = None
         self._scores: list[float] = []
         self._losses: list[float] = []
@@ -190,7 +190,7 @@ class _Watch:
         return {**dev, "best_epoch": round(self._best_epoch, 2), "losses": self._losses}
 
 
-def answer(trained: Trained, split: Split) -> Answers:
+def answer(trained: Trained, split: Split) -> PredictedAnswers:
     """Return what a network says about a split; scores stay within those of its training set."""
     network, packs, scale = trained.network.eval(), split.packs, trained.scale
     rows, found = [], []

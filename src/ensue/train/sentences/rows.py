@@ -17,8 +17,8 @@ from torch import Tensor
 from ensue.backends.discourse.words import words_of
 from ensue.backends.names import load_model
 from ensue.backends.words import WordVectorModel, load_text_vectors
-from ensue.benchmarks.nlu.examples import Span
-from ensue.benchmarks.nlu.framing import Row
+from ensue.benchmarks.nlu.examples import TextSpan
+from ensue.benchmarks.nlu.framing import TextRow
 from ensue.errors import EnsueError
 
 LEARNED = "learned"
@@ -79,10 +79,10 @@ def vocabulary_of(
     return Vocabulary({word: number for number, word in enumerate(kept, 1)}, vectors)
 
 
-def words_and_marks(text: str, marks: Sequence[Span]) -> tuple[list[str], list[tuple[int, int]]]:
+def words_and_marks(text: str, marks: Sequence[TextSpan]) -> tuple[list[str], list[tuple[int, int]]]:
     """Return a text's words, and from which to which of them each mark goes; words end where a mark begins or ends.
 
-    >>> words_and_marks("The bank's door.", [Span(0, 4, 8)])
+    >>> words_and_marks("The bank's door.", [TextSpan(0, 4, 8)])
     (['the', 'bank', "'s", 'door', '.'], [(1, 2)])
     """
     cuts = sorted({0, len(text), *(mark.start for mark in marks), *(mark.end for mark in marks)})
@@ -140,7 +140,7 @@ class Numbered:
         )
 
 
-def number(rows: Sequence[Row], vocabulary: Vocabulary, max_words: int) -> Numbered:
+def number(rows: Sequence[TextRow], vocabulary: Vocabulary, max_words: int) -> Numbered:
     """Rows as numbers; texts are cut to so many words, and what is marked beyond them is lost."""
     texts: list[Ints] = []
     known: dict[tuple[Any, ...], tuple[int, list[tuple[int, int]]]] = {}

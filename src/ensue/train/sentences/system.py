@@ -10,7 +10,7 @@ from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.framing import answered_with, parts_of
 from ensue.benchmarks.nlu.systems import Answered, Settings
-from ensue.benchmarks.nlu.training import Schedule, Trained, answered, best_of
+from ensue.benchmarks.nlu.training import Schedule, TrainedAnswers, answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.train.sentences import ARCHITECTURES
@@ -103,7 +103,7 @@ def _answer(
 
     vocabulary: list[Vocabulary] = []
 
-    def trained(seed: int) -> Trained:
+    def trained(seed: int) -> TrainedAnswers:
         # Counting words takes a while, so only where something is to be trained, and once for all seeds.
         vocabulary.extend([] if vocabulary else [words_for(group, plan.vectors)])
         return train(group, plan, vocabulary[0], seed, context.progress)

@@ -12,9 +12,18 @@ import torch
 
 from ensue.backends.words import WordVectorModel
 from ensue.benchmarks.nlu.examples import TRAIN, Example, Form, TaskData
-from ensue.benchmarks.nlu.fitting import Learner, Split, fit
-from ensue.benchmarks.nlu.framing import Answers, Framed, Ints, Parts, answered_as, ask, frame, outputs_of
-from ensue.benchmarks.nlu.training import Schedule, Trained
+from ensue.benchmarks.nlu.fitting import Learner, TrainingSplit, fit
+from ensue.benchmarks.nlu.framing import (
+    Framed,
+    Ints,
+    Parts,
+    PredictedAnswers,
+    answered_as,
+    ask,
+    frame,
+    outputs_of,
+)
+from ensue.benchmarks.nlu.training import Schedule, TrainedAnswers
 from ensue.progress import Progress
 from ensue.train.sentences.network import SentenceNetwork, Shape, Task
 from ensue.train.sentences.rows import Vocabulary, number, vocabulary_of
@@ -63,7 +72,7 @@ def train(
     vocabulary: Vocabulary,
     seed: int,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainedAnswers:
     """Train with a seed; the score is the unweighted mean over the tasks."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     framed = {one.data.spec.name: frame(one.data.spec, one.parts.train) for one in members}
@@ -75,7 +84,7 @@ def train(
 
     cuts: dict[str, Counter[str]] = defaultdict(Counter)
 
-    def split(name: str, rows: Framed, asked: str = "", what: str = "texts") -> Split:
+    def split(name: str, rows: Framed, asked: str = "", what: str = "texts") -> TrainingSplit:
         """Rows for the classifier of `name`; with the task they were `asked` of, how many texts were cut is kept."""
         numbered = number(rows.rows, vocabulary, plan.max_words)
         if asked:
@@ -84,7 +93,7 @@ def train(
         def forward(chosen: Ints) -> Any:
             return network(name, numbered.batch(chosen, device))
 
-        return Split(rows, forward, numbered.lengths)
+        return TrainingSplit(rows, forward, numbered.lengths)
 
     learners = []
     for one in members:
@@ -95,7 +104,7 @@ def train(
         learnt = split(spec.name, framed[spec.name], spec.name, "training texts")
         learners.append(Learner(spec, learnt, chosen_on))
     how = fit(network, learners, plan.schedule, seed, progress)
-    answers: dict[str, Mapping[str, Answers]] = {}
+    answers: dict[str, Mapping[str, PredictedAnswers]] = {}
     for one, learner in zip(members, learners, strict=True):
         for data in one.answers:
             answers[data.spec.name] = {
@@ -115,7 +124,7 @@ def train(
     held = [one.data.spec.name for one in members if one.parts.held_out]
     if held:
         record["held_out"] = held
-    return Trained(how.best, record, answers)
+    return TrainedAnswers(how.best, record, answers)
 
 
 def _task(data: TaskData, framed: Framed) -> Task:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.nlu.builders.common import Made, divide
+from ensue.benchmarks.nlu.builders.common import BuiltRows, divide
 from ensue.benchmarks.nlu.builders.qnli import (
-    Candidate,
-    Question,
+    QnliCandidate,
+    QnliQuestion,
     build_qnli,
     cosine_similarity,
     holding,
@@ -75,8 +75,10 @@ def test_a_sentence_holds_a_span_if_it_has_all_its_characters(context, data):
 
 @given(st.lists(st.floats(-1, 1), max_size=40))
 def test_selection_is_all_that_mislead_and_as_many_close_ones(margins):
-    question = Question("a", "q", ("s",), frozenset({0}))
-    kept = select([Candidate(question, "r", str(n), margin) for n, margin in enumerate(margins)], Made())
+    question = QnliQuestion("a", "q", ("s",), frozenset({0}))
+    kept = select(
+        [QnliCandidate(question, "r", str(n), margin) for n, margin in enumerate(margins)], BuiltRows()
+    )
     misleading = {n for n, margin in enumerate(margins) if margin <= 0}
     close = {int(one.wrong) for one in kept} - misleading
     left = set(range(len(margins))) - misleading - close
@@ -191,7 +193,7 @@ def test_bad_files_are_one_sentence(tmp_path, case):
     not os.environ.get("ENSUE_DATA"), reason="ENSUE_DATA does not name the folder of the real data"
 )
 def test_real_answers_lie_in_sentences():
-    made = Made()
+    made = BuiltRows()
     found = list(read_squad(Path(os.environ["ENSUE_DATA"]) / "squad" / "dev-v1.1.json", made))
     assert len(found) == 10_570
     assert sum(not question.answers for question in found) <= 5

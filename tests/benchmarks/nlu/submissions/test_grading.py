@@ -13,7 +13,13 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from ensue.benchmarks.nlu.submissions.grading import Graded, Refused, grade, guess_suite, read_labels
+from ensue.benchmarks.nlu.submissions.grading import (
+    GradedSubmission,
+    Refused,
+    grade,
+    guess_suite,
+    read_labels,
+)
 from ensue.benchmarks.nlu.submissions.submission import write_submission
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
@@ -54,7 +60,7 @@ def changed(path: Path, **files: str | bytes | None) -> Path:
     return path
 
 
-def values(graded: Graded) -> dict[tuple[str, str], float]:
+def values(graded: GradedSubmission) -> dict[tuple[str, str], float]:
     return {(row["task"], row["metric"]): row["value"] for row in graded.metrics}
 
 

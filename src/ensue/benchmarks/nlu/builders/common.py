@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 @dataclass
-class Made:
+class BuiltRows:
     """Rows by split, without their index, and what was left out or is worth a note."""
 
     rows: dict[str, list[Row]] = field(default_factory=lambda: {split: [] for split in SPLITS})
@@ -59,7 +59,7 @@ def _share(share: float, count: int) -> int:
 def write_task(
     task: str,
     output: Path,
-    made: Made,
+    made: BuiltRows,
     *,
     source: str,
     columns: Sequence[str] | None,

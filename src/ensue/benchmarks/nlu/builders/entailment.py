@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.nlu.builders.common import SPLITS, Made, divide, write_task
+from ensue.benchmarks.nlu.builders.common import SPLITS, BuiltRows, divide, write_task
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows, tsv_rows
 from ensue.benchmarks.output import BuildReport
@@ -44,7 +44,7 @@ def build_rte(
     """
     if suite not in ("glue", "superglue"):
         raise EnsueError(f"There is no suite {suite!r} with RTE; there is glue and superglue.")
-    made = Made()
+    made = BuiltRows()
     path = Path(source).expanduser()
     if path.is_dir():
         for split, found in _split_files(path).items():
@@ -62,7 +62,7 @@ def build_rte(
     )
 
 
-def read_pairs(path: Path, made: Made) -> Iterator[tuple[str, str, str]]:
+def read_pairs(path: Path, made: BuiltRows) -> Iterator[tuple[str, str, str]]:
     """Premise, hypothesis and the two-class label of every row that has one."""
     if path.suffix not in _ENDINGS:
         raise EnsueError(f"{path} is not a {' or '.join(_ENDINGS)} file; convert it first.")

@@ -17,7 +17,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.nlu.builders.common import SPLITS, Made, divide, one_line, write_task
+from ensue.benchmarks.nlu.builders.common import SPLITS, BuiltRows, divide, one_line, write_task
 from ensue.benchmarks.output import BuildReport
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 Similarity = Callable[[str, Sequence[str]], list[float]]
 
 
-class Question(NamedTuple):
+class QnliQuestion(NamedTuple):
     """A question with the sentences of its paragraph, and which of them hold the answer."""
 
     article: str
@@ -39,10 +39,10 @@ class Question(NamedTuple):
     answers: frozenset[int]
 
 
-class Candidate(NamedTuple):
+class QnliCandidate(NamedTuple):
     """A question's best sentence with the answer and its best without, and by how much the first is more similar."""
 
-    question: Question
+    question: QnliQuestion
     right: str
     wrong: str
     margin: float
@@ -59,7 +59,7 @@ def build_qnli(
     overwrite: bool = False,
 ) -> BuildReport:
     """Build QNLI from a SQuAD file; articles are never in two splits. Without an encoder, words are counted."""
-    made = Made()
+    made = BuiltRows()
     similarity = cosine_similarity(encoder) if encoder else overlap
     candidates = [
         one for question in read_squad(Path(source), made) if (one := judged(question, similarity, made))
@@ -81,7 +81,7 @@ def build_qnli(
     )
 
 
-def judged(question: Question, similarity: Similarity, made: Made) -> Candidate | None:
+def judged(question: QnliQuestion, similarity: Similarity, made: BuiltRows) -> QnliCandidate | None:
     """The question's two best sentences; None, and counted, where it has no answer or nothing beside it."""
     if not question.answers:
         made.skipped["questions whose answer is in no sentence"] += 1
@@ -94,10 +94,10 @@ def judged(question: Question, similarity: Similarity, made: Made) -> Candidate 
     right = max(sorted(question.answers), key=likeness.__getitem__)
     wrong = max(others, key=likeness.__getitem__)
     margin = likeness[right] - likeness[wrong]
-    return Candidate(question, question.sentences[right], question.sentences[wrong], margin)
+    return QnliCandidate(question, question.sentences[right], question.sentences[wrong], margin)
 
 
-def select(candidates: Sequence[Candidate], made: Made) -> list[Candidate]:
+def select(candidates: Sequence[QnliCandidate], made: BuiltRows) -> list[QnliCandidate]:
     """All candidates with a wrong sentence on top, and as many of the others, the closest first; in their order."""
     misleading = [place for place, one in enumerate(candidates) if one.margin <= 0]
     honest = [place for place, one in enumerate(candidates) if one.margin > 0]
@@ -140,7 +140,7 @@ def cosine_similarity(encoder: Encoder) -> Similarity:
     return similarity
 
 
-def read_squad(path: Path, made: Made) -> Iterator[Question]:
+def read_squad(path: Path, made: BuiltRows) -> Iterator[QnliQuestion]:
     """The questions of a SQuAD file (1.1 or 2.0); those marked as having no answer are counted."""
     for number, article in enumerate(_articles(path)):
         title = str(article.get("title", number))
@@ -157,7 +157,7 @@ def read_squad(path: Path, made: Made) -> Iterator[Question]:
                     made.skipped["questions marked as without answer"] += 1
                     continue
                 spans = _spans(asked, context, where, made)
-                yield Question(
+                yield QnliQuestion(
                     title, one_line(asked["question"]), sentences, holding(context, sentences, spans)
                 )
 
@@ -178,7 +178,7 @@ def holding(context: str, sentences: Sequence[str], spans: Sequence[tuple[int, i
     )
 
 
-def _spans(asked: dict[str, Any], context: str, where: str, made: Made) -> list[tuple[int, int]]:
+def _spans(asked: dict[str, Any], context: str, where: str, made: BuiltRows) -> list[tuple[int, int]]:
     found = []
     for answer in _list(asked, "answers", where):
         text, start = (

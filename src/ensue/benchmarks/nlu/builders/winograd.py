@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.nlu.builders.common import Made, divide, one_line, write_task
+from ensue.benchmarks.nlu.builders.common import BuiltRows, divide, one_line, write_task
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.output import BuildReport
 from ensue.errors import EnsueError
@@ -63,7 +63,7 @@ def build_winograd(
     """Build WNLI or WSC from a collection; unlike the published WNLI, no text is in two splits."""
     if task not in ("WNLI", "WSC"):
         raise EnsueError(f"{task!r} is not made of Winograd schemas; WNLI and WSC are.")
-    made = Made()
+    made = BuiltRows()
     schemas = list(read_schemas(Path(source).expanduser()))
     splits = divide((schema.group for schema in schemas), dev, test, seed)
     for schema in schemas:
@@ -84,7 +84,7 @@ def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:
         yield {"sentence1": one_line(schema.text), "sentence2": hypothesis, "label": "1" if right else "0"}
 
 
-def wsc_rows(schema: Schema, made: Made) -> Iterator[dict[str, Any]]:
+def wsc_rows(schema: Schema, made: BuiltRows) -> Iterator[dict[str, Any]]:
     """The text with the candidate and the pronoun marked by the place of their first word."""
     text, places = one_line(schema.text), schema.candidate_places
     for number, (candidate, right) in enumerate(schema.candidates):

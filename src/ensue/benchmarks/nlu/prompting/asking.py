@@ -53,7 +53,7 @@ SETTINGS = {
 _SLACK = 8
 
 
-class Asked(NamedTuple):
+class AskedExample(NamedTuple):
     """One example's prompt, ready to be continued."""
 
     split: str
@@ -64,13 +64,13 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sheet:
+class AskedTask:
     """A task in one template's words; `shots` is how many were asked for, `chat` whether in a conversation."""
 
     task: TaskData
     template: Template
     shots: int
-    asked: list[Asked]
+    asked: list[AskedExample]
     notes: Counter[str]
     chat: bool = False
 
@@ -88,7 +88,7 @@ def sheets(
     seed: int,
     fits: Fits | None,
     chat: Chat | None = None,
-) -> list[Sheet]:
+) -> list[AskedTask]:
     """The task in the words of each template asked for; none where it cannot be asked so."""
     if fits is not None and chat is not None:
         fits = _fits_in_chat(fits, chat)
@@ -107,7 +107,7 @@ def sheets(
         ]
         if chat is not None:
             asked = [_in_chat(one, chat) for one in asked]
-        found.append(Sheet(task, template, settings["shots"], asked, notes, chat is not None))
+        found.append(AskedTask(task, template, settings["shots"], asked, notes, chat is not None))
     return found
 
 
@@ -130,7 +130,7 @@ def chat_of(model: Model, settings: Mapping[str, Any], policy: Policy) -> Chat |
     return lambda prompt: talker.as_chat(prompt, policy)
 
 
-def _in_chat(one: Asked, chat: Chat) -> Asked:
+def _in_chat(one: AskedExample, chat: Chat) -> AskedExample:
     """The same question in a conversation: a reply begins with a word, not with the space before it."""
     options = tuple(option._replace(continuation=option.continuation.lstrip()) for option in one.options)
     return one._replace(prompt=chat(one.prompt), options=options, neutral=chat(one.neutral))
@@ -216,7 +216,7 @@ def _ask(
     shown: Sequence[str],
     fits: Fits | None,
     notes: Counter[str],
-) -> Asked:
+) -> AskedExample:
     """The prompt of an example. Where it is too long, shots go first, then the passage from its left."""
     filled = fill(template, spec, example)
     if not filled.options:
@@ -232,7 +232,7 @@ def _ask(
             filled = _cut(template, spec, example, fits)
             notes["passages cut from the left"] += 1
             prompt = filled.prompt
-    return Asked(split, example.id, prompt, filled.options, filled.neutral)
+    return AskedExample(split, example.id, prompt, filled.options, filled.neutral)
 
 
 def _fits(fits: Fits, prompt: str, filled: Filled) -> bool:

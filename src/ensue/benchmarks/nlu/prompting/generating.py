@@ -12,7 +12,7 @@ from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.benchmarks.nlu.prompting.asking import (
     SETTINGS,
-    Sheet,
+    AskedTask,
     asked_words,
     chat_of,
     check_templates,
@@ -71,7 +71,7 @@ def heard(text: str, options: Sequence[Option]) -> Option | None:
     return options[min(found)[2]] if found else None
 
 
-def _written(generator: Generator, sheet: Sheet, count: int, context: RunContext) -> list[str]:
+def _written(generator: Generator, sheet: AskedTask, count: int, context: RunContext) -> list[str]:
     """What the generator writes after each prompt; where the next shot would begin, an answer ends."""
     prompts = [one.prompt for one in sheet.asked]
     card, records, stop = generator.card, context.records, [sheet.template.joiner]
@@ -89,7 +89,7 @@ def _written(generator: Generator, sheet: Sheet, count: int, context: RunContext
     return texts
 
 
-def _judged(sheet: Sheet, texts: Sequence[str]) -> Answered:
+def _judged(sheet: AskedTask, texts: Sequence[str]) -> Answered:
     """A sheet's answers; a text that names no label is answered with the first one, and marked and counted."""
     predictions: dict[str, dict[str, Prediction]] = defaultdict(dict)
     outputs: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)

@@ -13,8 +13,8 @@ from ensue.benchmarks.base import RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
 from ensue.benchmarks.nlu.prompting.asking import (
     SETTINGS,
-    Asked,
-    Sheet,
+    AskedExample,
+    AskedTask,
     asked_words,
     chat_of,
     check_templates,
@@ -72,7 +72,7 @@ def normalised(template: Template, rule: str) -> Template:
     return replace(template, combine=rule, unconditional=False)  # type: ignore[arg-type]
 
 
-def requests_of(sheet: Sheet) -> list[Request]:
+def requests_of(sheet: AskedTask) -> list[Request]:
     """What is scored for a sheet: each option after its prompt, and after the neutral one where that counts."""
     found = [Request(option.continuation, one.prompt) for one in sheet.asked for option in one.options]
     if sheet.template.unconditional:
@@ -98,7 +98,7 @@ def softmax(values: Sequence[float]) -> list[float]:
     return [power / total for power in powers]
 
 
-def chosen(one: Asked, chances: Sequence[float], *, expected: bool) -> Prediction:
+def chosen(one: AskedExample, chances: Sequence[float], *, expected: bool) -> Prediction:
     """The likeliest option, the first of equals; or the mean of the options' numbers."""
     if expected:
         return math.fsum(
@@ -108,7 +108,7 @@ def chosen(one: Asked, chances: Sequence[float], *, expected: bool) -> Predictio
 
 
 def _answered(
-    scorer: Scorer, asked: Sequence[Sheet], policy: Policy, context: RunContext
+    scorer: Scorer, asked: Sequence[AskedTask], policy: Policy, context: RunContext
 ) -> Iterator[Answered]:
     """Score the sheets of a task together, so that what their prompts share is computed once."""
     wanted = [requests_of(sheet) for sheet in asked]
@@ -127,7 +127,7 @@ def _answered(
         begin += len(requests)
 
 
-def _judged(sheet: Sheet, scores: Sequence[Score]) -> Answered:
+def _judged(sheet: AskedTask, scores: Sequence[Score]) -> Answered:
     """A sheet's answers from the scores of its options, in order."""
     options = [option for one in sheet.asked for option in one.options]
     neutral: Sequence[Score | None] = scores[len(options) :] or [None] * len(options)

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from ensue.benchmarks.nlu.examples import Example, Form, Prediction, Span, TaskSpec
+from ensue.benchmarks.nlu.examples import Example, Form, Prediction, TaskSpec, TextSpan
 from ensue.errors import EnsueError
 
 Combine = Literal["sum", "per_token", "per_character"]
@@ -390,11 +390,11 @@ def _options(template: Template, spec: TaskSpec, example: Example, values: Mappi
     return options
 
 
-def _mention(example: Example, span: Span) -> str:
+def _mention(example: Example, span: TextSpan) -> str:
     return example.texts[span.text][span.start : span.end]
 
 
-def _marked(text: str, span: Span) -> str:
+def _marked(text: str, span: TextSpan) -> str:
     return f"{text[: span.start]}*{text[span.start : span.end]}*{text[span.end :]}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.nlu.report.scores import RunScores, TaskLine, dev_spreads, phenomena, scores_of
+from ensue.benchmarks.nlu.report.scores import RunScores, ScoreLine, dev_spreads, phenomena, scores_of
 from ensue.benchmarks.nlu.report.systems import diagnostics_table, split_tables
 from ensue.benchmarks.nlu.report.table import measure_words, metric_word, task_table, trainings_table
 from ensue.benchmarks.nlu.suites import specs_of
@@ -21,7 +21,7 @@ from ensue.report.table import Table
 _MOST_TILES = 4
 
 
-class Tile(NamedTuple):
+class ScoreTile(NamedTuple):
     """A figure in large, and what it is."""
 
     figure: str
@@ -80,14 +80,14 @@ def nlu_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, An
     }
 
 
-def _headlines(scores: RunScores) -> list[TaskLine]:
+def _headlines(scores: RunScores) -> list[ScoreLine]:
     """Return the benchmark's score on each split and diagnostics; a few tasks where there is no score of several."""
     totals = [line for line in scores.lines if line.kind == "total" and len(line.tasks) > 1]
     tasks = [] if totals else [line for line in scores.lines if line.kind == "task"]
     return [*totals, *tasks, *scores.diagnostics][:_MOST_TILES]
 
 
-def _tile(line: TaskLine) -> Tile:
+def _tile(line: ScoreLine) -> ScoreTile:
     if line.kind == "total":
         about = f"{line.name} score on {line.split}, the mean over {line.covers}"
     else:
@@ -100,7 +100,7 @@ def _tile(line: TaskLine) -> Tile:
         below.insert(0, f"mean of {spread.of} answers ± {fraction(spread.sd)}")
     elif only and only.low is not None:
         below.insert(0, f"95 % interval {only.interval()}")
-    return Tile(fraction(line.value), about, " · ".join(below))
+    return ScoreTile(fraction(line.value), about, " · ".join(below))
 
 
 def _run_facts(folder: Path, scores: RunScores, results: Mapping[str, Any]) -> RunFacts:

@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
-from ensue.benchmarks.nlu.report.scores import Diagnosis, Phenomenon, TaskLine
+from ensue.benchmarks.nlu.report.scores import Diagnosis, Phenomenon, ScoreLine
 from ensue.report.svg import (
     BLUE,
     COLOURS,
@@ -126,7 +126,7 @@ class SpreadPoints(NamedTuple):
     """One run's lines that were answered in several ways."""
 
     name: str
-    lines: list[TaskLine]
+    lines: list[ScoreLine]
 
 
 def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: float) -> str:

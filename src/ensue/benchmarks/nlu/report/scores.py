@@ -52,7 +52,7 @@ class Spread(NamedTuple):
     of: int
 
 
-class TaskLine(NamedTuple):
+class ScoreLine(NamedTuple):
     """A task, a diagnostic set or a whole benchmark ("total") on one split.
 
     `covers` is what a benchmark's score is over; `part` says of a task that was judged on a part of the published
@@ -130,7 +130,7 @@ class RunScores(NamedTuple):
 
     name: str
     suite: str
-    lines: list[TaskLine]
+    lines: list[ScoreLine]
     diagnoses: list[Diagnosis]
     missing: list[str]
     unlearnt: list[str]
@@ -148,10 +148,10 @@ class RunScores(NamedTuple):
         return list(dict.fromkeys(line.split for line in self.lines if line.kind != "diagnostic"))
 
     @property
-    def diagnostics(self) -> list[TaskLine]:
+    def diagnostics(self) -> list[ScoreLine]:
         return [line for line in self.lines if line.kind == "diagnostic"]
 
-    def on(self, split: str) -> list[TaskLine]:
+    def on(self, split: str) -> list[ScoreLine]:
         """Return the tasks judged on a split, then the benchmark's score."""
         return [line for line in self.lines if line.split == split and line.kind != "diagnostic"]
 
@@ -272,7 +272,7 @@ def _splits(rows: Iterable[MetricRow]) -> list[str]:
     return sorted(found, key=lambda split: [DEV, TEST].index(split) if split in (DEV, TEST) else 2)
 
 
-def _task_lines(spec: TaskSpec, rows: Iterable[MetricRow]) -> list[TaskLine]:
+def _task_lines(spec: TaskSpec, rows: Iterable[MetricRow]) -> list[ScoreLine]:
     """Return a line a split; the rows of phenomena are not among them."""
     own = [row for row in rows if row["task"] == spec.name and "category" not in row["settings"]]
     lines = []
@@ -280,7 +280,7 @@ def _task_lines(spec: TaskSpec, rows: Iterable[MetricRow]) -> list[TaskLine]:
         here = [row for row in own if base_split(row["settings"]["split"]) == split]
         part = next((str(row["settings"]["part"]) for row in here if "part" in row["settings"]), "")
         kind = "task" if spec.in_score else "diagnostic"
-        lines.append(TaskLine(spec.name, kind, split, _answers(spec, here), part=part))
+        lines.append(ScoreLine(spec.name, kind, split, _answers(spec, here), part=part))
     return lines
 
 
@@ -303,7 +303,7 @@ def _answers(spec: TaskSpec, rows: Sequence[MetricRow]) -> list[TaskAnswer]:
     return found
 
 
-def _total(title: str, split: str, rows: Iterable[MetricRow]) -> list[TaskLine]:
+def _total(title: str, split: str, rows: Iterable[MetricRow]) -> list[ScoreLine]:
     """Return the line of the benchmark's score, where there is one."""
     own = [row for row in rows if row["task"] == title and row["settings"]["split"] == split]
     if not own:
@@ -311,7 +311,7 @@ def _total(title: str, split: str, rows: Iterable[MetricRow]) -> list[TaskLine]:
     answers = [TaskAnswer(_way_words(row, own), {}, Figure.of(row)) for row in own]
     settings = own[0]["settings"]
     tasks = tuple(name for name in str(settings.get("tasks", "")).split(",") if name)
-    return [TaskLine(title, "total", split, answers, str(settings.get("covers", "")), tasks)]
+    return [ScoreLine(title, "total", split, answers, str(settings.get("covers", "")), tasks)]
 
 
 def _diagnoses(spec: TaskSpec, rows: Iterable[MetricRow]) -> list[Diagnosis]:

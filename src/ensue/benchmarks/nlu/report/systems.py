@@ -11,8 +11,8 @@ from ensue.benchmarks.nlu.report.scores import (
     Measure,
     Phenomenon,
     RunScores,
+    ScoreLine,
     Spread,
-    TaskLine,
     base_split,
     measure_of,
     spread_of,
@@ -34,7 +34,7 @@ class SystemsTable(NamedTuple):
     published: bool
 
 
-class _Place(NamedTuple):
+class _FigurePlace(NamedTuple):
     """What a figure is of."""
 
     task: str
@@ -46,7 +46,7 @@ class _SystemsColumn(NamedTuple):
     """A task with its measures, a benchmark's score, or one measure of a diagnostic set."""
 
     heading: str
-    places: list[_Place]
+    places: list[_FigurePlace]
 
 
 # A run's cell in a column, None where it has nothing there.
@@ -82,10 +82,10 @@ def _split_table(split: str, runs: Sequence[RunScores], printed: Sequence[Publis
             measures |= {measure for line in judged if line.name == spec.name for measure in line.measures}
             ordered = _ordered(measures, spec.metrics)
             heading = f"{spec.name}\n{measure_words(ordered)}"
-            columns.append(_SystemsColumn(heading, [_Place(spec.name, measure) for measure in ordered]))
+            columns.append(_SystemsColumn(heading, [_FigurePlace(spec.name, measure) for measure in ordered]))
     title = TITLES[suite]
     if columns and (not judged or title in names):
-        columns.insert(0, _SystemsColumn(f"{title}\nscore", [_Place(title, Measure(SCORE))]))
+        columns.insert(0, _SystemsColumn(f"{title}\nscore", [_FigurePlace(title, Measure(SCORE))]))
 
     def cell_of(run: RunScores, column: _SystemsColumn) -> Cell | None:
         line = next((line for line in run.on(split) if line.name == column.places[0].task), None)
@@ -100,7 +100,7 @@ def _ordered(measures: Iterable[Measure], metrics: Sequence[str]) -> list[Measur
     return sorted(measures, key=lambda one: (known.index(one.metric), one.section))
 
 
-def _line_cell(line: TaskLine, column: _SystemsColumn) -> Cell:
+def _line_cell(line: ScoreLine, column: _SystemsColumn) -> Cell:
     # A section of MNLI that was not judged is a gap, so that the other is not taken for both.
     measures = [place.measure for place in column.places]
     values = [line.mean(one) if one in line.measures else None for one in measures]
@@ -119,7 +119,7 @@ def diagnostics_table(runs: Sequence[RunScores]) -> SystemsTable | None:
     for spec in specs_of(suite):
         own = [measure.metric for line in lines if line.name == spec.name for measure in line.measures]
         for metric in dict.fromkeys([*spec.metrics, *own]) if own else ():
-            place = _Place(spec.name, Measure(metric))
+            place = _FigurePlace(spec.name, Measure(metric))
             columns.append(_SystemsColumn(f"{spec.name}\n{metric_word(metric)}", [place]))
     order = [Phenomenon(category) for category in TAXONOMY]
     by_phenomenon = dict.fromkeys(_place_of(row) for row in printed if "category" in row.settings)
@@ -158,7 +158,7 @@ def _table(
     printed: Sequence[PublishedFigure],
 ) -> SystemsTable:
     """Put runs and the published systems that have anything in the columns below one another."""
-    groups: dict[tuple[str, str], dict[str, dict[_Place, PublishedFigure]]] = {}
+    groups: dict[tuple[str, str], dict[str, dict[_FigurePlace, PublishedFigure]]] = {}
     wanted = {place for column in columns for place in column.places}
     for row in printed:
         if _place_of(row) in wanted:
@@ -213,9 +213,9 @@ def _published_cell(
     return Cell(words, value=found[0].value if len(figures) == 1 else None)
 
 
-def _place_of(row: PublishedFigure) -> _Place:
+def _place_of(row: PublishedFigure) -> _FigurePlace:
     measure = measure_of(row.task, row.metric, row.settings["split"])
-    return _Place(row.task, measure, Phenomenon.of(row.settings))
+    return _FigurePlace(row.task, measure, Phenomenon.of(row.settings))
 
 
 def _published(suite: str) -> tuple[PublishedFigure, ...]:

@@ -11,9 +11,9 @@ from ensue.benchmarks.nlu.report.scores import (
     Diagnosis,
     Measure,
     RunScores,
+    ScoreLine,
     Spread,
     TaskAnswer,
-    TaskLine,
     dev_spreads,
     phenomena,
     scores_of,
@@ -71,7 +71,7 @@ def task_table(
 
 def _add_line(
     table: Table,
-    line: TaskLine,
+    line: ScoreLine,
     trained: Mapping[tuple[str, str], Spread],
     most: int | None,
     *,
@@ -185,7 +185,7 @@ def metric_word(metric: str, *, long: bool = True) -> str:
     return _METRICS.get(metric, (metric, metric))[long]
 
 
-def _measures_cell(line: TaskLine) -> Cell:
+def _measures_cell(line: ScoreLine) -> Cell:
     """Return a line's measures, short but on a page."""
     from markupsafe import escape
 

@@ -22,7 +22,7 @@ _MISMATCHED = "-mismatched"
 _SHOWN = 40
 
 
-class Row(NamedTuple):
+class PredictedRow(NamedTuple):
     """One prediction as a file has it; None where it will not do, and no id where not even that could be read."""
 
     id: str
@@ -71,7 +71,9 @@ def render(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[st
             yield json.dumps({"idx": _json_id(id), "label": _json_label(spec, prediction)}) + "\n"
 
 
-def parse(spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems) -> Iterator[Row]:
+def parse(
+    spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems
+) -> Iterator[PredictedRow]:
     """The rows of a file; what is wrong with one is noted, and the next one is read."""
     read = _parse_nested if spec.form == "answers" else _parse_tsv if spec.suite == "glue" else _parse_object
     lines = iter(lines)
@@ -79,16 +81,16 @@ def parse(spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problem
         number, first = next(lines, (1, b""))
         if first.rstrip(b"\r\n") != HEADER.encode():
             problems.add(file, number, f"the header is {_shown(first)}, not index<TAB>prediction.")
-            yield Row("", None, number)
+            yield PredictedRow("", None, number)
     for number, line in lines:
         try:
             for id, said in read(spec, line):
                 if isinstance(said, _Wrong):
                     problems.add(file, number, f"{said}.")
-                yield Row(id, None if isinstance(said, _Wrong) else said, number)
+                yield PredictedRow(id, None if isinstance(said, _Wrong) else said, number)
         except _Wrong as wrong:
             problems.add(file, number, f"{wrong}.")
-            yield Row("", None, number)
+            yield PredictedRow("", None, number)
 
 
 def _render_nested(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[str]:

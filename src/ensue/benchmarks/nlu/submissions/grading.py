@@ -19,7 +19,7 @@ from ensue.errors import EnsueError
 if TYPE_CHECKING:
     from ensue.report.results import MetricRow
 
-__all__ = ["Graded", "Problem", "Refused", "grade", "guess_suite", "read_labels"]
+__all__ = ["GradedSubmission", "Problem", "Refused", "grade", "guess_suite", "read_labels"]
 
 # A file may have so many lines beyond one an example before it is read no further.
 _SLACK = 1_000
@@ -27,7 +27,7 @@ _NAMED, _SHOWN = 5, 40
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedSubmission:
     """A submission's figures: the rows of a run, the benchmark's score, and the files that were not scored."""
 
     archive: Path
@@ -55,7 +55,7 @@ def grade(
     split: str = TEST,
     tasks: Sequence[str] = (),
     limits: Limits | None = None,
-) -> Graded:
+) -> GradedSubmission:
     """Validate a submission and score it, or raise `Refused` with everything that is wrong with it.
 
     `labels` is a folder in the official layout, or tasks that were read before. Each file whose examples have labels
@@ -215,7 +215,7 @@ def _judge(
     data: Mapping[str, TaskData],
     answers: Mapping[tuple[str, str], Mapping[str, Prediction]],
     not_scored: Mapping[str, str],
-) -> Graded:
+) -> GradedSubmission:
     from ensue.benchmarks.nlu.diagnostics import phenomena_rows
     from ensue.benchmarks.nlu.judging import judge
     from ensue.benchmarks.nlu.scores import SCORE, rows
@@ -232,4 +232,4 @@ def _judge(
     total = (TITLES[suite], SCORE)
     scores = [row["value"] for row in metrics if (row["task"], row["metric"]) == total]
     notes = [note for one in judged for note in one.notes]
-    return Graded(archive, suite, split, metrics, scores[0] if scores else None, not_scored, notes)
+    return GradedSubmission(archive, suite, split, metrics, scores[0] if scores else None, not_scored, notes)

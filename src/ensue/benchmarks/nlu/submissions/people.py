@@ -23,7 +23,7 @@ import numpy as np
 
 from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
-from ensue.benchmarks.nlu.judging import Judged, judge
+from ensue.benchmarks.nlu.judging import JudgedSplit, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
@@ -51,7 +51,7 @@ class People(NamedTuple):
     """
 
     answered: Answered
-    judged: Judged | None
+    judged: JudgedSplit | None
     kappa: Drawn | None
 
     def agreement_row(self) -> MetricRow | None:
@@ -119,7 +119,7 @@ def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[
     known = {example.id for example in data.splits[split]}
     found: dict[str, tuple[str, ...]] = {}
     for number, fields in read_lines(path):
-        line = _Line(path, number, data.spec)
+        line = _AnnotationLine(path, number, data.spec)
         name, labels = line.parsed(fields)
         if name not in known:
             line.refuse(f"{name!r} is no example of the {split} split of {data.spec.name}")
@@ -133,7 +133,7 @@ def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[
     return found
 
 
-class _Line(NamedTuple):
+class _AnnotationLine(NamedTuple):
     """Where a line stands, and the task whose labels it holds."""
 
     path: Path
