@@ -7,7 +7,6 @@ collections in which several systems summarise the same articles (SummEval, REAL
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +19,9 @@ from ensue.errors import EnsueError
 from ensue.text.sentences import split_sentences
 
 _VOTES: Mapping[str, bool] = {"yes": True, "no": False}
-_SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 _BYTE_ORDER_MARK = "\ufeff"
-_CLOSING = {"{": "}", "[": "]"}
+_GAP = frozenset(" \t\n\r,:")
 
 
 class Vote(NamedTuple):
@@ -213,14 +211,53 @@ class JsonEntry(NamedTuple):
 
 
 def json_entries(path: Path) -> list[JsonEntry]:
-    """Read the entries of a file that holds an object of objects or a list of objects; there must be one.
-
-    Entries are decoded one after the other, so that a fault anywhere is named by file and line.
-    """
-    found = list(_Walk(path, read_text(path)).entries())
+    """Read the entries of a file that holds an object of objects or a list of objects; there must be one."""
+    text = read_text(path)
+    try:
+        held = json.loads(text)
+    except json.JSONDecodeError as error:
+        _refuse(path, error.lineno, f"this is not JSON ({error.msg})")
+    except (RecursionError, ValueError):
+        _refuse(path, 1, "this is not JSON (nested too deeply or too long)")
+    if not isinstance(held, dict | list):
+        _refuse(path, 1, "the file is neither a JSON object nor a JSON list")
+    found: dict[str, JsonEntry] = {}
+    line, counted = 1, 0
+    for key, start, fields in _entries(text):
+        line, counted = line + text.count("\n", counted, start), start
+        where = f"{path}, line {line}"
+        if key in found:
+            _refuse(path, line, f"the key {key!r} is there twice")
+        if not isinstance(fields, dict):
+            raise EnsueError(f"{where}: entry {key!r} is not a JSON object.")
+        found[key] = JsonEntry(key, Row(where, fields))
     if not found:
         raise EnsueError(f"{path} has no entries; download it again or take it away.")
-    return found
+    return list(found.values())
+
+
+def _entries(text: str) -> Iterator[tuple[str, int, object]]:
+    """Yield the key, the place and the value of each entry of what is known to be a JSON object or list."""
+    opening = _after_gap(text, 0)
+    at, number = _after_gap(text, opening + 1), 0
+    while text[at] not in "}]":
+        key = str(number)
+        if text[opening] == "{":
+            key, at = _DECODER.raw_decode(text, at)
+            at = _after_gap(text, at)
+        fields, end = _DECODER.raw_decode(text, at)
+        yield key, at, fields
+        at, number = _after_gap(text, end), number + 1
+
+
+def _after_gap(text: str, at: int) -> int:
+    while text[at] in _GAP:
+        at += 1
+    return at
+
+
+def _refuse(path: Path, line: int, what: str) -> NoReturn:
+    raise EnsueError(f"{path}, line {line}: {what}; download the file again.")
 
 
 def finite_number(row: Row, name: str) -> float:
@@ -237,74 +274,6 @@ def text_list(row: Row, name: str) -> tuple[str, ...]:
         if not one.strip():
             row.refuse(f"text {place} of {name!r} is empty")
     return tuple(value)
-
-
-class _Walk:
-    """A place in a file that moves from entry to entry."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self._path, self._text = path, text
-        self._at, self._line, self._counted = 0, 1, 0
-
-    def entries(self) -> Iterator[JsonEntry]:
-        opening = self._peek()
-        if opening not in _CLOSING:
-            self._refuse("the file is neither a JSON object nor a JSON list")
-        self._at += 1
-        seen: set[str] = set()
-        while self._peek() != _CLOSING[opening]:
-            if seen:
-                self._take(",")
-            key = self._key() if opening == "{" else str(len(seen))
-            if key in seen:
-                self._refuse(f"the key {key!r} is there twice")
-            seen.add(key)
-            self._peek()
-            where, fields = f"{self._path}, line {self._now()}", self._value()
-            if not isinstance(fields, dict):
-                raise EnsueError(f"{where}: entry {key!r} is not a JSON object.")
-            yield JsonEntry(key, Row(where, fields))
-        self._at += 1
-        if self._peek():
-            self._refuse("something follows the end of the JSON")
-
-    def _key(self) -> str:
-        self._peek()
-        key = self._value()
-        if not isinstance(key, str):
-            self._refuse("an entry has no name")
-        self._take(":")
-        return key
-
-    def _peek(self) -> str:
-        """Return the next character that is not space; nothing at the end of the file."""
-        match = _SPACE.match(self._text, self._at)
-        self._at = match.end() if match else self._at
-        return self._text[self._at : self._at + 1]
-
-    def _take(self, character: str) -> None:
-        if self._peek() != character:
-            self._refuse(f"this is not JSON (a {character!r} is missing)")
-        self._at += 1
-
-    def _value(self) -> object:
-        try:
-            value, self._at = _DECODER.raw_decode(self._text, self._at)
-        except json.JSONDecodeError as error:
-            self._at = error.pos
-            self._refuse(f"this is not JSON ({error.msg})")
-        except (RecursionError, ValueError):
-            self._refuse("this is not JSON (nested too deeply or too long)")
-        return value
-
-    def _now(self) -> int:
-        """Return the line of the place; lines are counted on from where they were counted last."""
-        self._line += self._text.count("\n", self._counted, self._at)
-        self._counted = max(self._counted, self._at)
-        return self._line
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise EnsueError(f"{self._path}, line {self._now()}: {what}; download the file again.")
 
 
 def read_text(path: Path) -> str:
