@@ -27,15 +27,7 @@ from ensue.benchmarks.qags.questions import (
     verdict,
 )
 from ensue.errors import TooLong
-from ensue.models.protocols import (
-    Answerer,
-    AnswerSpan,
-    Asked,
-    FoundAnswer,
-    Model,
-    Questioner,
-    portion_of,
-)
+from ensue.models.protocols import Answerer, AnswerSpan, Asked, FoundAnswer, Model, Questioner, portion_of
 from ensue.progress import Progress
 from ensue.records import Records, plain
 from ensue.version import __version__

@@ -107,8 +107,7 @@ STRICT = Preset(replace(PAPER.asking, candidates="distinct"), replace(PAPER.keep
 DEFAULT = Preset(STRICT.asking, replace(STRICT.keeping, agree="overlap", order="spread"))
 # For two cores: one question about each answer, without a search, and half as many kept.
 FAST = Preset(
-    replace(DEFAULT.asking, count=1, beams=1, max_tokens=32),
-    replace(DEFAULT.keeping, questions=10),
+    replace(DEFAULT.asking, count=1, beams=1, max_tokens=32), replace(DEFAULT.keeping, questions=10)
 )
 PRESETS = {"default": DEFAULT, "paper": PAPER, "strict": STRICT, "fast": FAST}
 

@@ -166,7 +166,7 @@ def _short_cell(figure: Figure | None) -> Cell | None:
         return None
     low, high = figure.low, figure.high
     below = "" if low is None or high is None else f"{_short(low)}–{_short(high)}"
-    return Cell(f"{figure.value:.3f}", below=below, value=figure.value)
+    return Cell(figure.text(), below=below, value=figure.value)
 
 
 def _short(value: float) -> str:
