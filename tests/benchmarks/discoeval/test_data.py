@@ -100,7 +100,7 @@ def test_lost_characters_are_counted(tmp_path: Path) -> None:
         (b"-1\ta\tb\tc\td\te\tf", "the label '-1' is not one of 0 to 1"),
         ("١\ta\tb\tc\td\te\tf".encode(), "is not one of 0 to 1"),
         (b"1\ta\tb\t \xc2\xa0\td\te\tf", "sentence 3 is empty"),
-        (b"1\ta\tb\tcaf\xe9\td\te\tf", "byte 10 of the line is not UTF-8"),
+        (b"1\ta\tb\tcaf\xe9\td\te\tf", "this is not UTF-8; convert the file first"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: bytes, words: str) -> None:

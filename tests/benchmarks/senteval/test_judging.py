@@ -9,17 +9,20 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ensue.benchmarks.drawn import Drawn, mean_of_samples
-from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
+from ensue.benchmarks.senteval.answering import cosine, pair_features
 from ensue.benchmarks.senteval.catalog import TASKS, chosen
 from ensue.benchmarks.senteval.judging import (
     Answers,
+    TaskFigures,
     accuracy_figure,
     f1_figure,
     figures_of,
+    group_rows,
     has_correlation,
     items_of,
+    over_sets,
+    task_rows,
 )
-from ensue.benchmarks.senteval.similarity import cosine, pair_features
 from ensue.errors import EnsueError
 from ensue.stats.clustered import clustered_interval
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.senteval.catalog import GROUPS, PROBING_FILES, TASKS, chosen
-from ensue.benchmarks.senteval.data import Suite, read_suite
-from ensue.benchmarks.senteval.rows import TaskData
+from ensue.benchmarks.senteval.data import Suite, TaskData, read_suite
 from ensue.errors import EnsueError
 from tests.benchmarks.senteval.folders import pairs, write, write_probing
 

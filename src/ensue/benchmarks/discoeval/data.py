@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ensue.benchmarks.discoeval import rst
 from ensue.benchmarks.discoeval.suite import SPLITS, Spec
+from ensue.benchmarks.probing.lines import DataLine, read_lines
 from ensue.errors import EnsueError
 
 _FILE = {"train": "train.txt", "dev": "valid.txt", "test": "test.txt"}
@@ -41,7 +42,7 @@ class Task:
     notes: Counter[str]
 
     def sentences(self) -> Iterator[str]:
-        """Every sentence of every example, repeated ones too."""
+        """Yield every sentence of every example, repeated ones too."""
         for examples in self.splits.values():
             for example in examples:
                 for part in example.parts:
@@ -49,7 +50,7 @@ class Task:
 
 
 def place_of(folder: Path, tasks: Sequence[Task], sentence: str) -> str:
-    """The file and line (RST: node) at which a sentence first stands."""
+    """Return the file and line (RST: node) at which a sentence first stands."""
     for task in tasks:
         for split, examples in task.splits.items():
             for example in examples:
@@ -63,7 +64,7 @@ def place_of(folder: Path, tasks: Sequence[Task], sentence: str) -> str:
 
 
 def missing_files(folder: Path, spec: Spec) -> list[str]:
-    """The files of a task that are not there, relative to the data folder."""
+    """Return the files of a task that are not there, relative to the data folder."""
     home = folder / spec.folder
     if spec.group == "RST":
         absent = [f"RST_{name}.pkl" for name in rst.SPLIT_NAMES.values() if rst.find(home, name) is None]
@@ -84,9 +85,7 @@ def read_task(folder: Path, spec: Spec, limit: int | None = None) -> Task:
     splits = {}
     for split in SPLITS:
         path = home / _FILE[split]
-        lines = list(_lines(path, digest, limit))
-        if not lines:
-            raise EnsueError(f"{path} is empty.")
+        lines = _lines(path, digest, limit)
         splits[split] = [example for line in lines for example in _examples(line, spec, split, len(labels))]
         damaged = sum(_UNDECODED in line.text for line in lines)
         if damaged:
@@ -94,36 +93,15 @@ def read_task(folder: Path, spec: Spec, limit: int | None = None) -> Task:
     return Task(spec, labels, splits, digest.hexdigest(), notes)
 
 
-class _Line(NamedTuple):
-    path: Path
-    number: int
-    text: str
-
-    def wrong(self, words: str) -> EnsueError:
-        return EnsueError(f"{self.path}, line {self.number}: {words}.")
+def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> list[DataLine]:
+    """Read the lines of a file; the digest takes in the whole file, however few lines are wanted."""
+    lines, _ = read_lines(path)
+    digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return lines[:limit]
 
 
-def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> Iterator[_Line]:
-    """The lines of a file; the digest takes in the whole file, however few lines are wanted."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from error
-    digest.update(hashlib.sha256(raw).digest())
-    pieces = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    if pieces[-1] == b"":
-        pieces.pop()
-    for number, piece in enumerate(pieces[:limit], start=1):
-        try:
-            yield _Line(path, number, piece.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise EnsueError(
-                f"{path}, line {number}: byte {error.start + 1} of the line is not UTF-8; convert the file first."
-            ) from None
-
-
-def _examples(line: _Line, spec: Spec, split: str, classes: int) -> Iterator[Example]:
-    """The examples of a line: one, or for a pair of consecutive sentences its true order (1) and the other (0).
+def _examples(line: DataLine, spec: Spec, split: str, classes: int) -> Iterator[Example]:
+    """Yield the examples of a line: one, or for a pair of consecutive sentences its true order (1) and the other (0).
 
     The published BSO files hold true orders only; like the original evaluation, both orders are made of
     every pair, in every split, so a file of 4000 lines makes 8000 examples.
@@ -132,12 +110,12 @@ def _examples(line: _Line, spec: Spec, split: str, classes: int) -> Iterator[Exa
     columns = line.text.split("\t")
     expected = spec.sentences + labelled
     if len(columns) != expected:
-        raise line.wrong(f"{len(columns)} columns where {spec.name} has {expected}")
+        line.refuse(f"{len(columns)} columns where {spec.name} has {expected}")
     # Words are divided by single spaces, as the original evaluation hands them to an encoder.
     sentences = tuple((" ".join(column.split()),) for column in columns[labelled:])
     for place, (sentence,) in enumerate(sentences, start=1):
         if not sentence:
-            raise line.wrong(f"sentence {place} is empty")
+            line.refuse(f"sentence {place} is empty")
     name = f"{spec.name}/{split}/{line.number}"
     if labelled:
         yield Example(name, name, _label(line, columns[0], classes), sentences)
@@ -146,9 +124,9 @@ def _examples(line: _Line, spec: Spec, split: str, classes: int) -> Iterator[Exa
         yield Example(f"{name}#swapped", name, 0, sentences[::-1])
 
 
-def _label(line: _Line, text: str, classes: int) -> int:
+def _label(line: DataLine, text: str, classes: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) < classes):
-        raise line.wrong(f"the label {text[:40]!r} is not one of 0 to {classes - 1}")
+        line.refuse(f"the label {text[:40]!r} is not one of 0 to {classes - 1}")
     return int(text)
 
 
@@ -159,7 +137,7 @@ def _read_labels(home: Path, spec: Spec, digest: hashlib._Hash) -> tuple[str, ..
     for line in _lines(home / _LABEL_SET, digest, None):
         name = line.text.strip()
         if not name or name in labels:
-            raise line.wrong(f"the label {name!r} was there before" if name else "the label is empty")
+            line.refuse(f"the label {name!r} was there before" if name else "the label is empty")
         labels[name] = line.number
     if len(labels) < 2:
         raise EnsueError(f"{home / _LABEL_SET} names {len(labels)} labels where at least two are needed.")
@@ -167,7 +145,7 @@ def _read_labels(home: Path, spec: Spec, digest: hashlib._Hash) -> tuple[str, ..
 
 
 def _read_rst(home: Path, spec: Spec, limit: int | None, digest: hashlib._Hash) -> Task:
-    """RST's labels are those of its training nodes; others in dev or test come after them, never learned."""
+    """Read RST, whose labels are those of its training nodes; others in dev or test come after, never learned."""
     nodes = {}
     for split, name in rst.SPLIT_NAMES.items():
         path = rst.find(home, name)

@@ -1,4 +1,4 @@
-"""Trains the classifiers of one task at one layer and keeps what they predicted."""
+"""The classifiers of one task at one layer: what they see of vectors (section 3 of the paper) and predict."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.discoeval import features as made_of
-from ensue.benchmarks.discoeval.data import Task
+from ensue.benchmarks.discoeval.data import Example, Task
 from ensue.benchmarks.discoeval.suite import SPLITS, Spec
 from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, Fitted, Rules
 from ensue.errors import EnsueError
@@ -19,6 +18,13 @@ if TYPE_CHECKING:
     from ensue.benchmarks.probing.vectors import SentenceVectors
 
 JUDGED = ("dev", "test")
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
+# Vectors by row number: an array of any shape gets one more axis.
+Take = Callable[[Rows], Floats]
+
+# Examples are put together so many at a time, so that little is in memory beside the features themselves.
+_CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,79 @@ class Probe:
         return cls(value["layer"], value["fits"], predictions)
 
 
+def position(x: Floats) -> Floats:
+    """Combine for SP: the moved sentence, and its difference from each of the others."""
+    return np.concatenate([x[:, 0], *(x[:, 0] - x[:, i] for i in range(1, x.shape[1]))], axis=1)
+
+
+def alone(x: Floats) -> Floats:
+    """Take the first sentence only: SSP, and SP without context (table 6)."""
+    return x[:, 0]
+
+
+def order(x: Floats) -> Floats:
+    """Combine for BSO: both sentences and their difference."""
+    return np.concatenate([x[:, 0], x[:, 1], x[:, 0] - x[:, 1]], axis=1)
+
+
+def together(x: Floats) -> Floats:
+    """Combine for DC: all sentences, one after the other."""
+    return x.reshape(len(x), -1)
+
+
+def relation(x: Floats) -> Floats:
+    """Combine for PDTB and RST: both sides, their product and their absolute difference."""
+    left, right = x[:, 0], x[:, 1]
+    return np.concatenate([left, right, left * right, np.abs(left - right)], axis=1)
+
+
+COMBINE: dict[str, Callable[[Floats], Floats]] = {
+    "SP": position,
+    "BSO": order,
+    "DC": together,
+    "SSP": alone,
+    "PDTB": relation,
+    "RST": relation,
+}
+
+
+class Places:
+    """The row numbers of the sentences of examples that all have equally many parts."""
+
+    def __init__(self, examples: Sequence[Example], rows: Callable[[Sequence[str]], Rows]) -> None:
+        self.parts = len(examples[0].parts)
+        sides = [part for example in examples for part in example.parts]
+        self._sizes = np.fromiter(map(len, sides), np.int64, len(sides))
+        self._begins = np.concatenate([[0], np.cumsum(self._sizes)])
+        self._rows = rows([sentence for part in sides for sentence in part])
+
+    def __len__(self) -> int:
+        return len(self._sizes) // self.parts
+
+    def means(self, begin: int, end: int, take: Take) -> Floats:
+        """Return examples × parts × width: the mean of each part's sentences, which is the vector of a lone one."""
+        first, last = begin * self.parts, end * self.parts
+        vectors = take(self._rows[self._begins[first] : self._begins[last]])
+        sizes = self._sizes[first:last]
+        if (sizes > 1).any():
+            sums = np.add.reduceat(vectors, self._begins[first:last] - self._begins[first], axis=0)
+            vectors = np.divide(sums, sizes[:, None], dtype=np.float32)
+        return vectors.reshape(end - begin, self.parts, -1)
+
+
+def features(places: Places, take: Take, combine: Callable[[Floats], Floats]) -> Floats:
+    """Return one row per example."""
+    out: Floats | None = None
+    for begin in range(0, len(places), _CHUNK):
+        end = min(begin + _CHUNK, len(places))
+        made = combine(places.means(begin, end, take))
+        if out is None:
+            out = np.empty((len(places), made.shape[1]), dtype=np.float32)
+        out[begin:end] = made
+    assert out is not None, "a split has at least one example"
+    return out
+
+
 def rules_for(spec: Spec, hidden: bool) -> Rules:
     """How protocol `paper` trains a task; every task has its own rules, so DC's hidden layer stays with DC."""
     if spec.group == "DC":
@@ -69,9 +148,9 @@ def rules_for(spec: Spec, hidden: bool) -> Rules:
     return {"SSP": SECTIONS, "PDTB": RELATIONS, "RST": RELATIONS}.get(spec.group, DISCOEVAL)
 
 
-def combine_for(spec: Spec, context: bool) -> Callable[[made_of.Floats], made_of.Floats]:
+def combine_for(spec: Spec, context: bool) -> Callable[[Floats], Floats]:
     """How the vectors of a task's sentences become features."""
-    return made_of.alone if spec.group == "SP" and not context else made_of.COMBINE[spec.group]
+    return alone if spec.group == "SP" and not context else COMBINE[spec.group]
 
 
 def probe(
@@ -82,7 +161,7 @@ def probe(
     finished: Callable[[Probe], None],
 ) -> None:
     """Train and judge at each layer, handing over each one's outcome; one layer's features are held at a time."""
-    places = {split: made_of.Places(task.splits[split], vectors.rows) for split in SPLITS}
+    places = {split: Places(task.splits[split], vectors.rows) for split in SPLITS}
     for layer in layers:
         finished(_at_layer(task, vectors, layer, places, choices))
 
@@ -91,7 +170,7 @@ def _at_layer(
     task: Task,
     vectors: SentenceVectors,
     layer: int | None,
-    places: dict[str, made_of.Places],
+    places: dict[str, Places],
     choices: Choices,
 ) -> Probe:
     data = _features(task, vectors, layer, places, choices)
@@ -122,17 +201,17 @@ def _features(
     task: Task,
     vectors: SentenceVectors,
     layer: int | None,
-    places: dict[str, made_of.Places],
+    places: dict[str, Places],
     choices: Choices,
 ) -> dict[str, Data]:
     combine = combine_for(task.spec, choices.context)
 
-    def take(rows: made_of.Rows) -> made_of.Floats:
+    def take(rows: Rows) -> Floats:
         return vectors.take(rows, layer)
 
     return {
         split: Data(
-            made_of.features(places[split], take, combine),
+            features(places[split], take, combine),
             np.asarray([example.label for example in task.splits[split]], dtype=np.int64),
         )
         for split in SPLITS

@@ -12,8 +12,8 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
+from ensue.benchmarks.discoeval.judging import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
-from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.suite import select
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.errors import EnsueError

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from ensue.benchmarks.probing.rules import Data, Graded
 from ensue.benchmarks.probing.vectors import SentenceVectors
+from ensue.benchmarks.senteval.data import Rows, TaskData
 from ensue.benchmarks.senteval.judging import Answers
-from ensue.benchmarks.senteval.rows import Rows, TaskData
-from ensue.benchmarks.senteval.similarity import features, similarities
 
 if TYPE_CHECKING:
     from ensue.benchmarks.senteval.protocols import Classifiers
+
+Vectors = NDArray[np.float32]
 
 # The task whose F1 is reported beside its accuracy, and the class it is of.
 WITH_F1, POSITIVE = "MRPC", "1"
@@ -52,7 +53,7 @@ def answer(data: TaskData, bench: Bench) -> Given:
 
 
 def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -> list[Answers]:
-    """The answers beside the gold, with the settings that distinguish them."""
+    """Put the answers beside the gold, with the settings that distinguish them."""
     at = {} if layer is None else {"layer": layer}
     method = data.task.method
     found = []
@@ -113,6 +114,42 @@ def _data(rows: Rows, bench: Bench) -> Data:
 
 def _classes(on_dev: NDArray[np.int64], on_test: NDArray[np.int64]) -> Given:
     return Given({"dev": on_dev.astype(np.float64), "test": on_test.astype(np.float64)})
+
+
+def cosine(first: Vectors, second: Vectors) -> NDArray[np.float64]:
+    """Return the cosine of each row of one table with the same row of the other; 0 where a vector is all zeros.
+
+    >>> cosine(np.float32([[3, 4], [1, 0]]), np.float32([[6, 8], [0, 0]])).tolist()
+    [1.0, 0.0]
+    """
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    product = np.einsum("ij,ij->i", a, b)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return np.asarray(np.divide(product, lengths, out=np.zeros_like(product), where=lengths > 0.0))
+
+
+def pair_features(first: Vectors, second: Vectors) -> Vectors:
+    """Return SentEval's features of a pair: the absolute difference and the product, element by element.
+
+    >>> pair_features(np.float32([[1, 2]]), np.float32([[3, 1]])).tolist()
+    [[2.0, 1.0, 3.0, 2.0]]
+    """
+    return np.concatenate([np.abs(first - second), first * second], axis=1)
+
+
+def similarities(rows: Rows, vectors: SentenceVectors, layer: int | None) -> NDArray[np.float64]:
+    """Return the cosine of each pair."""
+    return cosine(*_columns(rows, vectors, layer))
+
+
+def features(rows: Rows, vectors: SentenceVectors, layer: int | None) -> Vectors:
+    """Return what a classifier is given of each row: the sentence's vector, or the features of a pair."""
+    columns = _columns(rows, vectors, layer)
+    return columns[0] if len(columns) == 1 else pair_features(*columns)
+
+
+def _columns(rows: Rows, vectors: SentenceVectors, layer: int | None) -> list[Vectors]:
+    return [vectors.take(vectors.rows(column), layer) for column in rows.texts]
 
 
 _METHODS = {

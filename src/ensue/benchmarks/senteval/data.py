@@ -1,17 +1,76 @@
-"""SentEval's data folder: which tasks have all their files, and what these hold."""
+"""SentEval's data folder as aligned columns: sentences, gold labels or scores, and where each row stands."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ensue.benchmarks.senteval.catalog import PROBING_FILES, Task
-from ensue.benchmarks.senteval.readers import read_task
-from ensue.benchmarks.senteval.rows import TaskData
 from ensue.errors import EnsueError
+
+
+@dataclass
+class Rows:
+    """A split, or a set of an STS year, as columns; `texts` holds one list of sentences, or two for pairs."""
+
+    ids: list[str] = field(default_factory=list)
+    texts: tuple[list[str], ...] = ()
+    gold: list[float] = field(default_factory=list)
+
+    def add(self, name: str, sentences: Sequence[str], gold: float) -> None:
+        """Append a row."""
+        if not self.texts:
+            self.texts = tuple([] for _ in sentences)
+        self.ids.append(name)
+        self.gold.append(gold)
+        for column, sentence in zip(self.texts, sentences, strict=True):
+            column.append(sentence)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The gold as scores."""
+        return np.asarray(self.gold, dtype=np.float64)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The gold as class numbers."""
+        return np.asarray(self.gold, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """A task with its files read: rows by split (by set for STS), its classes, and what there is to say of it."""
+
+    task: Task
+    parts: dict[str, Rows]
+    classes: tuple[str, ...]
+    skipped: Counter[str]
+    notes: Counter[str]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield every sentence, repeated ones too."""
+        for rows in self.parts.values():
+            for column in rows.texts:
+                yield from column
+
+    def place_of(self, sentence: str) -> str | None:
+        """Return the part and line at which a sentence first stands, where it does."""
+        for rows in self.parts.values():
+            for column in rows.texts:
+                if sentence in column:
+                    part, _, number = rows.ids[column.index(sentence)].rpartition("/")
+                    return f"{self.task.name}, {part}, line {number}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -34,6 +93,8 @@ def read_suite(source: str, tasks: Sequence[Task], limit: int | None = None) -> 
         raise EnsueError(f"{source} is not a folder; name SentEval's data folder with --data.")
     if limit is not None and limit < 1:
         raise EnsueError(f"The limit of examples is {limit}, but must be at least 1.")
+    from ensue.benchmarks.senteval.readers import read_task
+
     digest = hashlib.sha256()
     found, missing = [], {}
     for task in tasks:
@@ -55,7 +116,7 @@ def read_suite(source: str, tasks: Sequence[Task], limit: int | None = None) -> 
 
 
 def _path(root: Path, task: Task, file: str) -> Path:
-    """Where a file of a task is, or would be."""
+    """Return where a file of a task is, or would be."""
     folder = "probing" if task.name in PROBING_FILES else "downstream"
     places = [root / folder, root, root.parent / folder]
     return next((place / file for place in places if (place / file).is_file()), root / folder / file)

@@ -1,23 +1,26 @@
-"""From answers (predicted classes, scores or similarities) to items and metric rows, each with its interval."""
+"""From answers to items and metric rows: parts of a task, tasks, and groups, each row saying what it covers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.benchmarks.base import content_of
-from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers
+from ensue.benchmarks.base import content_of, covers
+from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers, mean_of_samples
+from ensue.benchmarks.senteval.catalog import GROUPS, Task
 from ensue.errors import EnsueError
 from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman
-from ensue.report.results import Item
+from ensue.report.results import Item, MetricRow
 from ensue.stats.correlation import correlation_draws
 from ensue.stats.ranges import CORRELATION
 from ensue.stats.resampling import confusion_draws
+
+WEIGHTED = {"average": "weighted"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Answers:
 
 
 def items_of(answers: Answers) -> Iterator[Item]:
-    """One item an example, enough to score it again; a correlation has no score of a single example."""
+    """Yield an item an example, enough to score it again; a correlation has no score of a single example."""
     rows = zip(answers.ids, answers.texts, answers.gold.tolist(), answers.given.tolist(), strict=True)
     for name, texts, gold, given in rows:
         outputs: dict[str, Any]
@@ -61,7 +64,7 @@ def items_of(answers: Answers) -> Iterator[Item]:
 
 
 def figures_of(answers: Answers) -> dict[str, Drawn]:
-    """The metrics of a part: accuracy (and F1 where asked for) of classes, both correlations of scores."""
+    """Return the metrics of a part: accuracy (and F1 where asked for) of classes, both correlations of scores."""
     if answers.classes:
         found = {"accuracy": accuracy_figure(answers.gold, answers.given)}
         if answers.f1:
@@ -82,24 +85,88 @@ def figures_of(answers: Answers) -> dict[str, Drawn]:
 
 
 def accuracy_figure(gold: Numbers, given: Numbers) -> Drawn:
-    """The share of right answers; half an answer made up as right and half as wrong make it a beta draw."""
+    """Return the share of right answers; half an answer made up as right and half as wrong make it a beta draw."""
     n, right = len(gold), int(np.sum(gold == given))
     draws = np.random.default_rng(0).beta(right + 0.5, n - right + 0.5, size=ROUNDS)
     return Drawn(right / n, draws, n)
 
 
 def f1_figure(gold: Numbers, given: Numbers) -> Drawn:
-    """F1 of class 1 of two."""
+    """Return F1 of class 1 of two."""
     cells = confusion_cells(gold, given, 2)
     whole = np.bincount(cells, minlength=4).reshape(2, 2)
     return Drawn(float(f1(whole)), f1(confusion_draws(cells, 2, rounds=ROUNDS)), len(gold))
 
 
 def has_correlation(answers: Answers) -> bool:
-    """Whether neither the gold scores nor the answers are all the same."""
+    """Return whether neither the gold scores nor the answers are all the same."""
     return bool(np.ptp(answers.gold) > 0.0 and np.ptp(answers.given) > 0.0)
 
 
 def _defined(value: float) -> float:
-    """SentEval counts a correlation that does not exist, because all answers are the same, as 0."""
+    """Return 0 for a correlation that does not exist, since all answers are the same, as SentEval does."""
     return 0.0 if math.isnan(value) else value
+
+
+class TaskFigures(NamedTuple):
+    """A task's figures on one split by metric; `weighted` are those of an STS year with sets weighted by size."""
+
+    task: Task
+    split: str
+    settings: Mapping[str, Any]
+    figures: Mapping[str, Drawn]
+    weighted: Mapping[str, Drawn]
+
+
+def over_sets(task: Task, sets: Sequence[Mapping[str, Drawn]], at: Mapping[str, Any]) -> TaskFigures:
+    """Average an STS year: the plain mean over its sets, which is reported, and one weighted by size."""
+    metrics = list(sets[0])
+    plain = {metric: mean_of_samples([found[metric] for found in sets]) for metric in metrics}
+    sizes = [float(found[metrics[0]].n) for found in sets]
+    weighted = {metric: mean_of_samples([found[metric] for found in sets], sizes) for metric in metrics}
+    return TaskFigures(task, "test", {"split": "test", **at}, plain, weighted)
+
+
+def task_rows(found: TaskFigures) -> Iterator[MetricRow]:
+    """Yield the rows of a whole task."""
+    place = found.settings
+    for metric, figure in found.figures.items():
+        yield figure.row(found.task.name, metric, place)
+    for metric, figure in found.weighted.items():
+        yield figure.row(found.task.name, metric, {**place, **WEIGHTED})
+
+
+def group_rows(
+    found: Sequence[TaskFigures], asked: Sequence[Task], limit: int | None = None
+) -> Iterator[MetricRow]:
+    """Yield a row for every group of which several tasks were asked for, on each split that any of them has.
+
+    Groups of one metric are averaged under its name; SSS mixes Pearson correlations with an accuracy, as the
+    paper does, and is called `average`.
+    """
+    for group, members in GROUPS.items():
+        wanted = [task for task in members if task in asked]
+        if len(wanted) < 2:
+            continue
+        for split in ("dev", "test"):
+            there = [one for one in found if one.task in wanted and one.split == split]
+            if there:
+                yield from _group(group, wanted, there, limit)
+
+
+def _group(
+    group: str, wanted: Sequence[Task], there: Sequence[TaskFigures], limit: int | None
+) -> Iterator[MetricRow]:
+    names = [one.task.name for one in there]
+    covered = covers(len(names), len(wanted), limit)
+    place = {**there[0].settings, "covers": covered, "tasks": ",".join(names)}
+    if lacking := [task.name for task in wanted if task.name not in names]:
+        place["missing"] = ",".join(lacking)
+    metrics = {one.task.metric for one in there}
+    main = metrics.pop() if len(metrics) == 1 else "average"
+    yield mean_of_samples([one.figures[one.task.metric] for one in there]).row(group, main, place)
+    if group == "USS":
+        yield mean_of_samples([one.figures["spearman"] for one in there]).row(group, "spearman", place)
+        for metric in ("pearson", "spearman"):
+            mean = mean_of_samples([one.weighted[metric] for one in there])
+            yield mean.row(group, metric, {**place, **WEIGHTED})

@@ -12,11 +12,18 @@ from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
-from ensue.benchmarks.senteval.averages import TaskFigures, group_rows, over_sets, task_rows
 from ensue.benchmarks.senteval.catalog import Task, chosen
-from ensue.benchmarks.senteval.data import Suite, read_suite
-from ensue.benchmarks.senteval.judging import Answers, figures_of, has_correlation, items_of
-from ensue.benchmarks.senteval.rows import TaskData
+from ensue.benchmarks.senteval.data import Suite, TaskData, read_suite
+from ensue.benchmarks.senteval.judging import (
+    Answers,
+    TaskFigures,
+    figures_of,
+    group_rows,
+    has_correlation,
+    items_of,
+    over_sets,
+    task_rows,
+)
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
 from ensue.records import Codec, digest_of

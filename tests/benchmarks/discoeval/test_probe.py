@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ensue.benchmarks.discoeval import features as f
+from ensue.benchmarks.discoeval import probe as f
 from ensue.benchmarks.discoeval.data import Example
 
 # Vectors of width 2; the sentence "i" is row i.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ensue.benchmarks.discoeval.data import Example, Task
+from ensue.benchmarks.discoeval.judging import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe
-from ensue.benchmarks.discoeval.rows import Judged, judge, metric_rows
 from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.stats.clustered import clustered_interval
 

@@ -1,8 +1,8 @@
-"""From predictions to items and metric rows: tasks, groups and the average of table 2, dev and test apart."""
+"""From predictions to items and metric rows: tasks, groups and the average of table 2; and comparing two runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.benchmarks.base import content_of, covers
+from ensue.benchmarks.comparing import Asked, MeanScores
 from ensue.benchmarks.discoeval.data import Task
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
 from ensue.benchmarks.discoeval.suite import GROUPS
@@ -75,7 +76,7 @@ class Judged:
 
 
 def without_layer(name: str) -> str:
-    """An item's id without the layer it was answered at.
+    """Return an item's id without the layer it was answered at.
 
     >>> without_layer("SP/wiki/dev/7#layer12")
     'SP/wiki/dev/7'
@@ -84,7 +85,7 @@ def without_layer(name: str) -> str:
 
 
 def judge(task: Task, probe: Probe, choices: Choices) -> list[Judged]:
-    """The outcome of a task at a layer, split by split."""
+    """Return the outcome of a task at a layer, split by split."""
     layer = {} if probe.layer is None else {"layer": probe.layer}
     ablation = choices.ablation(task.spec.group)
     return [
@@ -96,7 +97,7 @@ def judge(task: Task, probe: Probe, choices: Choices) -> list[Judged]:
 def metric_rows(
     judged: Sequence[Judged], asked: str, missing: Sequence[str], limit: int | None = None
 ) -> Iterator[MetricRow]:
-    """Rows of all tasks; then of groups, where more than one task was asked for, and of the average of all.
+    """Yield rows of all tasks; then of groups, where more than one task was asked for, and of the average of all.
 
     `asked` is what the user named: nothing (all), a group, or a task; of each file `limit` lines were read.
     """
@@ -118,7 +119,7 @@ def metric_rows(
 
 
 def _cells(judged: Sequence[Judged]) -> dict[tuple[int | None, str], list[Judged]]:
-    """The outcomes by layer and split."""
+    """Group the outcomes by layer and split."""
     cells: dict[tuple[int | None, str], list[Judged]] = {}
     for one in judged:
         cells.setdefault((one.probe.layer, one.split), []).append(one)
@@ -128,7 +129,7 @@ def _cells(judged: Sequence[Judged]) -> dict[tuple[int | None, str], list[Judged
 def _average(
     name: str, columns: Sequence[Sequence[Judged]], missing: Sequence[str], limit: int | None
 ) -> MetricRow:
-    """The mean over columns of the mean over their tasks, with an interval: the tasks are independent."""
+    """Return the mean over columns of the mean over their tasks, with an interval: the tasks are independent."""
     members = [one for column in columns for one in column]
     weights = [1.0 / (len(columns) * len(column)) for column in columns for _ in column]
     found = mean_interval([one.interval() for one in members], weights)
@@ -148,3 +149,15 @@ def _average(
         clusters=found.clusters,
         settings={**shared, **ablations, **covered, **lacking},
     )
+
+
+class DiscoEvalComparing(MeanScores):
+    """Items belong together by task, split and line; layer, protocol and ablation are how it was answered."""
+
+    def asked(self, item: Mapping[str, Any]) -> Asked:
+        way = dict(item["settings"])
+        split = way.pop("split", None)
+        return Asked(without_layer(item["id"]), item["task"], {"split": split}, way)
+
+
+COMPARING = DiscoEvalComparing()

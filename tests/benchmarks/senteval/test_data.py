@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from ensue.benchmarks.senteval.catalog import TASKS
-from ensue.benchmarks.senteval.rows import Rows, TaskData
+from ensue.benchmarks.senteval.data import Rows, TaskData
 
 
 def rows(*lines: tuple[str, str, float]) -> Rows:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.senteval.lines import Line, read_lines
+from ensue.benchmarks.probing.lines import DataLine, read_lines
 from ensue.errors import EnsueError
 
 
@@ -18,23 +18,23 @@ def _file(tmp_path: Path, content: bytes) -> Path:
 
 def test_only_line_feeds_end_lines_and_marks_are_dropped(tmp_path: Path) -> None:
     text = "\ufeffone\x85still one\r\ntwo\u2028still two\n\nfour"
-    lines = read_lines(_file(tmp_path, text.encode())).items
+    lines, _ = read_lines(_file(tmp_path, text.encode()))
     assert [line.text for line in lines] == ["one\x85still one", "two\u2028still two", "", "four"]
     assert [line.number for line in lines] == [1, 2, 3, 4]
 
 
 def test_a_latin_1_file_is_read_where_that_is_allowed(tmp_path: Path) -> None:
     path = _file(tmp_path, "plain\nna\u00efve\n".encode("latin-1"))
-    lines = read_lines(path, latin=True)
-    assert lines.latin
-    assert lines.items[1].text == "na\u00efve"
+    lines, latin = read_lines(path, latin=True)
+    assert latin
+    assert lines[1].text == "na\u00efve"
     with pytest.raises(EnsueError, match=r"some\.txt, line 2: this is not UTF-8"):
         read_lines(path)
 
 
 def test_a_utf_8_file_is_not_taken_for_latin_1(tmp_path: Path) -> None:
-    lines = read_lines(_file(tmp_path, "na\u00efve\n".encode()), latin=True)
-    assert (lines.latin, lines.items[0].text) == (False, "na\u00efve")
+    lines, latin = read_lines(_file(tmp_path, "na\u00efve\n".encode()), latin=True)
+    assert (latin, lines[0].text) == (False, "na\u00efve")
 
 
 def test_mixed_encodings_are_refused_with_both_lines(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_an_empty_or_absent_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_faults_within_a_line_name_it() -> None:
-    line = Line(Path("x.txt"), 7, "a\tb\tc")
+    line = DataLine(Path("x.txt"), 7, "a\tb\tc")
     assert line.fields(2, 3) == ["a", "b", "c"]
     assert line.sentence("  so   it\u00a0is ") == "so it is"
     assert line.label("b", ("a", "b")) == 1

@@ -1,4 +1,4 @@
-"""Lines of a text file with their numbers, whatever of two encodings it is in; every fault names file and line."""
+"""Lines of data files with their numbers, in one of two encodings; every fault names file and line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ensue.errors import EnsueError
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Line(NamedTuple):
+class DataLine(NamedTuple):
     """One line, its number from 1, and the file it stands in."""
 
     path: Path
@@ -23,7 +23,7 @@ class Line(NamedTuple):
         raise EnsueError(f"{self.path}, line {self.number}: {what}.")
 
     def fields(self, *counts: int) -> list[str]:
-        """The line divided at tabs, into one of the numbers of fields it may have."""
+        """Divide the line at tabs, into one of the numbers of fields it may have."""
         fields = self.text.split("\t")
         if len(fields) not in counts:
             self.refuse(
@@ -32,20 +32,20 @@ class Line(NamedTuple):
         return fields
 
     def sentence(self, text: str) -> str:
-        """A sentence with single spaces, as SentEval's word lists put together again; an empty one is refused."""
+        """Return a sentence with single spaces, as both suites hand them to an encoder; an empty one is refused."""
         words = text.split()
         if not words:
             self.refuse("a sentence is empty")
         return " ".join(words)
 
     def label(self, text: str, known: Sequence[str]) -> int:
-        """The place of a label among those there are."""
+        """Return the place of a label among those there are."""
         if text not in known:
             self.refuse(f"the label {text!r} is none of {', '.join(known)}")
         return known.index(text)
 
     def score(self, text: str, lowest: float, highest: float) -> float:
-        """A number within a scale."""
+        """Read a number within a scale."""
         try:
             value = float(text)
         except ValueError:
@@ -55,15 +55,8 @@ class Line(NamedTuple):
         return value
 
 
-class Lines(NamedTuple):
-    """The lines of a file and the encoding they were read in."""
-
-    items: list[Line]
-    latin: bool
-
-
-def read_lines(path: Path, *, latin: bool = False) -> Lines:
-    """The lines of a UTF-8 file, or, where `latin` allows it, of one that is Latin-1 from beginning to end.
+def read_lines(path: Path, *, latin: bool = False) -> tuple[list[DataLine], bool]:
+    """Read the lines of a UTF-8 file, or, where `latin` allows it, of one that is Latin-1 throughout; and say which.
 
     A line ends at a line feed (with or without a carriage return) and nowhere else: other characters that
     Python would break lines at, such as U+0085, occur within sentences. A Latin-1 file in which some lines
@@ -83,14 +76,16 @@ def read_lines(path: Path, *, latin: bool = False) -> Lines:
     if undecodable is not None:
         encoding = "latin-1"
         if not latin:
-            raise EnsueError(f"{path}, line {undecodable}: this is not UTF-8.")
+            raise EnsueError(f"{path}, line {undecodable}: this is not UTF-8; convert the file first.")
         mixed = next(
             (n for n, piece in enumerate(pieces, 1) if not piece.isascii() and _is_utf8(piece)), None
         )
         if mixed is not None:
             raise EnsueError(f"{path} mixes encodings: line {mixed} is UTF-8, line {undecodable} is not.")
-    found = [Line(path, n, piece.decode(encoding).removesuffix("\r")) for n, piece in enumerate(pieces, 1)]
-    return Lines(found, encoding == "latin-1")
+    found = [
+        DataLine(path, n, piece.decode(encoding).removesuffix("\r")) for n, piece in enumerate(pieces, 1)
+    ]
+    return found, encoding == "latin-1"
 
 
 def _is_utf8(piece: bytes) -> bool:
