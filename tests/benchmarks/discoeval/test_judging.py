@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ def task(name: str, labels: list[int]) -> Task:
         Example(f"{name}/{n}", f"{name}/line-{n // 2}", label, ((f"One {n}.",), (f"Two {n}.",)))
         for n, label in enumerate(labels)
     ]
-    return Task(BY_NAME[name], ("first", "second"), {"dev": examples, "test": examples}, "made", Counter())
+    splits = {"dev": examples, "test": examples}
+    return Task(BY_NAME[name], Path("data"), ("first", "second"), splits, "made", Counter())
 
 
 def probe(*seeds: list[int], layer: int | None = None) -> Probe:

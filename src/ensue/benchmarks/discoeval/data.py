@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -33,13 +33,18 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A task with its examples read; `labels` are the names of its classes."""
+    """A task with its examples read from files in `home`; `labels` are the names of its classes."""
 
     spec: Spec
+    home: Path
     labels: tuple[str, ...]
     splits: dict[str, list[Example]]
     fingerprint: str
     notes: Counter[str]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
 
     def sentences(self) -> Iterator[str]:
         """Yield every sentence of every example, repeated ones too."""
@@ -48,19 +53,16 @@ class Task:
                 for part in example.parts:
                     yield from part
 
-
-def place_of(folder: Path, tasks: Sequence[Task], sentence: str) -> str:
-    """Return the file and line (RST: node) at which a sentence first stands."""
-    for task in tasks:
-        for split, examples in task.splits.items():
+    def place_of(self, sentence: str) -> str | None:
+        """Return the file and line (RST: node) at which a sentence first stands, where it does."""
+        for split, examples in self.splits.items():
             for example in examples:
                 if any(sentence in part for part in example.parts):
                     number = example.cluster.rpartition("/")[2]
-                    home = folder / task.spec.folder
-                    if task.spec.group == "RST":
-                        return f"{rst.find(home, rst.SPLIT_NAMES[split])}, node {number}"
-                    return f"{home / _FILE[split]}, line {number}"
-    raise ValueError(f"No task has the sentence {sentence!r}.")
+                    if self.spec.group == "RST":
+                        return f"{rst.find(self.home, rst.SPLIT_NAMES[split])}, node {number}"
+                    return f"{self.home / _FILE[split]}, line {number}"
+        return None
 
 
 def missing_files(folder: Path, spec: Spec) -> list[str]:
@@ -90,7 +92,7 @@ def read_task(folder: Path, spec: Spec, limit: int | None = None) -> Task:
         damaged = sum(_UNDECODED in line.text for line in lines)
         if damaged:
             notes[f"lines of {spec.name} with characters lost before publication (U+FFFD)"] += damaged
-    return Task(spec, labels, splits, digest.hexdigest(), notes)
+    return Task(spec, home, labels, splits, digest.hexdigest(), notes)
 
 
 def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> list[DataLine]:
@@ -169,4 +171,4 @@ def _read_rst(home: Path, spec: Spec, limit: int | None, digest: hashlib._Hash) 
         ]
         for split, found in nodes.items()
     }
-    return Task(spec, labels, splits, digest.hexdigest(), notes)
+    return Task(spec, home, labels, splits, digest.hexdigest(), notes)

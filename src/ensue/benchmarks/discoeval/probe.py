@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -154,25 +154,9 @@ def combine_for(spec: Spec, context: bool) -> Callable[[Floats], Floats]:
 
 
 def probe(
-    task: Task,
-    vectors: SentenceVectors,
-    layers: Sequence[int | None],
-    choices: Choices,
-    finished: Callable[[Probe], None],
-) -> None:
-    """Train and judge at each layer, handing over each one's outcome; one layer's features are held at a time."""
-    places = {split: Places(task.splits[split], vectors.rows) for split in SPLITS}
-    for layer in layers:
-        finished(_at_layer(task, vectors, layer, places, choices))
-
-
-def _at_layer(
-    task: Task,
-    vectors: SentenceVectors,
-    layer: int | None,
-    places: dict[str, Places],
-    choices: Choices,
+    task: Task, layer: int | None, vectors: SentenceVectors, places: Mapping[str, Places], choices: Choices
 ) -> Probe:
+    """Train and judge the classifiers of a task at a layer."""
     data = _features(task, vectors, layer, places, choices)
     fits, found = [], []
     for seed in choices.seeds:
@@ -201,7 +185,7 @@ def _features(
     task: Task,
     vectors: SentenceVectors,
     layer: int | None,
-    places: dict[str, Places],
+    places: Mapping[str, Places],
     choices: Choices,
 ) -> dict[str, Data]:
     combine = combine_for(task.spec, choices.context)

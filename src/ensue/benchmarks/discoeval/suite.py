@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
-from ensue.errors import EnsueError
+from ensue.benchmarks.probing.choices import select_tasks
 
 GROUPS = ("SP", "BSO", "DC", "SSP", "PDTB", "RST")
 SPLITS = ("train", "dev", "test")
@@ -41,18 +40,10 @@ SPECS = (
 )
 
 
-def select(task: str) -> list[Spec]:
-    """The tasks of a name: one task, a group, or all where the name is empty; capitals do not matter.
+def select(name: str) -> list[Spec]:
+    """Return the tasks a name stands for.
 
     >>> [spec.name for spec in select("PDTB")]
     ['PDTB/explicit', 'PDTB/implicit']
     """
-    wanted = task.strip("/").lower()
-    found = [spec for spec in SPECS if wanted in ("", spec.group.lower(), spec.name.lower())]
-    if found:
-        return found
-    known = [*GROUPS, *(spec.name for spec in SPECS if spec.name not in GROUPS)]
-    by_lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(wanted, by_lower, n=1)
-    hint = f"did you mean {by_lower[close[0]]}?" if close else f"there is {', '.join(known)}."
-    raise EnsueError(f"discoeval has no task {task!r}; {hint}")
+    return select_tasks("discoeval", name, SPECS)

@@ -6,20 +6,30 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.discoeval.data import Task, missing_files, place_of, read_task
+from ensue.benchmarks.discoeval.data import Task, missing_files, read_task
 from ensue.benchmarks.discoeval.judging import Judged, judge, metric_rows
-from ensue.benchmarks.discoeval.probe import Choices, Probe, probe
-from ensue.benchmarks.discoeval.suite import select
-from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
+from ensue.benchmarks.discoeval.probe import Choices, Places, Probe, probe
+from ensue.benchmarks.discoeval.suite import SPLITS, select
+from ensue.benchmarks.probing.choices import (
+    VECTOR_SETTINGS,
+    answer_all,
+    layers_of,
+    question_of,
+    signed_model,
+    signed_vectors,
+)
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
-from ensue.records import Codec, digest_of
-from ensue.version import __version__
+from ensue.records import Codec
+
+if TYPE_CHECKING:
+    from ensue.benchmarks.probing.vectors import SentenceVectors
 
 SETTINGS = {
     "protocol": Setting(
@@ -75,42 +85,30 @@ class DiscoEvalRun:
         )
 
     def _judged(self, encoder: Encoder, layers: list[int | None], context: RunContext) -> Iterator[Judged]:
-        from ensue.benchmarks.probing.vectors import encode_once
+        choices, pooling = self._choices(), self.settings["pooling"]
+        question = question_of(
+            encoder,
+            layers,
+            self.settings,
+            data={task.name: task.fingerprint for task in self.tasks},
+            limit=self.limit,
+            seed=self.seed,
+        )
 
-        records, asked = context.records, self._question(encoder, layers)
-        keys = {(t.spec.name, n): digest_of(asked, t.spec.name, n) for t in self.tasks for n in layers}
-        known = {place: records.get(_PROBES, key) for place, key in keys.items()}
-        waiting = [t for t in self.tasks if any(known[t.spec.name, n] is None for n in layers)]
-        progress = context.progress
-        total, done = len(known), sum(found is not None for found in known.values())
-        choices = self._choices()
-        if waiting:
-            vectors = encode_once(
-                encoder,
-                (sentence for task in waiting for sentence in task.sentences()),
-                layers=layers,
-                pooling=self.settings["pooling"],
-                progress=progress,
-                where=lambda sentence: place_of(Path(self.source), self.tasks, sentence),
-            )
+        @lru_cache(maxsize=1)
+        def places(name: str, vectors: SentenceVectors) -> dict[str, Places]:
+            examples = next(task.splits for task in self.tasks if task.name == name)
+            return {split: Places(examples[split], vectors.rows) for split in SPLITS}
+
+        def answer(task: Task, layer: int | None, vectors: SentenceVectors) -> Probe:
+            return probe(task, layer, vectors, places(task.name, vectors), choices)
+
+        found = answer_all(
+            encoder, self.tasks, layers, pooling, question, _PROBES, context, answer, "classifiers"
+        )
         for task in self.tasks:
-            name = task.spec.name
-
-            def keep(found: Probe, name: str = name) -> None:
-                nonlocal done
-                records.add(_PROBES, [(keys[name, found.layer], found)])
-                known[name, found.layer] = found
-                done += 1
-                if progress is not None:
-                    progress(done, total, "classifiers")
-
-            if task in waiting:
-                left = [n for n in layers if known[name, n] is None]
-                probe(task, vectors, left, choices, keep)
             for layer in layers:
-                outcome = known[name, layer]
-                assert outcome is not None, "what was not known has been found by now"
-                yield from judge(task, outcome, choices)
+                yield from judge(task, found[task.name, layer], choices)
 
     def _choices(self) -> Choices:
         s = self.settings
@@ -122,28 +120,12 @@ class DiscoEvalRun:
             device=s["classifier_device"],
         )
 
-    def _question(self, model: Model, layers: list[int | None]) -> dict[str, Any]:
-        """Everything that predictions depend on; which other layers are asked for changes nothing."""
-        settings = {key: value for key, value in self.settings.items() if key != "layer"}
-        return {
-            "version": __version__,
-            "model": model.card.identity,
-            "max_length": model.card.max_length,
-            "own": layers == [None],
-            "data": {task.spec.name: task.fingerprint for task in self.tasks},
-            "limit": self.limit,
-            "seed": self.seed,
-            "settings": settings,
-        }
-
     def _signature(self, model: Model, layers: list[int | None]) -> str:
-        s, card = self.settings, model.card
-        weights = card.identity.get("weights", "-")[:12]
-        shown = "own" if layers == [None] else ",".join(map(str, layers))
+        s = self.settings
         ablations = "".join(f" {key}:no" for key in ("context", "hidden") if s[key] == "no")
         return (
-            f"model:{card.signed_name} weights:{weights} protocol:{s['protocol']} layer:{shown} "
-            f"pooling:{s['pooling'] or 'own'}{ablations} seeds:{s['seeds']} seed:{self.seed}"
+            f"{signed_model(model)} protocol:{s['protocol']} {signed_vectors(s, layers)}{ablations} "
+            f"seeds:{s['seeds']} seed:{self.seed}"
         )
 
 

@@ -38,7 +38,7 @@ Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
 
-@dataclass
+@dataclass(eq=False)
 class SentenceVectors:
     """Vectors of distinct sentences, memory-mapped.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Literal, NamedTuple
 
-from ensue.errors import EnsueError
+from ensue.benchmarks.probing.choices import select_tasks
 
 # How a task is evaluated: cosine of two vectors; expected score of a softmax; a classifier on given splits;
 # a classifier whose decay is chosen by folds of the training part; nested folds over everything.
@@ -87,17 +86,10 @@ GROUPS: dict[Group, tuple[Task, ...]] = {
 }
 
 
-def chosen(name: str) -> tuple[Task, ...]:
-    """The tasks a name stands for: one, a group, or all for the empty name; capitals do not matter.
+def chosen(name: str) -> list[Task]:
+    """Return the tasks a name stands for.
 
     >>> [task.name for task in chosen("SSS")]
     ['STSBenchmark', 'SICKRelatedness', 'SICKEntailment']
     """
-    wanted = name.strip("/").lower()
-    found = tuple(task for task in _ALL if wanted in ("", task.group.lower(), task.name.lower()))
-    if found:
-        return found
-    by_lower = {known.lower(): known for known in (*GROUPS, *TASKS)}
-    close = difflib.get_close_matches(wanted, by_lower, n=1)
-    hint = f"did you mean {by_lower[close[0]]}?" if close else f"there is {', '.join((*GROUPS, *TASKS))}."
-    raise EnsueError(f"senteval has no task {name!r}; {hint}")
+    return select_tasks("senteval", name, _ALL)

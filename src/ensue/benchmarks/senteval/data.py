@@ -57,6 +57,10 @@ class TaskData:
     skipped: Counter[str]
     notes: Counter[str]
 
+    @property
+    def name(self) -> str:
+        return self.task.name
+
     def sentences(self) -> Iterator[str]:
         """Yield every sentence, repeated ones too."""
         for rows in self.parts.values():

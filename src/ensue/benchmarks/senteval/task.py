@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.drawn import Drawn
-from ensue.benchmarks.probing.choices import VECTOR_SETTINGS, layers_of
+from ensue.benchmarks.probing.choices import (
+    VECTOR_SETTINGS,
+    answer_all,
+    layers_of,
+    question_of,
+    signed_model,
+    signed_vectors,
+)
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
 from ensue.benchmarks.senteval.catalog import Task, chosen
 from ensue.benchmarks.senteval.data import Suite, TaskData, read_suite
@@ -26,9 +33,11 @@ from ensue.benchmarks.senteval.judging import (
 )
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
-from ensue.records import Codec, digest_of
+from ensue.records import Codec
 from ensue.report.results import MetricRow
-from ensue.version import __version__
+
+if TYPE_CHECKING:
+    from ensue.benchmarks.probing.vectors import SentenceVectors
 
 SETTINGS = {
     "protocol": Setting(
@@ -47,7 +56,7 @@ class SentEvalRun:
     """The tasks with their files read and the settings fixed."""
 
     suite: Suite
-    asked: tuple[Task, ...]
+    asked: list[Task]
     limit: int | None
     seed: int
     settings: dict[str, Any]
@@ -91,47 +100,17 @@ class SentEvalRun:
     def _given(
         self, encoder: Encoder, layers: list[int | None], context: RunContext
     ) -> dict[tuple[str, int | None], Given]:
-        """The answers to every task at every layer, those of an interrupted run included."""
-        from ensue.benchmarks.probing.vectors import encode_once
+        """Return the answers to every task at every layer, those of an interrupted run included."""
         from ensue.benchmarks.senteval.protocols import PROTOCOLS
 
-        places = [(data, layer) for layer in layers for data in self.suite.tasks]
-        asked, records = self._question(encoder, layers), context.records
-        keys = {(data.task.name, layer): digest_of(asked, data.task.name, layer) for data, layer in places}
-        known = {place: records.get(_GIVEN, key) for place, key in keys.items()}
-        waiting = [(data, layer) for data, layer in places if known[data.task.name, layer] is None]
-        found = {place: given for place, given in known.items() if given is not None}
-        if not waiting:
-            return found
-        tasks = {data.task.name: data for data, _ in waiting}
-        vectors = encode_once(
-            encoder,
-            (sentence for data in tasks.values() for sentence in data.sentences()),
-            layers=layers,
-            pooling=self.settings["pooling"],
-            progress=context.progress,
-            where=lambda sentence: next(filter(None, (data.place_of(sentence) for data in tasks.values()))),
-        )
-        classifiers = PROTOCOLS[self.settings["protocol"]](self.seed, self.settings["classifier_device"])
-        for data, layer in waiting:
-            given = answer(data, Bench(vectors, layer, classifiers))
-            records.add(_GIVEN, [(keys[data.task.name, layer], given)])
-            found[data.task.name, layer] = given
-            if context.progress is not None:
-                context.progress(len(found), len(places), "tasks")
-        return found
+        s, tasks = self.settings, self.suite.tasks
+        classifiers = PROTOCOLS[s["protocol"]](self.seed, s["classifier_device"])
+        question = question_of(encoder, layers, s, data=self.fingerprint, seed=self.seed)
 
-    def _question(self, model: Model, layers: list[int | None]) -> dict[str, Any]:
-        """Everything the answers depend on; other layers beside one change nothing about it."""
-        return {
-            "version": __version__,
-            "model": model.card.identity,
-            "max_length": model.card.max_length,
-            "own": layers == [None],
-            "data": self.fingerprint,
-            "seed": self.seed,
-            "settings": {key: value for key, value in self.settings.items() if key != "layer"},
-        }
+        def answered(data: TaskData, layer: int | None, vectors: SentenceVectors) -> Given:
+            return answer(data, Bench(vectors, layer, classifiers))
+
+        return answer_all(encoder, tasks, layers, s["pooling"], question, _GIVEN, context, answered, "tasks")
 
     def _notes(self, judged: Sequence[Answers]) -> Counter[str]:
         notes = sum((data.notes for data in self.suite.tasks), Counter[str]())
@@ -147,13 +126,9 @@ class SentEvalRun:
         return dict(skipped)
 
     def _signature(self, model: Model, layers: list[int | None]) -> str:
-        s, card = self.settings, model.card
-        weights = card.identity.get("weights", "-")[:12]
-        shown = "own" if layers == [None] else ",".join(map(str, layers))
-        return (
-            f"model:{card.signed_name} weights:{weights} sts:cosine protocol:{s['protocol']} "
-            f"layer:{shown} pooling:{s['pooling'] or 'own'} seed:{self.seed}"
-        )
+        s = self.settings
+        vectors = signed_vectors(s, layers)
+        return f"{signed_model(model)} sts:cosine protocol:{s['protocol']} {vectors} seed:{self.seed}"
 
 
 def whole(
