@@ -207,12 +207,3 @@ def _subsequence() -> Callable[[list[int], list[int]], int]:
         raise EnsueError(f"ROUGE-L needs rapidfuzz: pip install 'ensue[summaries]' ({error}).") from None
     similarity: Any = LCSseq.similarity
     return similarity  # type: ignore[no-any-return]
-
-
-class NGrams(NamedTuple):
-    """One number for each length of n-grams."""
-
-    n1: float
-    n2: float
-    n3: float
-    n4: float

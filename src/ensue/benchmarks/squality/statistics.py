@@ -29,7 +29,7 @@ import numpy as np
 
 from ensue.benchmarks.squality.data import Story
 from ensue.errors import EnsueError
-from ensue.metrics.overlap import Gram, NGrams, Text, Texts
+from ensue.metrics.overlap import Gram, Text, Texts
 
 Tokenise = Callable[[str], list[str]]
 
@@ -68,7 +68,7 @@ class Sharing(NamedTuple):
     """One line of table 5.3: the mean share of a summary's n-grams that the other text has, and of how many pairs."""
 
     text: str
-    shares: NGrams
+    shares: list[float]
     pairs: int
 
 
@@ -86,7 +86,7 @@ def statistics_row(stories: Sequence[Story], notes: Counter[str]) -> dict[str, A
         notes[f"no statistics: {error}"] = 1
         return None
     spreads = {key: value._asdict() for key, value in found._asdict().items() if hasattr(value, "_asdict")}
-    lines = [{**one._asdict(), "shares": list(one.shares)} for one in sharing(stories, words)]
+    lines = [one._asdict() for one in sharing(stories, words)]
     return {"words": name, "lengths": found._asdict() | spreads, "sharing": lines}
 
 
@@ -142,12 +142,12 @@ def sharing(stories: Sequence[Story], tokenise: Tokenise) -> list[Sharing]:
     for name in PAIRS:
         totals, pairs = zip(*(found[name] for found in by_order), strict=True)
         if pairs[0]:
-            lines.append(Sharing(name, NGrams(*(total / pairs[0] for total in totals)), int(pairs[0])))
+            lines.append(Sharing(name, [total / pairs[0] for total in totals], int(pairs[0])))
     shares = [
         [_share(text.unique(n), texts(story.document).unique(n)) for n in ORDERS]
         for story, _, text in summaries
     ]
-    lines.append(Sharing(STORY, NGrams(*np.mean(shares, axis=0).tolist()), len(shares)))
+    lines.append(Sharing(STORY, np.mean(shares, axis=0).tolist(), len(shares)))
     return lines
 
 
