@@ -140,7 +140,7 @@ def test_the_terminal_table_fits_eighty_columns(told) -> None:
         assert words in text, words
     value = set_sheets(told[0])[0].figure("overlap-2")
     assert value is not None
-    assert f"{value.value:.3f}" in text
+    assert value.text() in text
 
 
 def test_the_page_of_a_run(told, tmp_path) -> None:
