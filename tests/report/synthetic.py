@@ -28,17 +28,10 @@ def make_items(domains=("news", "legal"), documents=12, sizes=(1, 3)):
 
 
 def make_results(items, benchmark="shuffle", model="some-model"):
-    rows = []
-    for size in dict.fromkeys(item["settings"]["block_size"] for item in items):
-        chosen = [item for item in items if item["settings"]["block_size"] == size]
-        for metric in chosen[0]["scores"]:
-            found = clustered_interval(
-                [item["scores"][metric] for item in chosen],
-                [item["cluster"] for item in chosen],
-                bounds=range_of(metric),
-            )
-            row = {"task": "shuffle", "metric": metric, "value": found.value, "ci95": [found.low, found.high]}
-            rows.append({**row, "n": found.n, "clusters": found.clusters, "settings": {"block_size": size}})
+    rows = _rows(items, "shuffle")
+    domains = sorted({item["outputs"]["domain"] for item in items})
+    for domain in domains if len(domains) > 1 else ():
+        rows += _rows([i for i in items if i["outputs"]["domain"] == domain], f"shuffle/{domain}")
     return {
         "benchmark": benchmark,
         "model": model,
@@ -48,6 +41,21 @@ def make_results(items, benchmark="shuffle", model="some-model"):
         "seconds": 75.2,
         "tokens": 123456,
     }
+
+
+def _rows(items, task):
+    rows = []
+    for size in dict.fromkeys(item["settings"]["block_size"] for item in items):
+        chosen = [item for item in items if item["settings"]["block_size"] == size]
+        for metric in chosen[0]["scores"]:
+            found = clustered_interval(
+                [item["scores"][metric] for item in chosen],
+                [item["cluster"] for item in chosen],
+                bounds=range_of(metric),
+            )
+            row = {"task": task, "metric": metric, "value": found.value, "ci95": [found.low, found.high]}
+            rows.append({**row, "n": found.n, "clusters": found.clusters, "settings": {"block_size": size}})
+    return rows
 
 
 def make_profile(name="doc", *, jump=2.0, sentences=5, text="A plain sentence."):

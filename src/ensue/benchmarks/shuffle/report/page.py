@@ -11,29 +11,28 @@ from ensue.benchmarks.shuffle.report.table import (
     MOST_DOMAINS,
     PACKAGE,
     BlockRow,
-    DomainTally,
     block_rows,
     blocks_table,
+    domains_of,
     domains_table,
     published_series,
 )
 from ensue.report.page import Page
-from ensue.report.results import read_items, read_results
+from ensue.report.results import read_results
 from ensue.report.svg import Picture, drawn_twice
 
 
 def shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
     """Return what the page shows of a run."""
-    blocks = block_rows(read_results(folders[0]))
+    results = read_results(folders[0])
+    blocks, domains = block_rows(results), domains_of(results)
     if not blocks:
         return {}
-    tally = DomainTally(read_items(folders[0]))
-    domains = tally.domains
     return {
         "blocks": blocks,
         "blocks_table": blocks_table(blocks),
         "accuracy_picture": _accuracy_picture(blocks),
-        "domains_table": domains_table(tally.rows()) if len(domains) > 1 else None,
+        "domains_table": domains_table(results) if domains else None,
         "domains_left_out": max(0, len(domains) - MOST_DOMAINS),
         "documents": max((row.accuracy.clusters or 0 for row in blocks), default=0),
         "ties": sum(row.ties or 0 for row in blocks),

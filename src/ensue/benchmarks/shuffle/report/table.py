@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +12,8 @@ from ensue.benchmarks.published import published
 from ensue.report.figure import Figure, settings_text
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Table, blank_on_page
-from ensue.stats.clustered import clustered_interval
-from ensue.stats.ranges import SHARE
 
 PACKAGE = "ensue.benchmarks.shuffle"
-TASK = "shuffle"
 # A corpus with a domain per site would make a table nobody reads.
 MOST_DOMAINS = 24
 # "wsj", "WSJ" and "Wsj" are one domain; names the paper does not have find nothing.
@@ -35,16 +32,6 @@ class BlockRow(NamedTuple):
     gpt2: float | None
 
 
-class DomainRow(NamedTuple):
-    """The accuracy of one domain at one block size, with the paper's figure where it tested that domain."""
-
-    domain: str
-    label: str
-    accuracy: Figure
-    per_token: float | None
-    gpt2: float | None
-
-
 def published_series(system: str, task: str, table: str = "2") -> dict[int, float]:
     """Return the accuracies of one system on one task by block size; empty where the paper has none.
 
@@ -58,23 +45,27 @@ def published_series(system: str, task: str, table: str = "2") -> dict[int, floa
     }
 
 
-def block_rows(results: Mapping[str, Any]) -> list[BlockRow]:
-    """Return one row per block size from the rows of `results.json` that cover all documents."""
+def block_rows(results: Mapping[str, Any], domain: str | None = None) -> list[BlockRow]:
+    """Return one row per block size from the rows of `results.json` of all documents, or of those of a domain."""
+    known = "" if domain is None else _PUBLISHED_DOMAINS.get(domain.casefold(), "none")
+    human = published_series("Human", "shuffle/WSJ")
+    gpt2 = published_series("GPT2-medium", _task(known or None))
     by_settings: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in results["metrics"]:
-        if row["task"] == TASK:
-            by_settings.setdefault(_canonical(row["settings"]), {})[row["metric"]] = row
-    human, gpt2 = published_series("Human", "shuffle/WSJ"), published_series("GPT2-medium", TASK)
+        if row["task"] == _task(domain):
+            by_settings.setdefault(json.dumps(row["settings"], sort_keys=True), {})[row["metric"]] = row
     rows = []
     for metrics in by_settings.values():
         main = metrics.get("accuracy")
         if main is None or main["value"] is None:
             continue
-        size, ties = _block_size(main["settings"]), _value(metrics, "ties")
+        settings, ties = main["settings"], _value(metrics, "ties")
+        size = settings.get("block_size") if isinstance(settings.get("block_size"), int) else None
         rows.append(
             BlockRow(
                 block_size=size,
-                label=_label(main["settings"]),
+                # A lone block size is its number.
+                label=str(size) if list(settings) == ["block_size"] else settings_text(settings),
                 accuracy=Figure.of(main),
                 per_token=_value(metrics, "accuracy_per_token"),
                 ties=None if ties is None else round(ties * main["n"]),
@@ -85,83 +76,22 @@ def block_rows(results: Mapping[str, Any]) -> list[BlockRow]:
     return sorted(rows, key=lambda row: (row.block_size or 0, row.label))
 
 
-class DomainTally:
-    """Collects the scores of each domain while items stream by, keeping bare numbers only."""
-
-    def __init__(self, items: Iterable[Mapping[str, Any]]) -> None:
-        self._groups: dict[tuple[str, str], _Scores] = {}
-        self._settings: dict[str, dict[str, Any]] = {}
-        self._clusters: dict[str, int] = {}
-        for item in items:
-            self._add(item)
-
-    def _add(self, item: Mapping[str, Any]) -> None:
-        accuracy = item["scores"].get("accuracy")
-        if item["task"] != TASK or accuracy is None:
-            return
-        outputs = item.get("outputs")
-        domain = outputs.get("domain") if isinstance(outputs, dict) else None
-        settings = _canonical(item["settings"])
-        self._settings.setdefault(settings, item["settings"])
-        group = self._groups.setdefault((str(domain or "unnamed"), settings), _Scores())
-        group.accuracy.append(accuracy)
-        group.clusters.append(
-            self._clusters.setdefault(str(item.get("cluster", item["id"])), len(self._clusters))
-        )
-        per_token = item["scores"].get("accuracy_per_token")
-        if per_token is not None:
-            group.per_token.append(per_token)
-
-    @property
-    def domains(self) -> list[str]:
-        """Return the domains seen, those with the most items first."""
-        counts: dict[str, int] = {}
-        for (domain, _), scores in self._groups.items():
-            counts[domain] = counts.get(domain, 0) + len(scores.accuracy)
-        return sorted(counts, key=lambda domain: (-counts[domain], domain))
-
-    def rows(self) -> list[DomainRow]:
-        """Return a row per domain and block size, by name, of the `MOST_DOMAINS` largest domains."""
-        largest = set(self.domains[:MOST_DOMAINS])
-        chosen = [key for key in self._groups if key[0] in largest]
-        chosen.sort(key=lambda key: (key[0], _block_size(self._settings[key[1]]) or 0, key[1]))
-        return [self._row(domain, settings) for domain, settings in chosen]
-
-    def _row(self, domain: str, settings: str) -> DomainRow:
-        scores = self._groups[domain, settings]
-        size = _block_size(self._settings[settings])
-        gpt2 = published_series("GPT2-medium", f"{TASK}/{_PUBLISHED_DOMAINS.get(domain.casefold())}")
-        return DomainRow(
-            domain=domain,
-            label=_label(self._settings[settings]),
-            accuracy=Figure(*clustered_interval(scores.accuracy, scores.clusters, bounds=SHARE)),
-            per_token=sum(scores.per_token) / len(scores.per_token) if scores.per_token else None,
-            gpt2=None if size is None else gpt2.get(size),
-        )
+def domains_of(results: Mapping[str, Any]) -> list[str]:
+    """Return the domains that a run tells apart, those with the most pairs first."""
+    pairs: Counter[str] = Counter()
+    for row in results["metrics"]:
+        if row["metric"] == "accuracy" and row["task"].startswith(_task("")):
+            pairs[row["task"].removeprefix(_task(""))] += row["n"]
+    return sorted(pairs, key=lambda domain: (-pairs[domain], domain))
 
 
-class _Scores:
-    def __init__(self) -> None:
-        self.accuracy, self.per_token, self.clusters = array("d"), array("d"), array("q")
-
-
-def _label(settings: Mapping[str, Any]) -> str:
-    """Write the settings of a row in words; a lone block size is its number."""
-    return str(settings["block_size"]) if list(settings) == ["block_size"] else settings_text(settings)
-
-
-def _block_size(settings: Mapping[str, Any]) -> int | None:
-    size = settings.get("block_size")
-    return size if isinstance(size, int) else None
+def _task(domain: str | None) -> str:
+    return "shuffle" if domain is None else f"shuffle/{domain}"
 
 
 def _value(metrics: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
     value = metrics[name]["value"] if name in metrics else None
     return None if value is None else float(value)
-
-
-def _canonical(settings: Mapping[str, Any]) -> str:
-    return json.dumps(settings, sort_keys=True)
 
 
 # Short words on two lines: the whole must fit a terminal of 80 columns.
@@ -213,8 +143,8 @@ def blocks_table(rows: Iterable[BlockRow]) -> Table:
     return table
 
 
-def domains_table(rows: Iterable[DomainRow]) -> Table:
-    """Return the accuracies by domain and block size."""
+def domains_table(results: Mapping[str, Any]) -> Table:
+    """Return the accuracies of the largest domains by domain and block size."""
     table = Table(
         [
             Column("domain", words=True),
@@ -227,20 +157,20 @@ def domains_table(rows: Iterable[DomainRow]) -> Table:
             Column("published: GPT2-medium", published=True),
         ]
     )
-    before = None
-    for row in rows:
-        table.add(
-            blank_on_page(row.domain) if row.domain == before else row.domain,
-            row.label,
-            _strong(row.accuracy),
-            row.accuracy.interval(),
-            row.per_token,
-            row.accuracy.n,
-            row.accuracy.clusters,
-            row.gpt2,
-            section=row.domain != before,
-        )
-        before = row.domain
+    for domain in sorted(domains_of(results)[:MOST_DOMAINS]):
+        name = domain or "unnamed"
+        for place, row in enumerate(block_rows(results, domain)):
+            table.add(
+                blank_on_page(name) if place else name,
+                row.label,
+                _strong(row.accuracy),
+                row.accuracy.interval(),
+                row.per_token,
+                row.accuracy.n,
+                row.accuracy.clusters,
+                row.gpt2,
+                section=not place,
+            )
     return table
 
 
