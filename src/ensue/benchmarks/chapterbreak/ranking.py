@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ensue.benchmarks.chapterbreak.data.examples import Example
 from ensue.errors import EnsueError
@@ -60,18 +61,25 @@ class Ranked(NamedTuple):
     gold: Gold | None = None
 
 
-class Ranker(Protocol):
-    """One of the two ways."""
+@dataclass(kw_only=True)
+class Ranker(ABC):
+    """What both ways of ranking share: suffix lengths, the prefix lengths that fit, and counts of what was done."""
 
-    prefixes: list[int]
-    notes: Counter[str]
-    skipped: Counter[str]
-    tokens: int
+    suffixes: list[int]
+    asked: list[int]
+    prefixes: list[int] = field(init=False)
+    notes: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
 
     @property
-    def signature(self) -> str: ...
+    @abstractmethod
+    def signature(self) -> str:
+        """Return the model and the rules of its scores."""
 
-    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]: ...
+    @abstractmethod
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
+        """Score the suffixes of each question at every length."""
 
 
 def ladder(asked: Sequence[int], fit: int | None, notes: Counter[str]) -> list[int]:
@@ -102,20 +110,14 @@ def words_covered(text: str, end: int) -> float:
     return words
 
 
-@dataclass
-class TokenRanker:
+@dataclass(kw_only=True)
+class TokenRanker(Ranker):
     """A language model: prefix and suffix cut in its own tokens, the suffix's mean log-likelihood."""
 
     model: Scorer
     policy: Policy
     separator: str
-    suffixes: list[int]
     journal: Journal | None
-    asked: list[int]
-    prefixes: list[int] = field(init=False)
-    notes: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    tokens: int = 0
 
     def __post_init__(self) -> None:
         self.model.check(self.policy)
@@ -198,18 +200,12 @@ def _within(progress: Progress | None, begin: int, count: int, total: int) -> Pr
     return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "examples")
 
 
-@dataclass
-class SegmentRanker:
+@dataclass(kw_only=True)
+class SegmentRanker(Ranker):
     """A model that ranks whole suffixes, which it divides into tokens and segments itself."""
 
     model: SuffixScorer
-    suffixes: list[int]
-    asked: list[int]
     records: Records = field(default_factory=Records)
-    prefixes: list[int] = field(init=False)
-    notes: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    tokens: int = 0
 
     def __post_init__(self) -> None:
         self.prefixes = ladder(self.asked, self.model.max_prefix_tokens, self.notes)

@@ -90,12 +90,14 @@ class ChapterBreakRun:
 
     def _ranker(self, model: Model, context: RunContext) -> Ranker:
         s = self.settings
-        suffixes = sorted(s["suffix_tokens"])
+        lengths = {"suffixes": sorted(s["suffix_tokens"]), "asked": s["prefix_tokens"]}
         if isinstance(model, SuffixScorer):
-            return SegmentRanker(model, suffixes, s["prefix_tokens"], context.records)
+            return SegmentRanker(model=model, records=context.records, **lengths)
         scorer = require(model, Scorer, "ChapterBreak")
         policy = Policy(window="refuse", bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
-        return TokenRanker(scorer, policy, s["separator"], suffixes, context.journal, s["prefix_tokens"])
+        return TokenRanker(
+            model=scorer, policy=policy, separator=s["separator"], journal=context.journal, **lengths
+        )
 
     def _questions(self) -> tuple[list[SuffixChoice], Counter[str]]:
         """Return the examples asked about with their negatives of each kind; one that lacks a kind has the others."""

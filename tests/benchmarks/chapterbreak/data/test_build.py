@@ -310,9 +310,9 @@ BAD = {
     "boundary": ({"boundaries": ("chapters",)}, "no boundary 'chapters'"),
     "no boundary": ({"boundaries": ()}, "no boundary"),
     "negatives": ({"negatives": "easy"}, "not 'easy'"),
-    "prefix": ({"prefix_words": 0}, "prefix words is 0"),
+    "prefix": ({"prefix_words": 0}, "prefix_words is 0"),
     "workers": ({"workers": 0}, "workers is 0"),
-    "limit": ({"limit": -1}, "works is -1"),
+    "limit": ({"limit": -1}, "limit is -1"),
     "kind": ({"kind": "novel"}, "'novel'"),
     "headings": ({"headings": "loose"}, "'loose'"),
 }

@@ -70,16 +70,10 @@ def build(
     goes to the workers, so it must be possible to pickle it.
     """
     _check(boundaries, negatives, negatives_data)
-    _check_numbers(
-        {
-            "prefix words": prefix_words,
-            "suffix words": suffix_words,
-            "negatives": negatives_count,
-            "examples per work": per_work,
-            "workers": workers,
-            "works": limit,
-        }
-    )
+    counts = {"prefix_words": prefix_words, "suffix_words": suffix_words, "negatives_count": negatives_count}
+    for name, number in {**counts, "per_work": per_work, "workers": workers, "limit": limit}.items():
+        if number is not None and number < 1:
+            raise EnsueError(f"{name} is {number}, but must be at least 1.")
     output = output.expanduser().absolute()
     check_output(output, source, overwrite=overwrite)
     recipe = Recipe(
@@ -149,12 +143,6 @@ def _check(boundaries: Sequence[Boundary], negatives: str, negatives_data: str |
         raise EnsueError(
             "--negatives-data is read for --negatives other-split alone; add that or leave it out."
         )
-
-
-def _check_numbers(numbers: dict[str, int | None]) -> None:
-    for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise EnsueError(f"The number of {name} is {number}, but must be at least 1.")
 
 
 def _default_split(source: str, kind: Kind) -> str:
