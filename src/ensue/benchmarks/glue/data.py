@@ -92,7 +92,7 @@ _MRPC_DEV_IDS, _MRPC_IDS = "dev_ids.tsv", ("#1 ID", "#2 ID")
 
 
 def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """The splits of a task that are there, or None where there is none.
+    """Return the splits of a task that are there, or None where there is none.
 
     `folder` is the suite's folder or the task's own. A file marked as partial stands in for a missing one and is
     noted; so is every number of rows that differs from the published one.
@@ -132,7 +132,7 @@ def _add_original(gathering: Gathering, split: str, files: list[Found]) -> None:
 
 
 def _original_files(home: Path, split: str) -> list[Found]:
-    """The original files a split can be made of; none where they are not there."""
+    """Return the original files a split can be made of; none where they are not there."""
     if split == TEST:
         return [Found(home / _MRPC_TEST)] if (home / _MRPC_TEST).is_file() else []
     if split not in (TRAIN, DEV) or not (home / _MRPC_TRAIN).is_file():
@@ -146,7 +146,7 @@ def _original_files(home: Path, split: str) -> list[Found]:
 
 
 def _original_rows(files: list[Found], split: str) -> Iterator[Row]:
-    """The rows of a split; the development set is those pairs whose ids `dev_ids.tsv` lists."""
+    """Return the rows of a split; the development set is those pairs whose ids `dev_ids.tsv` lists."""
     if split == TEST:
         yield from tsv_rows(files[0])
         return
@@ -165,7 +165,7 @@ def _original_rows(files: list[Found], split: str) -> Iterator[Row]:
 
 
 def read_split(spec: TaskSpec, split: str, found: Found, notes: Counter[str]) -> Iterator[Example]:
-    """The examples of a file; what is left out of QQP's training file is counted and named in the notes."""
+    """Return the examples of a file; what is left out of QQP's training file is counted and named in the notes."""
     headless = spec.name == "CoLA" and split in (TRAIN, DEV)
     short: list[int] | None = [] if spec.name == "QQP" and split == TRAIN else None
     rows = tsv_rows(found, _COLA_COLUMNS if headless else None, short)
@@ -177,7 +177,7 @@ def read_split(spec: TaskSpec, split: str, found: Found, notes: Counter[str]) ->
 
 
 def examples(spec: TaskSpec, rows: Iterable[Row], columns: Columns, notes: Counter[str]) -> Iterator[Example]:
-    """An example of every row."""
+    """Return an example of every row."""
     for number, row in enumerate(rows):
         named = _DIAGNOSTIC_FULL if "Premise" in row.fields else columns
         texts = tuple(_text(spec, row, name, notes) for name in named.texts)
@@ -192,7 +192,7 @@ def examples(spec: TaskSpec, rows: Iterable[Row], columns: Columns, notes: Count
 
 
 def _text(spec: TaskSpec, row: Row, name: str, notes: Counter[str]) -> str:
-    """A text without the spaces around it. QQP alone has empty ones in its first release; they stay, for its
+    """Return a text without the spaces around it. QQP alone has empty ones in its first release; they stay, for its
     submissions must answer every id."""
     if spec.name == "QQP" and not row.any_text(name).strip():
         notes["questions that are empty"] += 1
@@ -207,7 +207,7 @@ def _gold(spec: TaskSpec, row: Row, name: str) -> str | float | None:
 
 
 def _tags(row: Row) -> dict[str, tuple[str, ...]]:
-    """The fine tags of each coarse category that the example has any of."""
+    """Return the fine tags of each coarse category that the example has any of."""
     found = {coarse: split_tags(row.any_text(coarse)) for coarse in COARSE}
     return {coarse: fine for coarse, fine in found.items() if fine}
 

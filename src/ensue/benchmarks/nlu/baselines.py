@@ -72,7 +72,7 @@ class Majority:
 
 
 def common_answer(data: TaskData, first: str) -> Prediction | None:
-    """The most frequent label or the mean score, counted in `first`, train or dev; None without any labels.
+    """Return the most frequent label or the mean score, counted in `first`, train or dev; None without any labels.
 
     A set without either of them (a diagnostic) is counted itself.
     """
@@ -102,7 +102,7 @@ def _alike(
 
 
 def common_entity(example: Example) -> str:
-    """The entity with the highest F1 with all mentions of the passage, the first of those that are equal."""
+    """Return the entity with the highest F1 with all mentions of the passage, the first of those that are equal."""
     options = sorted(set(example.choices), key=lambda entity: (-len(entity), entity))
     either = "|".join(map(re.escape, options))
     mentions = Counter(re.findall(rf"(?<!\w)(?:{either})(?!\w)", example.texts[0])) or Counter(options)
@@ -177,14 +177,14 @@ class Bags(NamedTuple):
 def classifier(
     texts: Sequence[str], gold: Ints, classes: int, l2: Sequence[float] = L2
 ) -> tuple[Callable[[Sequence[str]], Ints], float]:
-    """A classifier of texts trained on these, and the L2 strength that was best on those held out."""
+    """Return a classifier of texts trained on these, and the L2 strength that was best on those held out."""
     held = np.arange(len(texts)) % _HELD_OUT == _HELD_OUT - 1
     best = l2[0] if len(l2) == 1 else _best_strength(texts, gold, held, classes, l2)
     return fit(texts, gold, classes, best), best
 
 
 def grams_of(text: str) -> Iterator[str]:
-    """Lower-cased words and marks, and pairs of neighbours.
+    """Return lower-cased words and marks, and pairs of neighbours.
 
     >>> list(grams_of("It rained."))
     ['it', 'rained', '.', 'it rained', 'rained .']
@@ -195,7 +195,7 @@ def grams_of(text: str) -> Iterator[str]:
 
 
 def vocabulary(texts: Sequence[str]) -> dict[str, int]:
-    """A number from 1 for every n-gram that is in several texts; 0 stands in for a text that has none of them."""
+    """Return a number from 1 for every n-gram of several texts; 0 stands in for a text that has none of them."""
     counts = Counter(gram for text in texts for gram in set(grams_of(text)))
     return {
         gram: 1 + place for place, gram in enumerate(sorted(g for g, n in counts.items() if n >= _MIN_TEXTS))
@@ -203,14 +203,14 @@ def vocabulary(texts: Sequence[str]) -> dict[str, int]:
 
 
 def bags(texts: Sequence[str], known: dict[str, int]) -> Bags:
-    """The known n-grams of each text; memory grows with the words, not with texts times n-grams."""
+    """Return the known n-grams of each text; memory grows with the words, not with texts times n-grams."""
     found = [[known[gram] for gram in grams_of(text) if gram in known] or [0] for text in texts]
     starts = np.cumsum([0, *(len(one) for one in found)][:-1])
     return Bags(np.array([gram for one in found for gram in one], dtype=np.int64), starts.astype(np.int64))
 
 
 def fit(texts: Sequence[str], gold: Ints, classes: int, l2: float) -> Callable[[Sequence[str]], Ints]:
-    """A classifier of texts, at the minimum of mean cross-entropy + l2/2 · |weights|² (biases not penalised)."""
+    """Return a classifier at the minimum of mean cross-entropy + l2/2 · |weights|² (biases not penalised)."""
     known = vocabulary(texts)
     weights, bias = solve(bags(texts, known), gold, len(known) + 1, classes, l2)
 
@@ -226,7 +226,7 @@ def fit(texts: Sequence[str], gold: Ints, classes: int, l2: float) -> Callable[[
 def solve(
     data: Bags, gold: Ints, grams: int, classes: int, l2: float, tolerance: float = 1e-6
 ) -> tuple[Any, Any]:
-    """Weights [n-grams, classes] and biases at the optimum, found by L-BFGS in double precision."""
+    """Return weights [n-grams, classes] and biases at the optimum, found by L-BFGS in double precision."""
     import torch
 
     with torch.enable_grad():
@@ -270,7 +270,7 @@ def _logits(data: Bags, weights: Any, bias: Any) -> Any:
 def _best_strength(
     texts: Sequence[str], gold: Ints, held: NDArray[np.bool_], classes: int, l2: Sequence[float]
 ) -> float:
-    """The strength that is best on what is held out, the strongest of equally good ones."""
+    """Return the strength that is best on what is held out, the strongest of equally good ones."""
     kept = [text for text, out in zip(texts, held, strict=True) if not out]
     asked = [text for text, out in zip(texts, held, strict=True) if out]
     if not asked:

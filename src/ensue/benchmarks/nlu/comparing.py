@@ -94,7 +94,7 @@ def _of_labels(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> It
 
 
 def _of_counts(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> Tested:
-    """A metric of the confusion table; several answers to one example have a table each, and the mean of metrics."""
+    """Return a metric of the confusion table; several answers to one example have a table each, and the mean."""
     classes = len(spec.labels)
     measure = of_counts(metric, classes)
 
@@ -109,7 +109,7 @@ def _of_counts(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> Te
 
 
 def _tables(spec: TaskSpec, side: Sequence[Sequence[PairedAnswer]]) -> Numbers:
-    """Which cell of the confusion table each answer falls into [items, ways × classes × classes]."""
+    """Return which cell of the confusion table each answer falls into [items, ways × classes × classes]."""
     codes = {label: code for code, label in enumerate(spec.labels)}
     cells = len(codes) ** 2
     return np.hstack(
@@ -126,7 +126,7 @@ def _tables(spec: TaskSpec, side: Sequence[Sequence[PairedAnswer]]) -> Numbers:
 
 
 def _of_groups(metric: str, pairs: Pairs, how: Resampling) -> Tested | Untested:
-    """The share of groups that are right as a whole (MultiRC's questions) or answered alike (AX-g's pairs)."""
+    """Return the share of groups that are right as a whole (MultiRC's questions) or answered alike (AX-g's pairs)."""
     names = [item[0].group for item in pairs.a]
     a, b = (_group_means(metric, names, side) for side in (pairs.a, pairs.b))
     if not a:
@@ -140,7 +140,7 @@ def _of_groups(metric: str, pairs: Pairs, how: Resampling) -> Tested | Untested:
 def _group_means(
     metric: str, names: Sequence[str], side: Sequence[Sequence[PairedAnswer]]
 ) -> dict[str, float]:
-    """Of each group, whether it is right, as a mean over the ways of answering."""
+    """Return of each group whether it is right, as a mean over the ways of answering."""
     by_way = [
         whole_groups_right(names, [one.label == one.predicted for one in way])
         if metric == "em"

@@ -94,7 +94,7 @@ def phenomena_rows(data: TaskData, answered: Answered, split: str) -> list[Metri
 
 
 def parts_of(examples: Sequence[Example]) -> Iterator[PhenomenonPart]:
-    """All examples, those of every category and those of every tag that has any, in the order of table A.1."""
+    """Return all examples, those of every category and those of every tag that has any, in the order of table A.1."""
     tags = [known_tags(example) for example in examples]
     yield PhenomenonPart({}, list(range(len(examples))))
     for category in TAXONOMY:
@@ -107,7 +107,7 @@ def parts_of(examples: Sequence[Example]) -> Iterator[PhenomenonPart]:
 
 
 def known_tags(example: Example) -> dict[str, tuple[str, ...]]:
-    """The example's tags by category, spelled as in table A.1; one that is not there is refused."""
+    """Return the example's tags by category, spelled as in table A.1; one that is not there is refused."""
     found: dict[str, tuple[str, ...]] = {}
     for given, tags in example.tags.items():
         category = _CATEGORIES.get(_letters(given))

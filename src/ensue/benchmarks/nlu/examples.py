@@ -67,7 +67,7 @@ class Example:
 
 
 def either_way(texts: tuple[str, ...]) -> str:
-    """A cluster for a pair and its reverse, which a diagnostic set holds both of."""
+    """Return a cluster for a pair and its reverse, which a diagnostic set holds both of."""
     return "pair-" + hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:16]
 
 
@@ -123,7 +123,7 @@ class TaskData:
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def labelled(self, split: str) -> bool:
-        """Whether the split is there and has gold answers."""
+        """Return whether the split is there and has gold answers."""
         found = self.splits.get(split, [])
         return len(found) > 0 and found[0].gold is not None
 

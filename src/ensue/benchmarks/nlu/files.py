@@ -39,21 +39,21 @@ class Row(NamedTuple):
         return self.fields[name]
 
     def text(self, name: str) -> str:
-        """A text as it stands, which must not be blank."""
+        """Return a text as it stands, which must not be blank."""
         text = self.any_text(name)
         if not text.strip():
             self.refuse(f"{name!r} is empty")
         return text
 
     def any_text(self, name: str) -> str:
-        """A text as it stands, blank or not."""
+        """Return a text as it stands, blank or not."""
         value = self.value(name)
         if not isinstance(value, str):
             self.refuse(f"{name!r} is {_kind(value)} where a text was expected")
         return value
 
     def whole(self, name: str) -> int:
-        """A whole number, not below zero."""
+        """Return a whole number, not below zero."""
         value = self.value(name)
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
             return int(value)
@@ -62,7 +62,7 @@ class Row(NamedTuple):
         return value
 
     def label(self, name: str, labels: Sequence[str]) -> str:
-        """A label as submissions spell it; JSON's true and false and its numbers are spelled out."""
+        """Return a label as submissions spell it; JSON's true and false and its numbers are spelled out."""
         value = self.value(name)
         spelled = json.dumps(value) if isinstance(value, bool | int) else value
         if spelled not in labels:
@@ -70,7 +70,7 @@ class Row(NamedTuple):
         return str(spelled)
 
     def score(self, name: str, lowest: float, highest: float) -> float:
-        """A number within a scale."""
+        """Return a number within a scale."""
         value = self.value(name)
         try:
             if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -83,14 +83,14 @@ class Row(NamedTuple):
         return score
 
     def inner(self, name: str) -> Row:
-        """An object within the row, as a row."""
+        """Return an object within the row, as a row."""
         value = self.value(name)
         if not isinstance(value, dict):
             self.refuse(f"{name!r} is {_kind(value)} where an object was expected")
         return Row(f"{self.where}, {name}", value)
 
     def rows(self, name: str) -> list[Row]:
-        """A list of objects within the row, as rows."""
+        """Return a list of objects within the row, as rows."""
         value = self.value(name)
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self.refuse(f"{name!r} is {_kind(value)} where a list of objects was expected")
@@ -98,7 +98,7 @@ class Row(NamedTuple):
 
 
 def find(home: Path, *names: str) -> Found | None:
-    """The first of the files that is there, or else one that is marked as a part of it (`NAME.partialN.tsv`)."""
+    """Return the first of the files that is there, or else one marked as a part of it (`NAME.partialN.tsv`)."""
     for name in names:
         if (home / name).is_file():
             return Found(home / name)
@@ -118,7 +118,7 @@ def find(home: Path, *names: str) -> Found | None:
 
 
 def task_folder(folder: Path, *names: str) -> Path | None:
-    """The folder of a task within the suite's folder, or that folder itself where it has the task's name."""
+    """Return the folder of a task within the suite's folder, or that folder itself where it has the task's name."""
     if not folder.is_dir():
         raise EnsueError(f"{folder} is not a folder; name the data folder with --data.")
     wanted = {name.lower() for name in names}
@@ -131,7 +131,7 @@ def task_folder(folder: Path, *names: str) -> Path | None:
 def tsv_rows(
     found: Found, columns: Sequence[str] | None = None, short: list[int] | None = None
 ) -> Iterator[Row]:
-    """The rows of a tab-separated file, in which quotation marks mean nothing, as the official readers have it.
+    """Return the rows of a tab-separated file; quotation marks mean nothing in it, as to the official readers.
 
     Without `columns` the first line names them. Rows with too few columns are refused or, where `short` is given,
     left out and their line numbers added to it.
@@ -167,7 +167,7 @@ def jsonl_rows(found: Found) -> Iterator[Row]:
 
 
 def file_digest(path: Path) -> bytes:
-    """What tells the whole file from any other."""
+    """Return what tells the whole file from any other."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()

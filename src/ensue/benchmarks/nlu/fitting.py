@@ -37,7 +37,7 @@ class TrainingSplit:
     lengths: Ints
 
     def starts(self) -> Ints:
-        """The first row of every example, and the end of the last."""
+        """Return the first row of every example, and the end of the last."""
         return np.searchsorted(self.framed.owners, np.arange(len(self.framed.examples) + 1))
 
 
@@ -58,7 +58,7 @@ class Learner:
         self.lengths = np.maximum.reduceat(train.lengths, self._starts[:-1])
 
     def loss(self, examples: Ints) -> Tensor:
-        """The mean loss of these training examples."""
+        """Return the mean loss of these training examples."""
         starts, ends = self._starts[examples], self._starts[examples + 1]
         rows = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
         outputs = self.train.forward(rows)
@@ -67,12 +67,12 @@ class Learner:
         return loss_of(self.spec.form, outputs, targets, owners)
 
     def answer(self, split: TrainingSplit) -> PredictedAnswers:
-        """What the network says about a split's examples."""
+        """Return what the network says about a split's examples."""
         outputs = predicted(split) * self.deviation + self.mean
         return answers(self.spec, split.framed, outputs)
 
     def score(self) -> float:
-        """The mean of the task's metrics on what is chosen on."""
+        """Return the mean of the task's metrics on what is chosen on."""
         found = self.answer(self.chosen_on).predictions
         return dev_score(self.spec, self.chosen_on.framed.examples, found)
 
@@ -165,17 +165,17 @@ def fit(
 
 
 def loss_weights(sizes: np.ndarray[Any, Any]) -> list[float]:
-    """What the loss of each task is multiplied by: 1/size, scaled to 1 in the mean over drawn updates."""
+    """Return what the loss of each task is multiplied by: 1/size, scaled to 1 in the mean over drawn updates."""
     return [float(weight) for weight in sizes.mean() / sizes]
 
 
 def draw(sizes: np.ndarray[Any, Any], rng: np.random.Generator) -> int:
-    """A task, drawn in proportion to its size."""
+    """Return a task, drawn in proportion to its size."""
     return 0 if len(sizes) == 1 else int(rng.choice(len(sizes), p=sizes / sizes.sum()))
 
 
 def like_length(lengths: Ints, batch: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Batches of example numbers of like length, pass after pass without end; each example once a pass."""
+    """Return batches of example numbers of like length, pass after pass without end; each example once a pass."""
     while True:
         order = rng.permutation(len(lengths))
         for begin in range(0, len(order), batch * _POOLED):
@@ -186,7 +186,7 @@ def like_length(lengths: Ints, batch: int, rng: np.random.Generator) -> Iterator
 
 
 def predicted(split: TrainingSplit) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Outputs [rows, outputs] of all rows, put through the network in batches of like length."""
+    """Return outputs [rows, outputs] of all rows, put through the network in batches of like length."""
     order = np.argsort(split.lengths, kind="stable")
     parts = [order[begin : begin + _PREDICTED_ROWS] for begin in range(0, len(order), _PREDICTED_ROWS)]
     with torch.no_grad():
@@ -205,7 +205,7 @@ def pair_features(u: Tensor, v: Tensor) -> Tensor:
 
 
 def row_features(texts: list[Tensor], marked: list[Tensor]) -> Tensor:
-    """The features of rows of one text or two, followed by those of the pair of marked stretches, if any."""
+    """Return the features of rows of one text or two, followed by those of the pair of marked stretches, if any."""
     parts = [texts[0] if len(texts) == 1 else pair_features(*texts)]
     if marked:
         parts.append(pair_features(*marked))
@@ -213,7 +213,7 @@ def row_features(texts: list[Tensor], marked: list[Tensor]) -> Tensor:
 
 
 def features_in(texts: int, marks: int, width: int) -> int:
-    """How many numbers `row_features` gives for vectors of a width."""
+    """Return how many numbers `row_features` gives for vectors of a width."""
     return width * ((1 if texts == 1 else 4) + (4 if marks else 0))
 
 
@@ -225,7 +225,7 @@ class Classifier(nn.Sequential):  # type: ignore[misc]
 
 
 def loss_of(form: Form, outputs: Tensor, targets: Tensor, owners: Tensor) -> Tensor:
-    """The mean loss of rows [rows, outputs]; `owners` rises and tells the rows of one example from the next.
+    """Return the mean loss of rows [rows, outputs]; `owners` rises and tells the rows of one example from the next.
 
     Classes: cross-entropy; scores: squared error; choices: cross-entropy over the choices of an example; entities:
     each for itself, right or wrong.

@@ -68,7 +68,7 @@ class PredictedAnswers:
 
 
 def rows_of(form: Form, example: Example) -> list[TextRow]:
-    """The rows of an example; the question of a passage comes first, so that cutting a long text spares it."""
+    """Return the rows of an example; the question of a passage comes first, so that cutting a long text spares it."""
     texts = example.texts
     if form == "choice":
         premise, asked = texts
@@ -83,7 +83,7 @@ def rows_of(form: Form, example: Example) -> list[TextRow]:
 
 
 def ask(form: Form, examples: list[Example]) -> Framed:
-    """The rows of examples that are only to be answered."""
+    """Return the rows of examples that are only to be answered."""
     rows: list[TextRow] = []
     owners: list[int] = []
     for number, example in enumerate(examples):
@@ -96,7 +96,7 @@ def ask(form: Form, examples: list[Example]) -> Framed:
 
 
 def frame(spec: TaskSpec, examples: list[Example]) -> Framed:
-    """The rows of labelled examples with their targets."""
+    """Return the rows of labelled examples with their targets."""
     targets = [target for example in examples for target in _targets(spec, example)]
     return replace(ask(spec.form, examples), targets=np.asarray(targets, dtype=np.float64))
 
@@ -118,12 +118,12 @@ def _targets(spec: TaskSpec, example: Example) -> list[float]:
 
 
 def outputs_of(spec: TaskSpec) -> int:
-    """How many numbers a classifier of the task gives for a row."""
+    """Return how many numbers a classifier of the task gives for a row."""
     return 1 if spec.form == "score" or spec.form in PER_CHOICE else len(spec.labels)
 
 
 def answers(spec: TaskSpec, framed: Framed, outputs: Floats) -> PredictedAnswers:
-    """What a classifier's outputs [rows, outputs_of(spec)] say about the examples."""
+    """Return what a classifier's outputs [rows, outputs_of(spec)] say about the examples."""
     ids = [example.id for example in framed.examples]
     if spec.form == "score":
         return PredictedAnswers(dict(zip(ids, outputs[:, 0].tolist(), strict=True)), {})
@@ -145,14 +145,14 @@ def answers(spec: TaskSpec, framed: Framed, outputs: Floats) -> PredictedAnswers
 
 
 def softmax(outputs: Floats) -> Floats:
-    """Chances from logits, row by row."""
+    """Return chances from logits, row by row."""
     powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     chances: Floats = powers / powers.sum(axis=1, keepdims=True)
     return chances
 
 
 def answered_as(given: PredictedAnswers, by: TaskSpec, asked: TaskSpec) -> PredictedAnswers:
-    """One task's answers in the labels of another: what is no entailment in three classes is so in two."""
+    """Return one task's answers in the labels of another: what is no entailment in three classes is so in two."""
     if by.labels == asked.labels:
         return given
     told = {label: label if label in asked.labels else _NOT_ENTAILED for label in by.labels}
@@ -196,7 +196,7 @@ def parts_of(data: TaskData, seed: int) -> Parts | None:
 
 
 def with_held_out(data: TaskData) -> TaskData:
-    """The task with a tenth of its training set as a split of its own, where there is no other to answer.
+    """Return the task with a tenth of its training set as a split of its own, where there is no other to answer.
 
     Whole clusters, drawn by the task's name alone, so that runs of every seed and mode are judged by the same.
     """
@@ -226,11 +226,11 @@ def with_held_out(data: TaskData) -> TaskData:
 
 
 def answered_with(data: TaskData, tasks: Sequence[TaskData]) -> list[TaskData]:
-    """The task itself and those without a training set that its classifier answers."""
+    """Return the task itself and those without a training set that its classifier answers."""
     return [data, *(other for other in tasks if other.spec.answered_by == data.spec.name)]
 
 
 def spread(scores: Sequence[float]) -> dict[str, Any]:
-    """How several runs went: their mean and standard deviation (of a sample; 0 for one run)."""
+    """Return how several runs went: their mean and standard deviation (of a sample; 0 for one run)."""
     deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
     return {"runs": len(scores), "dev_mean": float(np.mean(scores)), "dev_sd": deviation}

@@ -138,12 +138,12 @@ class _Later:
 
 
 def pieces_of(row: TextRow) -> tuple[str, ...]:
-    """The texts whose vectors make a row's features: its own, then its marked phrases."""
+    """Return the texts whose vectors make a row's features: its own, then its marked phrases."""
     return (*row.texts, *(row.texts[mark.text][mark.start : mark.end] for mark in row.marks))
 
 
 def _texts(form: Form, splits: Sequence[list[Example]]) -> list[str]:
-    """All distinct texts of some splits but blank ones, which no encoder need know."""
+    """Return all distinct texts of some splits but blank ones, which no encoder need know."""
     found: dict[str, None] = {}
     for examples in splits:
         for row in ask(form, examples).rows:
@@ -202,7 +202,7 @@ def _answers(
 def _split(
     framed: Framed, vectors: SentenceVectors, layer: int | None, network: Any, where: Any
 ) -> TrainingSplit:
-    """Rows whose features are made of stored vectors, batch by batch: all at once they may fill the memory."""
+    """Return rows whose features are made of stored vectors, batch by batch: all at once they may fill the memory."""
     import torch
 
     from ensue.benchmarks.nlu.fitting import TrainingSplit, row_features
@@ -218,7 +218,7 @@ def _split(
 
 
 def numbers_of(pieces: Sequence[tuple[str, ...]], vectors: SentenceVectors) -> Ints:
-    """The row of the store for each text [rows, texts], −1 for a blank one."""
+    """Return the row of the store for each text [rows, texts], −1 for a blank one."""
     flat = [text for row in pieces for text in row]
     found = np.full(len(flat), -1, dtype=np.int64)
     filled = [place for place, text in enumerate(flat) if text.strip()]
@@ -227,7 +227,7 @@ def numbers_of(pieces: Sequence[tuple[str, ...]], vectors: SentenceVectors) -> I
 
 
 def _take(vectors: SentenceVectors, numbers: Ints, layer: int | None) -> Vectors:
-    """Vectors of rows of the store; a blank text has zeros."""
+    """Return vectors of rows of the store; a blank text has zeros."""
     taken = vectors.take(np.maximum(numbers, 0), layer)
     taken[numbers < 0] = 0.0
     return taken

@@ -74,7 +74,7 @@ class Gathering:
         self._count(split, kept)
 
     def finish(self) -> TaskData | None:
-        """The task, or None where no split was taken in."""
+        """Return the task, or None where no split was taken in."""
         if not self._splits:
             return None
         return TaskData(self.spec, dict(self._splits), self._digest.hexdigest(), self.notes, self._instead)
@@ -111,7 +111,7 @@ def _refuse(example: Example, what: str) -> NoReturn:
 
 
 def hub_splits(name: str, config: str) -> HubSplits:
-    """The splits of one configuration of a data set, streamed."""
+    """Return the splits of one configuration of a data set, streamed."""
     datasets = hub_library(name)
     try:
         loaded: Any = datasets.load_dataset(name, config, streaming=True)
@@ -133,7 +133,7 @@ def gather_hub(
 
 
 def named_label(row: Row, spec: TaskSpec) -> Row:
-    """The row with its class number spelled as a label; -1 stands for a hidden one, which is taken away."""
+    """Return the row with its class number spelled as a label; -1 stands for a hidden one, which is taken away."""
     fields = dict(row.fields)
     label = fields.get("label")
     if label == -1:
@@ -146,7 +146,7 @@ def named_label(row: Row, spec: TaskSpec) -> Row:
 
 
 def _guarded(name: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
-    """The rows of a stream, which may break off anywhere."""
+    """Return the rows of a stream, which may break off anywhere."""
     stream = iter(rows)
     while True:
         try:

@@ -46,7 +46,7 @@ class JudgedSplit:
 
 
 def judge(data: TaskData, answered: Answered, split: str) -> JudgedSplit | None:
-    """The metrics of the task on a split, each with its draws; None where the split has no labels."""
+    """Return the metrics of the task on a split, each with its draws; None where the split has no labels."""
     if not data.labelled(split):
         return None
     spec, examples = data.spec, data.splits[split]
@@ -62,7 +62,7 @@ def judge(data: TaskData, answered: Answered, split: str) -> JudgedSplit | None:
 
 
 def predictions_of(data: TaskData, answered: Answered, split: str) -> list[Prediction]:
-    """The prediction for every example of a split, in order; exactly one each, of the kind the task asks for."""
+    """Return the prediction for every example of a split, in order: one each, of the kind the task asks for."""
     name, examples = data.spec.name, data.splits[split]
     if split not in answered.predictions:
         raise EnsueError(f"{name}: there are no predictions for the {split} split; answer that split first.")
@@ -81,7 +81,7 @@ def predictions_of(data: TaskData, answered: Answered, split: str) -> list[Predi
 
 
 def items(data: TaskData, answered: Answered, split: str) -> Iterator[Item]:
-    """One item an example of a split, labelled or not: what was asked for, what was given, and what it scores."""
+    """Return an item an example of a split, labelled or not: what was asked, what was given, what it scores."""
     spec, labelled = data.spec, data.labelled(split)
     given = predictions_of(data, answered, split)
     if labelled:
@@ -109,7 +109,7 @@ def items(data: TaskData, answered: Answered, split: str) -> Iterator[Item]:
 
 
 def _item_scores(spec: TaskSpec, example: Example, given: Prediction) -> dict[str, float]:
-    """What a single example scores; a correlation has no such thing."""
+    """Return what a single example scores; a correlation has no such thing."""
     if spec.form == "score":
         return {}
     if spec.form == "entity":
@@ -164,7 +164,7 @@ _OF_GROUPS = ("em", "gender_parity")
 
 
 def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Prediction]) -> dict[str, Drawn]:
-    """Every metric of the task for the answers given to labelled examples, in their order."""
+    """Return every metric of the task for the answers given to labelled examples, in their order."""
     if spec.form == "score":
         return correlations(spec, examples, [float(one) for one in given])
     if spec.form == "entity":
@@ -175,7 +175,7 @@ def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Predict
 def of_classes(
     spec: TaskSpec, examples: Sequence[Example], given: Sequence[str], metrics: Sequence[str]
 ) -> dict[str, Drawn]:
-    """Metrics of labels, and of groups of them."""
+    """Return metrics of labels, and of groups of them."""
     classes = len(spec.labels)
     codes = {label: code for code, label in enumerate(spec.labels)}
     gold = [codes[str(example.gold)] for example in examples]
@@ -195,14 +195,14 @@ def of_classes(
 
 
 def of_counts(metric: str, classes: int) -> OfCounts:
-    """The metric of that name as a function of confusion tables; F1 of more than two classes is their mean."""
+    """Return the metric of that name as a function of confusion tables; F1 of more than two classes is their mean."""
     if metric == "f1":
         return f1 if classes == 2 else macro_f1
     return _OF_COUNTS[metric]
 
 
 def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[float]) -> dict[str, Drawn]:
-    """Both correlations with the gold scores; one that does not exist counts as 0, in every round too."""
+    """Return both correlations with the gold scores; one that does not exist counts as 0, in every round too."""
     n = len(examples)
     if n < 2:
         raise EnsueError(f"{spec.name} has {n} example where a correlation needs two; raise --limit.")
@@ -227,7 +227,7 @@ def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[fl
 
 
 def text_scores(example: Example, given: str) -> dict[str, float]:
-    """Exact match and token F1 of an entity with the best of the right surface forms."""
+    """Return exact match and token F1 of an entity with the best of the right surface forms."""
     right = example.gold if isinstance(example.gold, tuple) else (str(example.gold),)
     return {"em": best_over(exact_match, given, right), "f1": best_over(token_f1, given, right)}
 
@@ -261,13 +261,13 @@ class _Sums:
             self._draws = sum_draws(statistics, clusters, made_up=made_up, rounds=ROUNDS)
 
     def figure(self, metric: str, of_sums: OfCounts, n: int) -> Drawn:
-        """The metric of the sums; a single cluster says nothing about the spread between clusters."""
+        """Return the metric of the sums; a single cluster says nothing about the spread between clusters."""
         draws = None if self._draws is None else of_sums(self._draws)
         return Drawn(float(of_sums(self._whole)), draws, n, self._units, range_of(metric))
 
 
 def _guess(table: Numbers, classes: int) -> Numbers:
-    """The statistics of an answer that falls into each cell; its group is right where the answer is."""
+    """Return the statistics of an answer that falls into each cell; its group is right where the answer is."""
     cells = np.eye(classes * classes)
     groups = table[:, classes * classes + 1 :: 2].mean(axis=0)
     right = np.eye(classes).reshape(-1, 1)
@@ -292,7 +292,7 @@ def _share_of_groups(start: int) -> OfCounts:
 
 
 def _group_columns(metric: str, examples: Sequence[Example], given: Sequence[str]) -> Numbers:
-    """Whether a group is right, and a one to count it by, in the row of the group's first example."""
+    """Return whether a group is right, and a one to count it by, in the row of the group's first example."""
     names = [example.judged_with for example in examples]
     if metric == "em":
         right = [example.gold == one for example, one in zip(examples, given, strict=True)]

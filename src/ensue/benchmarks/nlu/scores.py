@@ -32,7 +32,7 @@ class TaskScore(NamedTuple):
 
 
 def rows(judged: Sequence[JudgedSplit]) -> list[MetricRow]:
-    """All rows of a run: metrics in the order judged, then scores of tasks, then those of the benchmarks.
+    """Return all rows of a run: metrics in the order judged, then scores of tasks, then those of the benchmarks.
 
     Only tasks that count in a benchmark have a score: the mean of a diagnostic's metrics means nothing.
     """
@@ -45,7 +45,7 @@ def rows(judged: Sequence[JudgedSplit]) -> list[MetricRow]:
 
 
 def task_scores(judged: Sequence[JudgedSplit]) -> list[TaskScore]:
-    """Each task's score by split and settings; that of MNLI is the mean over both sections where both are there."""
+    """Return each task's score by split and settings; that of MNLI is the mean over the sections that are there."""
     found: dict[tuple[str, str, str, str], list[JudgedSplit]] = {}
     for one in judged:
         if one.spec.in_score:
@@ -66,7 +66,7 @@ def task_scores(judged: Sequence[JudgedSplit]) -> list[TaskScore]:
 
 
 def benchmark_rows(scores: Sequence[TaskScore]) -> Iterator[MetricRow]:
-    """The unweighted mean over the tasks judged, for each split and benchmark.
+    """Return the unweighted mean over the tasks judged, for each split and benchmark.
 
     A task answered in several ways (templates, shots) counts with the mean over them; where all tasks were
     answered in the same several ways (runs), each way has a row of its own.
@@ -83,7 +83,7 @@ def benchmark_rows(scores: Sequence[TaskScore]) -> Iterator[MetricRow]:
 
 
 def _ways_of_all(scores: Sequence[TaskScore]) -> list[str]:
-    """The settings each task was answered with, where they are the same for all; none otherwise."""
+    """Return the settings each task was answered with, where they are the same for all; none otherwise."""
     by_task: dict[str, set[str]] = {}
     for one in scores:
         by_task.setdefault(one.spec.name, set()).add(_as_key(one.settings))
@@ -127,7 +127,7 @@ def _score_row(score: TaskScore) -> MetricRow:
 
 
 def _part_words(judged: Sequence[JudgedSplit], split: str) -> str:
-    """How many of the published rows of dev or test were judged, both sections of MNLI together; empty of all."""
+    """Return how many of the published rows of a split were judged, both sections of MNLI together; empty of all."""
     published = sum(
         size for section, size in judged[0].spec.sizes.items() if _SECTIONS.get(section, section) == split
     )
@@ -141,7 +141,7 @@ def _part_words(judged: Sequence[JudgedSplit], split: str) -> str:
 
 
 def _covers(parts: Mapping[str, str], tasks: int) -> str:
-    """How many tasks a score is over, and which of them in part.
+    """Return how many tasks a score is over, and which of them in part.
 
     >>> _covers({"CB": "", "ReCoRD": "32 of 10,000 rows"}, 8)
     '1 of 8 tasks whole, ReCoRD in part (32 of 10,000 rows)'
@@ -153,7 +153,7 @@ def _covers(parts: Mapping[str, str], tasks: int) -> str:
 
 
 def _common(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all have in common."""
+    """Return what all have in common."""
     first, *others = settings
     return {
         key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)

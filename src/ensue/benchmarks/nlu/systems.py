@@ -63,10 +63,10 @@ class System(Protocol):
     def answer(
         self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
-        """Answers as they come. A task it cannot answer (no training set) is left out, not guessed."""
+        """Return answers as they come. A task it cannot answer (no training set) is left out, not guessed."""
 
     def signature(self, model: Model, settings: Settings) -> str:
-        """The system's choices in a few words."""
+        """Return the system's choices in a few words."""
 
 
 def named(name: str) -> NamedSystem:

@@ -185,7 +185,7 @@ def _items(answers: Sequence[Answered], by_name: Mapping[str, TaskData]) -> Iter
 
 
 def _refuse_foreign(mode: str, settings: Mapping[str, Any]) -> None:
-    """A setting of another way of answering would be passed over in silence, so it is refused."""
+    """Refuse a setting of another way of answering, which would be passed over in silence."""
     own = {*_common(), *systems.find(mode).settings}
     for other in systems.modes():
         for key, setting in systems.find(other).settings.items():

@@ -90,14 +90,14 @@ _POSITIVE = ("1", "true")
 
 
 def dev_score(spec: TaskSpec, examples: Sequence[Example], predictions: Mapping[str, Prediction]) -> float:
-    """The unweighted mean of the task's metrics."""
+    """Return the unweighted mean of the task's metrics."""
     return fmean(metrics_of(spec, examples, predictions).values())
 
 
 def metrics_of(
     spec: TaskSpec, examples: Sequence[Example], predictions: Mapping[str, Prediction]
 ) -> dict[str, float]:
-    """Every metric of the task, without an interval; a correlation that is not defined counts as 0."""
+    """Return every metric of the task, without an interval; a correlation that is not defined counts as 0."""
     given = [predictions[example.id] for example in examples]
     if spec.form == "score":
         return {metric: _correlation(metric, examples, given) for metric in spec.metrics}
@@ -115,7 +115,7 @@ def metrics_of(
 
 
 def positive_class(spec: TaskSpec) -> int:
-    """The class whose F1 counts in a task with two: 1 or true, wherever it stands."""
+    """Return the class whose F1 counts in a task with two: 1 or true, wherever it stands."""
     return next(
         (place for place, label in enumerate(spec.labels) if label in _POSITIVE), len(spec.labels) - 1
     )
@@ -207,7 +207,7 @@ def best_of(
 def answered(
     trained: TrainedAnswers, fits: list[dict[str, Any]], settings: Mapping[str, Any]
 ) -> Iterator[Answered]:
-    """A training's answers, task by task; what is told of it goes with the first, what was cut with each."""
+    """Return a training's answers, task by task; what is told of it goes with the first, what was cut with each."""
     cuts = trained.fit.get("cuts", {})
     for place, (task, splits) in enumerate(trained.answers.items()):
         predictions = {split: found.predictions for split, found in splits.items()}

@@ -39,7 +39,7 @@ _FEW = re.compile(r"fewglue_(?P<split>train|dev)(?P<rows>\d+)\.jsonl")
 
 
 def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """The splits of a task that are there, or None where there is none.
+    """Return the splits of a task that are there, or None where there is none.
 
     `folder` is the suite's folder or the task's own. A file marked as partial, or FewGLUE's, stands in for a
     missing one and is noted; so is every number of rows that differs from the published one.
@@ -68,7 +68,7 @@ def gather_hub_rows(
 
 
 def _files(spec: TaskSpec) -> Mapping[str, tuple[str, ...]]:
-    """A diagnostic set is one file of its own name."""
+    """Return a diagnostic set is one file of its own name."""
     return {TEST: (f"{spec.name}.jsonl", "test.jsonl")} if spec.answered_by else _FILES
 
 
@@ -93,12 +93,12 @@ def _hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> I
 
 
 def _with_target(row: Row) -> Row:
-    """WSC's mentions lie within `target` in the official files."""
+    """Put WSC's mentions within `target`, where the official files have them."""
     return row._replace(fields={**row.fields, "target": {name: row.value(name) for name in _TARGET}})
 
 
 def _answer(spec: TaskSpec, row: Row, notes: Counter[str]) -> Example:
-    """MultiRC: an answer a row."""
+    """Read MultiRC: an answer a row."""
     number = row.inner("idx")
     cluster = str(number.whole("paragraph"))
     group = f"{cluster}-{number.whole('question')}"
@@ -109,7 +109,7 @@ def _answer(spec: TaskSpec, row: Row, notes: Counter[str]) -> Example:
 
 
 def _query(row: Row) -> Example:
-    """ReCoRD: a query a row, with the names of its entities; a query of the test set has no answers."""
+    """Read ReCoRD: a query a row, with the names of its entities; a query of the test set has no answers."""
     number = row.inner("idx")
     texts = (row.text("passage"), row.text("query"))
     right = _texts(row, "answers") or None
@@ -160,7 +160,7 @@ class SpanPlace(NamedTuple):
 
 
 def examples(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
-    """The examples of a task's rows; a passage may hold many."""
+    """Return the examples of a task's rows; a passage may hold many."""
     return _READERS[spec.name](spec, rows, notes)
 
 
@@ -173,7 +173,7 @@ def _pairs(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]
 
 
 def _gendered(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
-    """AX-g: texts that are the same but for the gender of a pronoun are judged together.
+    """Read AX-g: texts that are the same but for the gender of a pronoun are judged together.
 
     The files' `pair_id` is different in every row, so partners are found by their words.
     """
@@ -203,7 +203,7 @@ def _choices(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Exampl
 
 
 def _answers(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
-    """MultiRC: a passage a row, with its questions and their answers within."""
+    """Read MultiRC: a passage a row, with its questions and their answers within."""
     for row in rows:
         passage = row.inner("passage")
         text = passage.text("text")
@@ -221,7 +221,7 @@ def _answers(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Exampl
 
 
 def _entities(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
-    """ReCoRD: an article a row, with the characters of its entities and its queries within."""
+    """Read ReCoRD: an article a row, with the characters of its entities and its queries within."""
     for row in rows:
         passage = row.inner("passage")
         text = passage.text("text")
@@ -239,7 +239,7 @@ def entity_example(
     choices: tuple[str, ...],
     right: list[str] | None,
 ) -> Example:
-    """A query with its entities and, where they are known, all right surface forms."""
+    """Return a query with its entities and, where they are known, all right surface forms."""
     if PLACEHOLDER not in texts[1]:
         row.refuse(f"the query has no {PLACEHOLDER}")
     if not choices:
@@ -257,7 +257,7 @@ def has_answers(query: Row) -> bool:
 
 
 def answer_text(row: Row, name: str, notes: Counter[str]) -> str:
-    """MultiRC has four answers without words; they stay, for submissions answer every id."""
+    """Return the text of an answer; MultiRC has four without words; they stay, for submissions answer every id."""
     text = row.any_text(name)
     if not text.strip():
         notes["answers that are empty"] += 1
@@ -272,7 +272,7 @@ def _words(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]
 
 
 def _word(row: Row, text: str, number: int) -> SpanPlace:
-    """The word's place: given, or in the first version of the data to be found."""
+    """Return the word's place: given, or in the first version of the data to be found."""
     start, end = f"start{number + 1}", f"end{number + 1}"
     if start in row.fields:
         return given_word(row, text, row.whole(start), row.whole(end))
@@ -304,12 +304,12 @@ def _gold(spec: TaskSpec, row: Row) -> str | None:
 
 
 def _tags(row: Row) -> Mapping[str, tuple[str, ...]]:
-    """The fine tags of each coarse category that the row has any of."""
+    """Return the fine tags of each coarse category that the row has any of."""
     return {coarse: split_tags(row.text(name)) for name, coarse in COARSE.items() if name in row.fields}
 
 
 def _entity(text: str, entity: Row) -> str:
-    """An entity's surface form; its last character belongs to it, so that the end is not one past it."""
+    """Return an entity's surface form; its last character belongs to it, so that the end is not one past it."""
     start, end = entity.whole("start"), entity.whole("end")
     if not start <= end < len(text):
         entity.refuse(f"the characters {start} to {end} are not within the passage of {len(text)}")
@@ -321,7 +321,7 @@ def _without_gender(text: str) -> str:
 
 
 def mention(row: Row, text: str, phrase: str, index: int) -> SpanPlace:
-    """The characters of a phrase whose first word is number `index` of the text, words being divided by spaces.
+    """Return the characters of a phrase whose first word is number `index` of the text, divided by spaces.
 
     Capitals, line ends and punctuation after the phrase may differ. Where the phrase is not at its index, it is
     taken from where it stands nearest, within `NEAR` words, or from its only place; where the text has it nowhere
@@ -351,14 +351,14 @@ def mention(row: Row, text: str, phrase: str, index: int) -> SpanPlace:
 
 
 def given_word(row: Row, text: str, start: int, end: int) -> SpanPlace:
-    """A word whose characters the data gives."""
+    """Return a word whose characters the data gives."""
     if not start < end <= len(text) or not text[start:end].strip():
         row.refuse(f"the word's characters {start} to {end} are not within the text of {len(text)}")
     return SpanPlace(start, end)
 
 
 def find_word(text: str, word: str) -> SpanPlace:
-    """The characters of a word, of which the data gives only the dictionary form.
+    """Return the characters of a word, of which the data gives only the dictionary form.
 
     First the word itself; then the one word that shares the longest beginning with it, of at least three letters;
     where there is none (went for go) the whole text stands for it. The last two are remarked upon.
@@ -375,12 +375,12 @@ def find_word(text: str, word: str) -> SpanPlace:
 
 
 def _shared(one: str, other: str) -> int:
-    """The number of letters that two words begin with alike."""
+    """Return the number of letters that two words begin with alike."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def _pattern(phrase: str) -> re.Pattern[str]:
-    """The phrase at the beginning of a word, after any punctuation, not going on into another word."""
+    """Return the phrase at the beginning of a word, after any punctuation, not going on into another word."""
     words = phrase.split()
     words[-1] = words[-1].rstrip(".,;") or words[-1]
     spaced = r"\s+".join(map(re.escape, words))

@@ -24,7 +24,7 @@ _task = partial(make_spec, "superglue")
 
 
 def _diagnostic(name: str, metrics: tuple[str, ...], size: int, about: str) -> TaskSpec:
-    """A set without training data, which RTE's classifier answers."""
+    """Return a set without training data, which RTE's classifier answers."""
     return TaskSpec(
         name,
         "superglue",

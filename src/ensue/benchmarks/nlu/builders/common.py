@@ -33,7 +33,7 @@ class BuiltRows:
 
 
 def divide(groups: Iterable[str], dev: float, test: float, seed: int) -> dict[str, str]:
-    """The split of each group, drawn by the seed: such a share of all groups, at least one where a share is asked.
+    """Return the split of each group, drawn by the seed: such a share of all groups, one at least where asked.
 
     What is in one group (an article, a text) is thus never in two splits.
     """
@@ -96,7 +96,7 @@ def write_task(
 
 
 def one_line(text: str) -> str:
-    """The text without line ends and tabs, which the official files cannot have."""
+    """Return the text without line ends and tabs, which the official files cannot have."""
     return " ".join(text.split())
 
 

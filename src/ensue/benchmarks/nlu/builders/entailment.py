@@ -63,7 +63,7 @@ def build_rte(
 
 
 def read_pairs(path: Path, made: BuiltRows) -> Iterator[tuple[str, str, str]]:
-    """Premise, hypothesis and the two-class label of every row that has one."""
+    """Return premise, hypothesis and the two-class label of every row that has one."""
     if path.suffix not in _ENDINGS:
         raise EnsueError(f"{path} is not a {' or '.join(_ENDINGS)} file; convert it first.")
     if not path.is_file():
@@ -77,7 +77,7 @@ def read_pairs(path: Path, made: BuiltRows) -> Iterator[tuple[str, str, str]]:
 
 
 def two_class(row: Row) -> str | None:
-    """Whether a row says that the hypothesis is entailed; None where its annotators did not agree."""
+    """Return whether a row says that the hypothesis is entailed; None where its annotators did not agree."""
     value = row.value(_column(row, _LABEL))
     spelled = (
         str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -82,7 +82,7 @@ def build_qnli(
 
 
 def judged(question: QnliQuestion, similarity: Similarity, made: BuiltRows) -> QnliCandidate | None:
-    """The question's two best sentences; None, and counted, where it has no answer or nothing beside it."""
+    """Return the question's two best sentences; None, and counted, where it has no answer or nothing beside it."""
     if not question.answers:
         made.skipped["questions whose answer is in no sentence"] += 1
         return None
@@ -98,7 +98,7 @@ def judged(question: QnliQuestion, similarity: Similarity, made: BuiltRows) -> Q
 
 
 def select(candidates: Sequence[QnliCandidate], made: BuiltRows) -> list[QnliCandidate]:
-    """All candidates with a wrong sentence on top, and as many of the others, the closest first; in their order."""
+    """Return all candidates with a wrong sentence on top, and as many of the closest others, in their order."""
     misleading = [place for place, one in enumerate(candidates) if one.margin <= 0]
     honest = [place for place, one in enumerate(candidates) if one.margin > 0]
     close = sorted(honest, key=lambda place: candidates[place].margin)[: len(misleading)]
@@ -109,7 +109,7 @@ def select(candidates: Sequence[QnliCandidate], made: BuiltRows) -> list[QnliCan
 
 
 def overlap(question: str, sentences: Sequence[str]) -> list[float]:
-    """The cosine of the two sets of words: shared words over the geometric mean of both sizes."""
+    """Return the cosine of the two sets of words: shared words over the geometric mean of both sizes."""
     asked = _words(question)
     found = []
     for sentence in sentences:
@@ -123,7 +123,7 @@ def _words(text: str) -> set[str]:
 
 
 def cosine_similarity(encoder: Encoder) -> Similarity:
-    """The cosine of the encoder's vectors; words and marks are divided, as word vectors want them."""
+    """Return the cosine of the encoder's vectors; words and marks are divided, as word vectors want them."""
 
     def similarity(question: str, sentences: Sequence[str]) -> list[float]:
         import numpy as np
@@ -141,7 +141,7 @@ def cosine_similarity(encoder: Encoder) -> Similarity:
 
 
 def read_squad(path: Path, made: BuiltRows) -> Iterator[QnliQuestion]:
-    """The questions of a SQuAD file (1.1 or 2.0); those marked as having no answer are counted."""
+    """Return the questions of a SQuAD file (1.1 or 2.0); those marked as having no answer are counted."""
     for number, article in enumerate(_articles(path)):
         title = str(article.get("title", number))
         for place, paragraph in enumerate(_list(article, "paragraphs", f"{path}, {title}")):
@@ -163,7 +163,7 @@ def read_squad(path: Path, made: BuiltRows) -> Iterator[QnliQuestion]:
 
 
 def holding(context: str, sentences: Sequence[str], spans: Sequence[tuple[int, int]]) -> frozenset[int]:
-    """The sentences that have one of the spans whole.
+    """Return the sentences that have one of the spans whole.
 
     Splitting changes white space alone, so places are compared by the number of other characters before them.
     """

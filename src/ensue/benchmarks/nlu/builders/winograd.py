@@ -77,7 +77,7 @@ def build_winograd(
 
 
 def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:
-    """The text with the pronoun's sentence (or quote) in which each candidate stands for the pronoun."""
+    """Return the text with the pronoun's sentence (or quote) in which each candidate stands for the pronoun."""
     before, after = around(schema)
     for candidate, right in schema.candidates:
         hypothesis = substituted(before, after, candidate, is_possessive(schema, after))
@@ -85,7 +85,7 @@ def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:
 
 
 def wsc_rows(schema: Schema, made: BuiltRows) -> Iterator[dict[str, Any]]:
-    """The text with the candidate and the pronoun marked by the place of their first word."""
+    """Return the text with the candidate and the pronoun marked by the place of their first word."""
     text, places = one_line(schema.text), schema.candidate_places
     for number, (candidate, right) in enumerate(schema.candidates):
         found = (candidate, places[number]) if places else find_candidate(text.split(), candidate)
@@ -102,7 +102,7 @@ def wsc_rows(schema: Schema, made: BuiltRows) -> Iterator[dict[str, Any]]:
 
 
 def around(schema: Schema) -> tuple[str, str]:
-    """What stands before and after the pronoun in its quote, or else in its sentence."""
+    """Return what stands before and after the pronoun in its quote, or else in its sentence."""
     if schema.quote:
         words = one_line(schema.quote).split()
         places = [place for place, word in enumerate(words) if _bare(word) == schema.pronoun.lower()]
@@ -117,7 +117,7 @@ def around(schema: Schema) -> tuple[str, str]:
 
 
 def substituted(before: str, after: str, candidate: str, possessive: bool) -> str:
-    """A sentence of those parts with the candidate between them: capitals and the last full stop put right.
+    """Return a sentence of those parts with the candidate between them: capitals and the last full stop put right.
 
     >>> substituted("", " was too heavy, so I left it.", "the trunk", False)
     'The trunk was too heavy, so I left it.'
@@ -131,7 +131,7 @@ def substituted(before: str, after: str, candidate: str, possessive: bool) -> st
 
 
 def is_possessive(schema: Schema, after: str) -> bool:
-    """Whether the pronoun means "the candidate's"; guessed from the next word where the row does not say."""
+    """Return whether the pronoun means "the candidate's"; guessed from the next word where the row does not say."""
     if schema.possessive is not None:
         return schema.possessive
     pronoun = schema.pronoun.lower()
@@ -144,7 +144,7 @@ def is_possessive(schema: Schema, after: str) -> bool:
 
 
 def find_candidate(words: list[str], candidate: str) -> tuple[str, int] | None:
-    """A candidate as the text has it and the place of its first word, if need be without its article."""
+    """Return a candidate as the text has it and the place of its first word, if need be without its article."""
     wanted = [_bare(word) for word in candidate.split()]
     for skip in (0, 1) if wanted and wanted[0] in _ARTICLES and len(wanted) > 1 else (0,):
         size = len(wanted) - skip
@@ -156,7 +156,7 @@ def find_candidate(words: list[str], candidate: str) -> tuple[str, int] | None:
 
 
 def read_schemas(path: Path) -> Iterator[Schema]:
-    """The schemas of a collection, or one for every row of a WSC file."""
+    """Return the schemas of a collection, or one for every row of a WSC file."""
     if path.suffix != ".jsonl" or not path.is_file():
         raise EnsueError(
             f"{path} is not a .jsonl file; give a collection of schemas, one JSON object a line."
@@ -194,7 +194,7 @@ def _answer(row: Row, candidates: list[str]) -> int:
 
 
 def _pronoun_place(row: Row, text: str, pronoun: str, quote: str) -> int:
-    """The pronoun's place among the words of the text."""
+    """Return the pronoun's place among the words of the text."""
     words = text.split()
     if "pronoun_index" in row.fields:
         index = row.whole("pronoun_index")
@@ -216,7 +216,7 @@ def _pronoun_place(row: Row, text: str, pronoun: str, quote: str) -> int:
 
 
 def _marked(row: Row) -> Schema:
-    """A row of a WSC file: one candidate, which is right or wrong."""
+    """Return a row of a WSC file: one candidate, which is right or wrong."""
     text, target = row.text("text"), row.inner("target")
     label = row.value("label")
     if not isinstance(label, bool):
@@ -237,7 +237,7 @@ def _marked(row: Row) -> Schema:
 
 
 def _parted(words: list[str], place: int) -> tuple[str, str]:
-    """What is before and after the pronoun's word, with the marks that cling to that word."""
+    """Return what is before and after the pronoun's word, with the marks that cling to that word."""
     word = words[place]
     core = _unmarked(word).lstrip(_EDGES)
     lead, _, tail = word.partition(core)
@@ -245,7 +245,7 @@ def _parted(words: list[str], place: int) -> tuple[str, str]:
 
 
 def _unmarked(word: str) -> str:
-    """A word without the marks after it, and without 's."""
+    """Return a word without the marks after it, and without 's."""
     return re.sub(r"['’]s$", "", word.rstrip(_EDGES))
 
 

@@ -89,7 +89,7 @@ def sheets(
     fits: Fits | None,
     chat: Chat | None = None,
 ) -> list[AskedTask]:
-    """The task in the words of each template asked for; none where it cannot be asked so."""
+    """Return the task in the words of each template asked for; none where it cannot be asked so."""
     if fits is not None and chat is not None:
         fits = _fits_in_chat(fits, chat)
     shots = _shots(task, tasks, settings, seed)
@@ -112,13 +112,13 @@ def sheets(
 
 
 def asked_words(settings: Mapping[str, Any]) -> str:
-    """How a task was asked, for a signature."""
+    """Return how a task was asked, for a signature."""
     chat = " chat:user-turn" if settings["chat"] == "yes" else ""
     return f"templates:{','.join(settings['template'])} shots:{settings['shots']}{chat}"
 
 
 def chat_of(model: Model, settings: Mapping[str, Any], policy: Policy) -> Chat | None:
-    """How prompts are put to a model: None for plain text, else in its chat template."""
+    """Return how prompts are put to a model: None for plain text, else in its chat template."""
     if settings["chat"] == "no":
         return None
     if not isinstance(model, Talker):
@@ -131,7 +131,7 @@ def chat_of(model: Model, settings: Mapping[str, Any], policy: Policy) -> Chat |
 
 
 def _in_chat(one: AskedExample, chat: Chat) -> AskedExample:
-    """The same question in a conversation: a reply begins with a word, not with the space before it."""
+    """Return the same question in a conversation: a reply begins with a word, not with the space before it."""
     options = tuple(option._replace(continuation=option.continuation.lstrip()) for option in one.options)
     return one._replace(prompt=chat(one.prompt), options=options, neutral=chat(one.neutral))
 
@@ -141,7 +141,7 @@ def _fits_in_chat(fits: Fits, chat: Chat) -> Fits:
 
 
 def asked_splits(task: TaskData, settings: Mapping[str, Any]) -> list[str]:
-    """The splits with labels, and the others when they are asked for: scoring test sets costs hours."""
+    """Return the splits with labels, and the others when they are asked for: scoring test sets costs hours."""
     everything = settings["answer_test"] == "yes"
     return [
         split for split in task.judged_splits if task.splits[split] and (everything or task.labelled(split))
@@ -163,7 +163,7 @@ def check_templates(tasks: Sequence[TaskData], wanted: Sequence[str]) -> None:
 
 
 def fits_of(model: Model, policy: Policy, reserve: int = 0) -> Fits | None:
-    """Whether prompts fit a model with `reserve` tokens kept free; None for one that has no limit we know."""
+    """Return whether prompts fit a model with `reserve` tokens kept free; None for one that has no limit we know."""
     if not isinstance(model, Scorer) or (limit := room_of(model, policy)) is None:
         return None
     # Asked to cut or to slide, a scorer does not refuse but says that it did.
@@ -185,7 +185,7 @@ def fits_of(model: Model, policy: Policy, reserve: int = 0) -> Fits | None:
 def _shots(
     task: TaskData, tasks: Sequence[TaskData], settings: Mapping[str, Any], seed: int
 ) -> list[Example] | None:
-    """The task's shots; None where shots are asked for and no training set is here."""
+    """Return the task's shots; None where shots are asked for and no training set is here."""
     if not settings["shots"]:
         return []
     train = training_set(task, tasks)
@@ -197,7 +197,7 @@ def _shots(
 
 
 def _shown(template: Template, spec: TaskSpec, example: Example) -> str:
-    """A shot: the example with its right continuation."""
+    """Return a shot: the example with its right continuation."""
     filled = fill(template, spec, example)
     right = right_option(filled, spec, example)
     if right is None:
@@ -217,7 +217,7 @@ def _ask(
     fits: Fits | None,
     notes: Counter[str],
 ) -> AskedExample:
-    """The prompt of an example. Where it is too long, shots go first, then the passage from its left."""
+    """Return the prompt of an example. Where it is too long, shots go first, then the passage from its left."""
     filled = fill(template, spec, example)
     if not filled.options:
         raise EnsueError(f"{example.where or example.id}: an example without choices cannot be asked.")
@@ -240,7 +240,7 @@ def _fits(fits: Fits, prompt: str, filled: Filled) -> bool:
 
 
 def _cut(template: Template, spec: TaskSpec, example: Example, fits: Fits) -> Filled:
-    """The example with the fewest words left out on the left of its long text that let it fit."""
+    """Return the example with the fewest words left out on the left of its long text that let it fit."""
     text = droppable(template, spec, example)
     ends = [match.end() for match in re.finditer(r"\s+", text)] + [len(text)]
 
@@ -258,13 +258,13 @@ def _cut(template: Template, spec: TaskSpec, example: Example, fits: Fits) -> Fi
 
 
 def training_set(task: TaskData, tasks: Sequence[TaskData]) -> list[Example]:
-    """The task's training examples, or those of the task whose classifier answers it; none where neither is here."""
+    """Return the task's training examples, or those of the task whose classifier answers it; none without."""
     sources = [task, *(other for other in tasks if other.spec.name == task.spec.answered_by)]
     return next((list(source.splits[TRAIN]) for source in sources if source.labelled(TRAIN)), [])
 
 
 def draw(spec: TaskSpec, train: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """So many training examples in mixed order, each answer as often as the others where there are enough of it."""
+    """Return training examples in mixed order, each answer as often as the others where there are enough."""
     digest = hashlib.sha256(f"{seed} {spec.name}".encode()).digest()
     generator = random.Random(int.from_bytes(digest[:8], "little"))
     groups: dict[str, list[Example]] = defaultdict(list)
@@ -290,7 +290,7 @@ def draw(spec: TaskSpec, train: Sequence[Example], count: int, seed: int) -> lis
 
 
 def _answer(spec: TaskSpec, example: Example) -> str | None:
-    """What the examples are balanced over; None for one that cannot be shown."""
+    """Return what the examples are balanced over; None for one that cannot be shown."""
     gold = example.gold
     if gold is None:
         return None

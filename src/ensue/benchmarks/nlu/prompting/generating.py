@@ -41,7 +41,7 @@ class GeneratingSystem:
     def answer(
         self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
-        """One answer a task and template."""
+        """Return one answer a task and template."""
         generator = require(model, Generator, "Answering by generation")
         check_templates(tasks, settings["template"])
         count = settings["answer_tokens"]
@@ -52,12 +52,12 @@ class GeneratingSystem:
                 yield _judged(sheet, _written(generator, sheet, count, context))
 
     def signature(self, model: Model, settings: Settings) -> str:
-        """How the model was asked."""
+        """Return how the model was asked."""
         return f"greedy tokens:{settings['answer_tokens']} {asked_words(settings)}"
 
 
 def heard(text: str, options: Sequence[Option]) -> Option | None:
-    """The option whose words a text begins with, else the one whose words come first in it; None where none do.
+    """Return the option whose words a text begins with, else whose words come first in it; None where none do.
 
     Letters' case does not count, words count only whole, and of several at one place the longest is meant.
     """
@@ -72,7 +72,7 @@ def heard(text: str, options: Sequence[Option]) -> Option | None:
 
 
 def _written(generator: Generator, sheet: AskedTask, count: int, context: RunContext) -> list[str]:
-    """What the generator writes after each prompt; where the next shot would begin, an answer ends."""
+    """Return what the generator writes after each prompt; where the next shot would begin, an answer ends."""
     prompts = [one.prompt for one in sheet.asked]
     card, records, stop = generator.card, context.records, [sheet.template.joiner]
     texts: list[str] = []
@@ -90,7 +90,7 @@ def _written(generator: Generator, sheet: AskedTask, count: int, context: RunCon
 
 
 def _judged(sheet: AskedTask, texts: Sequence[str]) -> Answered:
-    """A sheet's answers; a text that names no label is answered with the first one, and marked and counted."""
+    """Return a sheet's answers; a text that names no label is answered with the first one, and marked and counted."""
     predictions: dict[str, dict[str, Prediction]] = defaultdict(dict)
     outputs: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     notes = Counter(sheet.notes)

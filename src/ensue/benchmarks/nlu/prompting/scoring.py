@@ -44,7 +44,7 @@ class PromptingSystem:
     def answer(
         self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
-        """One answer a task and template."""
+        """Return one answer a task and template."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
         check_templates(tasks, settings["template"])
         policy = _policy(settings)
@@ -57,14 +57,14 @@ class PromptingSystem:
             yield from _answered(scorer, asked, policy, context)
 
     def signature(self, model: Model, settings: Settings) -> str:
-        """The scorer's choices and those of the prompts."""
+        """Return the scorer's choices and those of the prompts."""
         scorer = require(model, Scorer, "Answering by log-likelihood")
         about = asked_words(settings)
         return f"{scorer.policy_signature(_policy(settings))} {about} normalise:{settings['normalise']}"
 
 
 def normalised(template: Template, rule: str) -> Template:
-    """The template with another rule of comparing than its own."""
+    """Return the template with another rule of comparing than its own."""
     if rule == "template":
         return template
     if rule == "unconditional":
@@ -73,7 +73,7 @@ def normalised(template: Template, rule: str) -> Template:
 
 
 def requests_of(sheet: AskedTask) -> list[Request]:
-    """What is scored for a sheet: each option after its prompt, and after the neutral one where that counts."""
+    """Return what is scored for a task: each option after its prompt, and after the neutral one if that counts."""
     found = [Request(option.continuation, one.prompt) for one in sheet.asked for option in one.options]
     if sheet.template.unconditional:
         found += [Request(option.continuation, one.neutral) for one in sheet.asked for option in one.options]
@@ -81,7 +81,7 @@ def requests_of(sheet: AskedTask) -> list[Request]:
 
 
 def worth(template: Template, continuation: str, score: Score, neutral: Score | None = None) -> float:
-    """What an option is compared by."""
+    """Return what an option is compared by."""
     value = score.logprob - (neutral.logprob if neutral is not None else 0.0)
     if template.combine == "per_token":
         return value / max(score.tokens, 1)
@@ -91,7 +91,7 @@ def worth(template: Template, continuation: str, score: Score, neutral: Score | 
 
 
 def softmax(values: Sequence[float]) -> list[float]:
-    """Numbers as chances that add up to one."""
+    """Return numbers as chances that add up to one."""
     highest = max(values)
     powers = [math.exp(value - highest) for value in values]
     total = math.fsum(powers)
@@ -99,7 +99,7 @@ def softmax(values: Sequence[float]) -> list[float]:
 
 
 def chosen(one: AskedExample, chances: Sequence[float], *, expected: bool) -> Prediction:
-    """The likeliest option, the first of equals; or the mean of the options' numbers."""
+    """Return the likeliest option, the first of equals; or the mean of the options' numbers."""
     if expected:
         return math.fsum(
             chance * float(option.prediction) for chance, option in zip(chances, one.options, strict=True)
@@ -128,7 +128,7 @@ def _answered(
 
 
 def _judged(sheet: AskedTask, scores: Sequence[Score]) -> Answered:
-    """A sheet's answers from the scores of its options, in order."""
+    """Return a sheet's answers from the scores of its options, in order."""
     options = [option for one in sheet.asked for option in one.options]
     neutral: Sequence[Score | None] = scores[len(options) :] or [None] * len(options)
     values = iter(

@@ -71,7 +71,7 @@ class Template:
 
 
 def placeholders(text: str) -> list[str]:
-    """The names in braces, in order; ValueError where a brace stands alone or more than a name is between two."""
+    """Return the names in braces, in order; ValueError where a brace stands alone or holds more than a name."""
     found = []
     for _, name, form, conversion in string.Formatter().parse(text):
         if name is not None:
@@ -82,7 +82,7 @@ def placeholders(text: str) -> list[str]:
 
 
 def render(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled; what is filled in is never read as a template."""
+    """Return the text with its placeholders filled; what is filled in is never read as a template."""
     return "".join(
         literal + (values[name] if name is not None else "")
         for literal, name, _, _ in string.Formatter().parse(text)
@@ -90,7 +90,7 @@ def render(text: str, values: Mapping[str, str]) -> str:
 
 
 def choose(spec: TaskSpec, wanted: Sequence[str]) -> list[Template]:
-    """The task's templates that were asked for (`all`, names, files); none where it has none of these names."""
+    """Return the task's templates that were asked for (`all`, names, files); none where it has none of them."""
     chosen: dict[str, Template] = {}
     for piece in wanted:
         if piece.endswith(".toml"):
@@ -107,7 +107,7 @@ def choose(spec: TaskSpec, wanted: Sequence[str]) -> list[Template]:
 
 
 def built_in(spec: TaskSpec) -> list[Template]:
-    """The templates that come with ensue, those of the task whose classifier answers where it has none itself."""
+    """Return the templates that come with ensue, or else those of the task whose classifier answers."""
     folder = resources.files("ensue.benchmarks.nlu.prompting") / "templates"
     for task in (spec.name, spec.answered_by):
         with resources.as_file(folder / f"{task}.toml") as path:
@@ -117,7 +117,7 @@ def built_in(spec: TaskSpec) -> list[Template]:
 
 
 def read_templates(path: Path, specs: Sequence[TaskSpec]) -> list[Template]:
-    """The templates of a file that are for these tasks, each checked.
+    """Return the templates of a file that are for these tasks, each checked.
 
     A template for a task also serves those the task's classifier answers, unless the file has some for them.
     """
@@ -146,7 +146,7 @@ def read_templates(path: Path, specs: Sequence[TaskSpec]) -> list[Template]:
 
 
 def _named(one: dict[str, Any], number: int, task: Any, path: Path) -> tuple[str, dict[str, Any], str]:
-    """A template's task, its table, and what to call it in an error."""
+    """Return a template's task, its table, and what to call it in an error."""
     name = one.get("name")
     if not isinstance(name, str) or not name or "," in name or name == "all":
         raise EnsueError(
@@ -164,7 +164,7 @@ def _named(one: dict[str, Any], number: int, task: Any, path: Path) -> tuple[str
 
 
 def _template(one: dict[str, Any], spec: TaskSpec, where: str) -> Template:
-    """A checked template for a task."""
+    """Return a checked template for a task."""
     for key in ("prompt", "choice", "combine", "neutral", "joiner", "cut"):
         if not isinstance(one.get(key, ""), str):
             raise EnsueError(f"{where}: {key} is text in quotes.")
@@ -201,7 +201,7 @@ def _template(one: dict[str, Any], spec: TaskSpec, where: str) -> Template:
 
 
 def _checked(text: str, known: Sequence[str], key: str, where: str) -> list[str]:
-    """The placeholders of a text, all known."""
+    """Return the placeholders of a text, all known."""
     try:
         used = placeholders(text)
     except ValueError as error:
@@ -214,7 +214,7 @@ def _checked(text: str, known: Sequence[str], key: str, where: str) -> list[str]
 
 
 def _answers(one: dict[str, Any], spec: TaskSpec, where: str) -> tuple[dict[str, str], str]:
-    """The continuations of the labels, spelled as the task spells labels, or of one choice."""
+    """Return the continuations of the labels, spelled as the task spells labels, or of one choice."""
     labels, choice = one.get("labels"), one.get("choice", "")
     extra = CHOICE_PLACEHOLDERS.get(spec.form)
     if extra is not None and choice and labels is None:
@@ -292,7 +292,7 @@ class Filled(NamedTuple):
 
 
 def fill(template: Template, spec: TaskSpec, example: Example, dropped: int = 0) -> Filled:
-    """The example in the template's words; `dropped` characters of the text that gives way are left out."""
+    """Return the example in the template's words; `dropped` characters of the text that gives way are left out."""
     values = _values(template, spec, example)
     if dropped:
         values[template.cut] = values[template.cut][dropped:].lstrip()
@@ -308,12 +308,12 @@ def fill(template: Template, spec: TaskSpec, example: Example, dropped: int = 0)
 
 
 def droppable(template: Template, spec: TaskSpec, example: Example) -> str:
-    """The text that gives way when a prompt is too long."""
+    """Return the text that gives way when a prompt is too long."""
     return _values(template, spec, example)[template.cut]
 
 
 def right_option(filled: Filled, spec: TaskSpec, example: Example) -> Option | None:
-    """The option that an example's gold answer names, if one does; of scores, the nearest."""
+    """Return the option that an example's gold answer names, if one does; of scores, the nearest."""
     gold = example.gold
     if gold is None:
         return None
@@ -328,7 +328,7 @@ def _after(space: str, continuation: str) -> str:
 
 
 def _values(template: Template, spec: TaskSpec, example: Example) -> dict[str, str]:
-    """The example's texts by placeholder."""
+    """Return the example's texts by placeholder."""
     texts = [text.strip() for text in example.texts]
     match spec.form:
         case "single":

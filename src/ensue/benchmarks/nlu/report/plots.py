@@ -47,7 +47,7 @@ def diagnostic_map(
     name: str,
     width: float,
 ) -> str:
-    """Correlations by phenomenon, blue above zero and orange below, the stronger the further from it."""
+    """Draw correlations by phenomenon, blue above zero and orange below, the stronger the further from it."""
     narrow = is_narrow(width)
     panels = _panels(columns, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS)
     widest = max(len(panel) for panel in panels)
@@ -76,7 +76,7 @@ def _heading(columns: Sequence[HeatColumn]) -> float:
 
 
 def _panels(columns: Sequence[HeatColumn], most: int) -> list[list[HeatColumn]]:
-    """The columns in as few panels as will do, none much shorter than the others."""
+    """Return the columns in as few panels as will do, none much shorter than the others."""
     size = math.ceil(len(columns) / math.ceil(len(columns) / most))
     return [list(columns[begin : begin + size]) for begin in range(0, len(columns), size)]
 
@@ -130,7 +130,7 @@ class SpreadPoints(NamedTuple):
 
 
 def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: float) -> str:
-    """Every answer's score by task, a stroke at the mean; runs beside one another."""
+    """Draw every answer's score by task, a stroke at the mean; runs beside one another."""
     narrow = is_narrow(width)
     tasks = list(dict.fromkeys(line.name for run in runs for line in run.lines))
     row_height = 0.26 + 0.1 * len(runs)

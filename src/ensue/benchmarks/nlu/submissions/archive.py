@@ -52,7 +52,7 @@ class Problems:
         return self._counts.total() if file is None else self._counts[file]
 
     def listed(self) -> list[Problem]:
-        """All that was kept, those of the archive first, then file by file as they came."""
+        """Return all that was kept, those of the archive first, then file by file as they came."""
         found: list[Problem] = []
         for file in sorted(self._kept, key=bool):
             found += self._kept[file]
@@ -128,7 +128,7 @@ class Archive:
         return [entry.orig_filename.removeprefix(top) for entry in entries]
 
     def lines(self, name: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
-        """The lines of a file with their numbers, up to the first that cannot be had."""
+        """Return the lines of a file with their numbers, up to the first that cannot be had."""
         number = 0
         try:
             with self._zipped.open(self._files[name]) as file:
@@ -148,7 +148,7 @@ class Archive:
             problems.add(name, 0, f"the zip is damaged here ({error}).")
 
     def _cut(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Lines of a stream; at no time is more held than a line and a chunk."""
+        """Return lines of a stream; at no time is more held than a line and a chunk."""
         limits, size, rest = self._limits, 0, b""
         while chunk := file.read(_CHUNK):
             size += len(chunk)
@@ -175,7 +175,7 @@ class Archive:
 def open_archive(
     path: Path, expected: Collection[str], problems: Problems, limits: Limits | None = None
 ) -> Archive:
-    """The zip with its expected files; what is wrong with its entries is noted, and those are not read.
+    """Return the zip with its expected files; what is wrong with its entries is noted, and those are not read.
 
     The files may all lie in one folder, as in a zip made of that folder; what a file manager adds is passed over.
     A file that is no zip at all, or one with so many entries that its directory is not read, is refused here.
@@ -214,7 +214,7 @@ def open_archive(
 
 
 def _fault(file: IO[bytes], limits: Limits) -> str | None:
-    """Why the zip's directory is not even read: that alone may be made to fill the memory."""
+    """Return why the zip's directory is not even read: that alone may be made to fill the memory."""
     size = file.seek(0, 2)
     if size > limits.archive_bytes:
         return f"the zip has {size:,} bytes, more than {limits.archive_bytes:,}."
@@ -238,20 +238,20 @@ def _fault(file: IO[bytes], limits: Limits) -> str | None:
 
 
 def _is_stray(name: str) -> bool:
-    """Whether an entry is a file manager's own."""
+    """Return whether an entry is a file manager's own."""
     first, last = name.partition("/")[0], name.rpartition("/")[2]
     return first == _STRAY_FOLDER or last in _STRAY_FILES or last.startswith(_STRAY_BEGINNING)
 
 
 def _top_folder(entries: list[zipfile.ZipInfo]) -> str:
-    """The one folder that all files lie in, with its slash; empty where some lie elsewhere."""
+    """Return the one folder that all files lie in, with its slash; empty where some lie elsewhere."""
     names = [entry.orig_filename for entry in entries if not _is_stray(entry.orig_filename)]
     tops = {name.partition("/")[:2] for name in names}
     return "".join(tops.pop()) if len(tops) == 1 and all("/" in name for name in names) else ""
 
 
 def _path_fault(entry: zipfile.ZipInfo) -> str | None:
-    """Why an entry is refused whatever it holds: a name that leads elsewhere, or a link."""
+    """Return why an entry is refused whatever it holds: a name that leads elsewhere, or a link."""
     # The name as it stands in the zip: the library cuts it at a NUL and turns separators round.
     name = entry.orig_filename
     if name.startswith(("/", "\\")) or name[1:2] == ":":
@@ -262,7 +262,7 @@ def _path_fault(entry: zipfile.ZipInfo) -> str | None:
 
 
 def _file_fault(entry: zipfile.ZipInfo, name: str, expected: Collection[str], limits: Limits) -> str | None:
-    """Why a file is not read, by what the directory says of it; `name` is without the folder that holds all."""
+    """Return why a file is not read, by what the directory says of it; `name` is without a folder that holds all."""
     if "/" in name or "\\" in name:
         return "in a folder; put the files themselves at the top of the zip."
     if name not in expected or entry.orig_filename != entry.filename:

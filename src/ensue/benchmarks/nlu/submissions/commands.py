@@ -71,7 +71,7 @@ def submit(
 
 
 def _most_frequent(suite: str, folder: Path) -> Predictions:
-    """What the most-frequent baseline says of every task that has data."""
+    """Return what the most-frequent baseline says of every task that has data."""
     from ensue.benchmarks.base import RunContext
     from ensue.benchmarks.nlu.submissions.grading import read_labels
     from ensue.benchmarks.nlu.systems import find, named

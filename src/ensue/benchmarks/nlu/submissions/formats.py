@@ -35,7 +35,7 @@ class _Wrong(ValueError):
 
 
 def files_of(spec: TaskSpec, split: str) -> dict[str, str]:
-    """The split that each file of a task answers: one, and for MNLI another for the mismatched section.
+    """Return the split that each file of a task answers: one, and for MNLI another for the mismatched section.
 
     A diagnostic set has one split only, which is its file's whatever split the other files are of.
     """
@@ -48,7 +48,7 @@ def files_of(spec: TaskSpec, split: str) -> dict[str, str]:
 
 
 def check_prediction(spec: TaskSpec, prediction: Any) -> Prediction:
-    """A prediction that the task allows, as written; otherwise an error that says what is allowed."""
+    """Return a prediction that the task allows, as written; otherwise an error that says what is allowed."""
     try:
         if spec.form == "score":
             return _number(prediction)
@@ -58,7 +58,7 @@ def check_prediction(spec: TaskSpec, prediction: Any) -> Prediction:
 
 
 def render(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[str]:
-    """The lines of a task's file, in the order of the predictions."""
+    """Return the lines of a task's file, in the order of the predictions."""
     checked = {id: check_prediction(spec, prediction) for id, prediction in predictions.items()}
     if spec.form == "answers":
         yield from _render_nested(spec, checked)
@@ -74,7 +74,7 @@ def render(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[st
 def parse(
     spec: TaskSpec, file: str, lines: Iterable[tuple[int, bytes]], problems: Problems
 ) -> Iterator[PredictedRow]:
-    """The rows of a file; what is wrong with one is noted, and the next one is read."""
+    """Return the rows of a file; what is wrong with one is noted, and the next one is read."""
     read = _parse_nested if spec.form == "answers" else _parse_tsv if spec.suite == "glue" else _parse_object
     lines = iter(lines)
     if spec.suite == "glue":
@@ -94,7 +94,7 @@ def parse(
 
 
 def _render_nested(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Iterator[str]:
-    """MultiRC: passages, their questions, and the answers of each."""
+    """Write MultiRC: passages, their questions, and the answers of each."""
     passages: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for id, prediction in predictions.items():
         passage, question, answer = _three(id)
@@ -139,7 +139,7 @@ def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction
 
 
 def _tried(read: Callable[..., Prediction], *given: Any) -> Prediction | _Wrong:
-    """A prediction, or what is wrong with it: its id has been read and still counts."""
+    """Return a prediction, or what is wrong with it: its id has been read and still counts."""
     try:
         return read(*given)
     except _Wrong as wrong:
@@ -207,7 +207,7 @@ def _index(row: dict[str, Any]) -> str:
 
 
 def _label(spec: TaskSpec, value: Any) -> str:
-    """A label of the task; JSON's true and 1 are the same as the words."""
+    """Return a label of the task; JSON's true and 1 are the same as the words."""
     said = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
     if isinstance(said, str):
         if said in spec.labels:
@@ -235,12 +235,12 @@ def _entity(value: Any) -> str:
 
 
 def _json_id(id: str) -> str | int:
-    """An index as a JSON number; `007` stays text, for it would be read back as 7."""
+    """Return an index as a JSON number; `007` stays text, for it would be read back as 7."""
     return int(id) if id.isascii() and id.isdigit() and len(id) < 19 and str(int(id)) == id else id
 
 
 def _json_label(spec: TaskSpec, prediction: Prediction) -> Prediction:
-    """A class number as a JSON number, a word as text; an entity is text even where it is a number."""
+    """Return a class number as a JSON number, a word as text; an entity is text even where it is a number."""
     if spec.name == "WSC":
         return str(prediction).capitalize()
     return int(prediction) if all(map(str.isdigit, spec.labels)) and spec.labels else prediction

@@ -97,7 +97,7 @@ def _check_labels(
 
 
 def guess_suite(archive: Path, limits: Limits | None = None) -> str:
-    """The suite whose files a zip has; the names of the two have different endings."""
+    """Return the suite whose files a zip has; the names of the two have different endings."""
     problems = Problems()
     expected = [file for suite in TITLES for spec in specs_of(suite) for file in files_of(spec, TEST)]
     opened = open_archive(archive, expected, problems, limits)
@@ -117,7 +117,7 @@ def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
 
 
 def read_labels(folder: Path, suite: str, tasks: Sequence[str] = ()) -> dict[str, TaskData]:
-    """The tasks of a suite that a folder in the official layout has."""
+    """Return the tasks of a suite that a folder in the official layout has."""
     specs = _wanted(suite, tasks)
     if not folder.is_dir():
         raise EnsueError(f"{folder} is not a folder; name the one that holds the tasks of {suite}.")
@@ -134,7 +134,7 @@ def _files(specs: Sequence[TaskSpec], split: str) -> Iterator[tuple[TaskSpec, st
 def _read_answers(
     archive: Archive, specs: Sequence[TaskSpec], split: str, data: Mapping[str, TaskData], problems: Problems
 ) -> tuple[dict[tuple[str, str], dict[str, Prediction]], dict[str, str]]:
-    """Predictions by task and split, and why the other files are not scored."""
+    """Return predictions by task and split, and why the other files are not scored."""
     answers: dict[tuple[str, str], dict[str, Prediction]] = {}
     not_scored: dict[str, str] = {}
     for spec, file, part in _files(specs, split):
@@ -161,7 +161,7 @@ def _read_answers(
 def _read_file(
     archive: Archive, spec: TaskSpec, file: str, examples: Sequence[Example], problems: Problems
 ) -> dict[str, Prediction]:
-    """The predictions of a file: every id once, none that is unknown, all in the order of the examples."""
+    """Return the predictions of a file: every id once, none that is unknown, all in the order of the examples."""
     places = {example.id: place for place, example in enumerate(examples)}
     lines: dict[str, int] = {}
     found: dict[str, Prediction] = {}
@@ -198,7 +198,7 @@ def _read_file(
 def _bounded(
     lines: Iterator[tuple[int, bytes]], examples: int, file: str, problems: Problems
 ) -> Iterator[tuple[int, bytes]]:
-    """The lines, up to where there are far more than examples."""
+    """Return the lines, up to where there are far more than examples."""
     for number, line in lines:
         if number > examples + _SLACK:
             problems.add(

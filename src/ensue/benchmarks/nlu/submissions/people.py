@@ -55,7 +55,7 @@ class People(NamedTuple):
     kappa: Drawn | None
 
     def agreement_row(self) -> MetricRow | None:
-        """The row of kappa; the metrics' rows are made as those of any system."""
+        """Return the row of kappa; the metrics' rows are made as those of any system."""
         if self.kappa is None:
             return None
         (split,) = self.answered.predictions
@@ -72,7 +72,7 @@ def judge_people(path: Path, data: TaskData, split: str) -> People:
 
 
 def annotated_part(data: TaskData, answered: Answered, split: str) -> TaskData:
-    """The task with that split cut down to the examples that have an answer; a group is annotated whole."""
+    """Return the task with that split cut down to the examples that have an answer; a group is annotated whole."""
     given = answered.predictions[split]
     kept = [example for example in data.splits[split] if example.id in given]
     groups = {example.group for example in kept if example.group}
@@ -86,7 +86,7 @@ def annotated_part(data: TaskData, answered: Answered, split: str) -> TaskData:
 
 
 def majority(labels: Sequence[str], order: Sequence[str]) -> tuple[str, bool]:
-    """The label most annotators gave, the first in `order` of those that tie, and whether there was a tie.
+    """Return the label most annotators gave, the first in `order` of those that tie, and whether there was a tie.
 
     >>> majority(["b", "a", "c", "b", "a"], ["a", "b", "c"])
     ('a', True)
@@ -97,7 +97,7 @@ def majority(labels: Sequence[str], order: Sequence[str]) -> tuple[str, bool]:
 
 
 def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Drawn | None:
-    """Fleiss' kappa with its draws, resampling examples."""
+    """Return Fleiss' kappa with its draws, resampling examples."""
     codes = {label: code for code, label in enumerate(data.spec.labels)}
     counts = votes([[codes[label] for label in given] for given in labels.values()], len(codes))
     if int((counts.sum(axis=0) > 0).sum()) == 1:
@@ -111,7 +111,7 @@ def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Drawn | None:
 
 
 def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[str, ...]]:
-    """The labels of each annotated example, as the task spells them; equally many a line."""
+    """Return the labels of each annotated example, as the task spells them; equally many a line."""
     if not data.spec.labels:
         raise EnsueError(f"{data.spec.name} has no labels to vote on; annotate a task that has.")
     if split not in data.splits:
@@ -155,7 +155,7 @@ class _AnnotationLine(NamedTuple):
         return str(name), tuple(self.label(one) for one in labels)
 
     def label(self, given: Any) -> str:
-        """The label meant: as the task spells it, as JSON's true, false or number, or a point of CB's scale."""
+        """Return the label meant: as the task spells it, JSON's true, false or number, or a point of CB's scale."""
         spelled = json.dumps(given) if isinstance(given, bool | int) else given
         if isinstance(spelled, str) and spelled in self.spec.labels:
             return spelled

@@ -51,7 +51,7 @@ def collect(
     split: str,
     chosen: Mapping[str, str] | None = None,
 ) -> Predictions:
-    """The predictions of a run's numbered items for the files of a split.
+    """Return the predictions of a run's numbered items for the files of a split.
 
     Where a run answered a task in several ways (templates, training runs), `chosen` must leave one of them; its keys
     are settings (`template`), or those of one task (`RTE.template`).
@@ -124,7 +124,7 @@ def _write(path: Path, content: Mapping[str, str]) -> None:
 
 
 def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str) -> tuple[str, Prediction]:
-    """What an item says of which example."""
+    """Return what an item says of which example."""
     prefix = f"{spec.name}/{split}/"
     id = str(item["id"])
     if not id.startswith(prefix) or id == prefix:
@@ -139,7 +139,7 @@ def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str)
 
 
 def _is_chosen(task: str, settings: Mapping[str, Any], chosen: Mapping[str, str]) -> bool:
-    """Whether an item's settings are those asked for; a setting it does not have tells nothing apart."""
+    """Return whether an item's settings are those asked for; a setting it does not have tells nothing apart."""
     # The command line turns every hyphen of a key into an underscore.
     own = f"{task.replace('-', '_')}."
     named = {key.removeprefix(own): value for key, value in chosen.items() if key.startswith(own)}
@@ -151,7 +151,7 @@ def _is_chosen(task: str, settings: Mapping[str, Any], chosen: Mapping[str, str]
 
 
 def _several(source: Path, task: str, ways: list[dict[str, Any]]) -> EnsueError:
-    """What to say where a run has several answers to a task: the settings in which they differ."""
+    """Return what to say where a run has several answers to a task: the settings in which they differ."""
     keys = list(dict.fromkeys(key for way in ways for key in way))
     values = {key: list(dict.fromkeys(str(way.get(key, "none")) for way in ways)) for key in keys}
     differing = {key: found for key, found in values.items() if len(found) > 1}
