@@ -58,8 +58,9 @@ ROOMS = {
     "senteval": judging("senteval", "judging averages rows similarity", "test_judging test_rows test_task"),
     "nlu": judging(
         "nlu",
-        "judging measuring scores diagnostics human submissions/grading",
-        "test_judging test_metrics_of test_scores test_diagnostics test_human test_pinned submissions/test_grading",
+        "judging scores diagnostics training submissions/people submissions/grading",
+        "test_judging test_training test_scores test_diagnostics test_pinned submissions/test_people "
+        "submissions/test_grading",
     ),
     "qags": judging(
         "qags",

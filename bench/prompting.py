@@ -19,8 +19,8 @@ from run import HERE, Contender, agree, as_markdown, measure
 
 from ensue.backends.names import load_model, pull_model
 from ensue.benchmarks.nlu.examples import DEV, TaskData
+from ensue.benchmarks.nlu.prompting.answering import normalised, requests_of, system
 from ensue.benchmarks.nlu.prompting.asking import AskedTask, sheets
-from ensue.benchmarks.nlu.prompting.scoring import normalised, requests_of, system
 from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.task import SPECS
 from ensue.environment import environment

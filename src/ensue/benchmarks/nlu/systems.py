@@ -19,8 +19,8 @@ Settings = Mapping[str, Any]
 _MODES = {
     "majority": "ensue.benchmarks.nlu.baselines:majority",
     "hypothesis-only": "ensue.benchmarks.nlu.baselines:hypothesis_only",
-    "prompt": "ensue.benchmarks.nlu.prompting.scoring:system",
-    "generate": "ensue.benchmarks.nlu.prompting.generating:system",
+    "prompt": "ensue.benchmarks.nlu.prompting.answering:prompt",
+    "generate": "ensue.benchmarks.nlu.prompting.answering:generate",
     "frozen": "ensue.benchmarks.nlu.frozen:system",
 }
 

@@ -13,7 +13,7 @@ from scipy.special import softmax
 import ensue
 from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import DEV
-from ensue.benchmarks.nlu.prompting import generating, scoring
+from ensue.benchmarks.nlu.prompting import answering
 from ensue.benchmarks.nlu.prompting.templates import built_in, fill
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
@@ -74,7 +74,7 @@ class Naive:
 def test_scores_are_those_of_a_reply_to_a_user(folder, task):
     data, plain, model = task_data(task, dev=2), Naive(folder), load_model(str(folder))
     for rule in ("sum", "unconditional"):
-        found = answers(scoring.system, model, [data], chat="yes", normalise=rule)
+        found = answers(answering.prompt, model, [data], chat="yes", normalise=rule)
         for one, template in zip(found, built_in(data.spec), strict=True):
             assert one.settings == {"template": template.name, "shots": 0, "chat": "yes"}
             for shown in data.splits[DEV]:
@@ -88,7 +88,7 @@ def test_scores_are_those_of_a_reply_to_a_user(folder, task):
 
 def test_what_is_generated_is_a_reply(folder):
     data, plain, model = task_data("BoolQ", dev=2), Naive(folder), load_model(str(folder))
-    (found,) = answers(generating.system, model, [data], chat="yes", template=["question"], answer_tokens=6)
+    (found,) = answers(answering.generate, model, [data], chat="yes", template=["question"], answer_tokens=6)
     template = built_in(data.spec)[0]
     for shown in data.splits[DEV]:
         prompt = fill(template, data.spec, shown).prompt
@@ -104,7 +104,7 @@ def test_a_prompt_is_cut_so_that_the_whole_conversation_fits(tmp_path):
         example.id, ("The rain stopped. " * 40 + example.texts[0], example.texts[1]), example.gold
     )
     data.splits[DEV][:] = [long]
-    (found,) = answers(scoring.system, model, [data], chat="yes", template=["question"])
+    (found,) = answers(answering.prompt, model, [data], chat="yes", template=["question"])
     assert found.notes == {"passages cut from the left": 1}
 
 
@@ -112,14 +112,14 @@ def test_a_model_without_a_template_is_refused_and_one_that_cannot_talk_too(tmp_
     data = task_data("BoolQ", dev=1)
     plain = load_model(str(tiny.save_llama(tmp_path / "plain")))
     with pytest.raises(EnsueError, match="plain has no chat template, so it was not trained to be talked to"):
-        answers(scoring.system, plain, [data], chat="yes")
+        answers(answering.prompt, plain, [data], chat="yes")
     with pytest.raises(EnsueError, match="random has no chat template here"):
-        answers(scoring.system, load_model("random"), [data], chat="yes")
+        answers(answering.prompt, load_model("random"), [data], chat="yes")
     (tmp_path / "broken").mkdir()
     broken = talking(tmp_path / "broken" / "model", bos=True)
     (broken / "chat_template.jinja").write_text("{{ raise_exception('no user') }}", "utf-8")
     with pytest.raises(EnsueError, match="The chat template of model cannot be used: no user"):
-        answers(scoring.system, load_model(str(broken)), [data], chat="yes")
+        answers(answering.prompt, load_model(str(broken)), [data], chat="yes")
 
 
 def test_chat_is_part_of_the_command_the_question_and_the_signature(folder, tmp_path):
@@ -143,4 +143,4 @@ def test_chat_is_part_of_the_command_the_question_and_the_signature(folder, tmp_
         "chat",
         "mode prompt",
     )
-    assert settings(scoring.system)["chat"] == "no"
+    assert settings(answering.prompt)["chat"] == "no"

@@ -8,7 +8,7 @@ import pytest
 
 from ensue.backends.baselines import RandomModel
 from ensue.benchmarks.nlu.examples import DEV, TaskData
-from ensue.benchmarks.nlu.prompting import generating, scoring
+from ensue.benchmarks.nlu.prompting import answering
 from ensue.benchmarks.nlu.prompting.templates import built_in
 from ensue.models.card import ModelCard
 from tests.benchmarks.nlu.prompting_tasks import SPECS, answers, example
@@ -71,7 +71,7 @@ def test_each_label_is_answered_by_its_own_words(name: str) -> None:
     assert [template.name for template in built_in(spec)] == list(NAMES)
     for template, words in zip(NAMES, WORDS[name], strict=True):
         for label, said in zip(spec.labels, words, strict=True):
-            for system, model in ((scoring.system, Knowing(said)), (generating.system, Writing(said))):
+            for system, model in ((answering.prompt, Knowing(said)), (answering.generate, Writing(said))):
                 (found,) = answers(system, model, [data], template=[template])
                 assert found.predictions[DEV] == {"7": label}, (template, said)
 
@@ -86,14 +86,14 @@ def test_copas_choices_are_answered_by_their_own_sentences(template: str, said: 
         else ("The wind blew.", "A fuse burned.")
     )
     for label, choice in zip(("0", "1"), choices, strict=True):
-        (found,) = answers(scoring.system, Knowing(said.format(choice)), [data], template=[template])
+        (found,) = answers(answering.prompt, Knowing(said.format(choice)), [data], template=[template])
         assert found.predictions[DEV] == {str(number): label}
 
 
 def test_copas_choices_are_numbered_from_one() -> None:
     data = TaskData(SPECS["COPA"], {DEV: [example("choice", 7, "0")]}, "made")
     for label, said in (("0", " 1"), ("1", " 2")):
-        (found,) = answers(scoring.system, Knowing(said), [data], template=["instruction"])
+        (found,) = answers(answering.prompt, Knowing(said), [data], template=["instruction"])
         assert found.predictions[DEV] == {"7": label}
 
 
@@ -108,7 +108,7 @@ def test_copas_choices_are_numbered_from_one() -> None:
 def test_records_entities_are_answered_by_their_own_names(template: str, said: str) -> None:
     data = TaskData(SPECS["ReCoRD"], {DEV: [example("entity", 7, ("Bo",))]}, "made")
     for entity in ("Ada", "Bo"):
-        (found,) = answers(scoring.system, Knowing(said.format(entity)), [data], template=[template])
+        (found,) = answers(answering.prompt, Knowing(said.format(entity)), [data], template=[template])
         assert found.predictions[DEV] == {"7": entity}
 
 
@@ -130,5 +130,5 @@ SCORES = {
 def test_a_likeness_is_answered_by_its_own_word(template: str) -> None:
     data = TaskData(SPECS["STS-B"], {DEV: [example("score", 7, 3.0)]}, "made")
     for score, said in enumerate(SCORES[template]):
-        (found,) = answers(scoring.system, Knowing(said), [data], template=[template])
+        (found,) = answers(answering.prompt, Knowing(said), [data], template=[template])
         assert found.predictions[DEV]["7"] == pytest.approx(score, abs=1e-3)

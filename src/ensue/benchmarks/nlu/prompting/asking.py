@@ -11,11 +11,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
-from ensue.benchmarks.nlu.examples import TRAIN, Example, TaskData, TaskSpec
+from ensue.benchmarks.nlu.examples import TRAIN, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.prompting.templates import (
     Filled,
     Option,
@@ -26,11 +26,14 @@ from ensue.benchmarks.nlu.prompting.templates import (
     fill,
     right_option,
 )
+from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, Talker, room_of
 from ensue.models.request import Policy, Request
 
 log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
 
 # Tells whether a prompt with any of its continuations fits the model.
 Fits = Callable[[str, Sequence[str]], bool]
@@ -79,6 +82,30 @@ class AskedTask:
         """What tells this answer to the task from others."""
         said = {"template": self.template.name, "shots": self.shots}
         return {**said, "chat": "yes"} if self.chat else said
+
+    def answered(
+        self,
+        predictions: Sequence[Prediction],
+        notes: Counter[str],
+        *,
+        chances: Sequence[Sequence[float]] = (),
+        outputs: Sequence[Mapping[str, Any]] = (),
+    ) -> Answered:
+        """Return what was answered to its examples, given in their order; notes that count nothing are left out."""
+        return Answered(
+            task=self.task.spec.name,
+            predictions=self._by_split(predictions),
+            settings=self.settings,
+            chances=self._by_split(chances),
+            outputs=self._by_split(outputs),
+            notes=+notes,
+        )
+
+    def _by_split(self, values: Sequence[Value]) -> dict[str, dict[str, Value]]:
+        found: dict[str, dict[str, Value]] = defaultdict(dict)
+        for one, value in zip(self.asked, values, strict=bool(values)):
+            found[one.split][one.id] = value
+        return dict(found)
 
 
 def sheets(

@@ -1,9 +1,10 @@
-"""Zero- and few-shot answers by log-likelihood: the label whose words a scorer finds likeliest after the prompt."""
+"""Zero- and few-shot answers: the label whose words a scorer finds likeliest after a prompt or a generator writes."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,10 +22,11 @@ from ensue.benchmarks.nlu.prompting.asking import (
     fits_of,
     sheets,
 )
-from ensue.benchmarks.nlu.prompting.templates import Template
+from ensue.benchmarks.nlu.prompting.templates import Option, Template
 from ensue.benchmarks.nlu.systems import Answered, Settings
-from ensue.models.protocols import Model, Scorer, require
+from ensue.models.protocols import Generator, Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
+from ensue.records import digest_of, plain
 from ensue.scoring import engine
 
 _RULES = ("sum", "per_token", "per_character", "unconditional")
@@ -54,7 +56,7 @@ class PromptingSystem:
                 replace(sheet, template=normalised(sheet.template, settings["normalise"]))
                 for sheet in sheets(task, tasks, settings, seed, fits_of(scorer, policy), chat)
             ]
-            yield from _answered(scorer, asked, policy, context)
+            yield from _scored(scorer, asked, policy, context)
 
     def signature(self, model: Model, settings: Settings) -> str:
         """Return the scorer's choices and those of the prompts."""
@@ -107,7 +109,7 @@ def chosen(one: AskedExample, chances: Sequence[float], *, expected: bool) -> Pr
     return one.options[max(range(len(chances)), key=chances.__getitem__)].prediction
 
 
-def _answered(
+def _scored(
     scorer: Scorer, asked: Sequence[AskedTask], policy: Policy, context: RunContext
 ) -> Iterator[Answered]:
     """Score the sheets of a task together, so that what their prompts share is computed once."""
@@ -123,35 +125,28 @@ def _answered(
     )
     begin = 0
     for sheet, requests in zip(asked, wanted, strict=True):
-        yield _judged(sheet, scored.scores[begin : begin + len(requests)])
+        yield _weighed(sheet, scored.scores[begin : begin + len(requests)])
         begin += len(requests)
 
 
-def _judged(sheet: AskedTask, scores: Sequence[Score]) -> Answered:
-    """Return a sheet's answers from the scores of its options, in order."""
-    options = [option for one in sheet.asked for option in one.options]
+def _weighed(asked: AskedTask, scores: Sequence[Score]) -> Answered:
+    """Return a task's answers from the scores of its options, in order."""
+    options = [option for one in asked.asked for option in one.options]
     neutral: Sequence[Score | None] = scores[len(options) :] or [None] * len(options)
     values = iter(
-        worth(sheet.template, option.continuation, score, base)
+        worth(asked.template, option.continuation, score, base)
         for option, score, base in zip(options, scores, neutral, strict=False)
     )
-    predictions: dict[str, dict[str, Prediction]] = defaultdict(dict)
-    chances: dict[str, dict[str, list[float]]] = defaultdict(dict)
-    notes = Counter(sheet.notes)
-    for one in sheet.asked:
+    notes, chances = Counter(asked.notes), []
+    for one in asked.asked:
         worths = [next(values) for _ in one.options]
-        sure = softmax(worths)
         notes["equally good answers"] += worths.count(max(worths)) > 1
-        expected = sheet.task.spec.form == "score"
-        predictions[one.split][one.id] = chosen(one, sure, expected=expected)
-        chances[one.split][one.id] = sure
-    return Answered(
-        task=sheet.task.spec.name,
-        predictions=dict(predictions),
-        settings=sheet.settings,
-        chances=dict(chances),
-        notes=+notes,
-    )
+        chances.append(softmax(worths))
+    expected = asked.task.spec.form == "score"
+    predictions = [
+        chosen(one, sure, expected=expected) for one, sure in zip(asked.asked, chances, strict=True)
+    ]
+    return asked.answered(predictions, notes, chances=chances)
 
 
 def _policy(settings: Mapping[str, Any]) -> Policy:
@@ -159,4 +154,89 @@ def _policy(settings: Mapping[str, Any]) -> Policy:
     return Policy(window="refuse", overflow="refuse", bos=settings["bos"])
 
 
-system = PromptingSystem()
+prompt = PromptingSystem()
+
+
+# So many prompts are given to the generator at once; what is finished is kept and told after each.
+_PORTION = 256
+_TEXTS = plain("portions")
+
+
+class GeneratingSystem:
+    """Lets a model write its answer and looks for a label's words in it."""
+
+    settings: Mapping[str, Setting] = {
+        **SETTINGS,
+        "answer_tokens": Setting(16, "how many tokens an answer may have", read.whole()),
+    }
+
+    def answer(
+        self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
+    ) -> Iterator[Answered]:
+        """Return one answer a task and template."""
+        generator = require(model, Generator, "Answering by generation")
+        check_templates(tasks, settings["template"])
+        count = settings["answer_tokens"]
+        fits = fits_of(generator, Policy(), reserve=count)
+        chat = chat_of(model, settings, Policy())
+        for task in tasks:
+            for sheet in sheets(task, tasks, settings, seed, fits, chat):
+                yield _read_answers(sheet, _written(generator, sheet, count, context))
+
+    def signature(self, model: Model, settings: Settings) -> str:
+        """Return how the model was asked."""
+        return f"greedy tokens:{settings['answer_tokens']} {asked_words(settings)}"
+
+
+def heard(text: str, options: Sequence[Option]) -> Option | None:
+    """Return the option whose words a text begins with, else whose words come first in it; None where none do.
+
+    Letters' case does not count, words count only whole, and of several at one place the longest is meant.
+    """
+    said = " ".join(text.split()).casefold()
+    found: list[tuple[int, int, int]] = []
+    for number, option in enumerate(options):
+        words = " ".join(option.spoken.split()).casefold().rstrip(".")
+        place = re.search(rf"(?<!\w){re.escape(words)}(?!\w)", said)
+        if words and place:
+            found.append((place.start(), -len(words), number))
+    return options[min(found)[2]] if found else None
+
+
+def _written(generator: Generator, sheet: AskedTask, count: int, context: RunContext) -> list[str]:
+    """Return what the generator writes after each prompt; where the next shot would begin, an answer ends."""
+    prompts = [one.prompt for one in sheet.asked]
+    card, records, stop = generator.card, context.records, [sheet.template.joiner]
+    texts: list[str] = []
+    for begin in range(0, len(prompts), _PORTION):
+        portion = prompts[begin : begin + _PORTION]
+        key = digest_of(card.identity, card.generation, card.kind, card.max_length, count, stop, portion)
+        found = records.get(_TEXTS, key)
+        if found is None:
+            found = generator.generate(portion, max_tokens=count, stop=stop)
+            records.add(_TEXTS, [(key, found)])
+        texts += found
+        if context.progress is not None:
+            context.progress(len(texts), len(prompts), "prompts")
+    return texts
+
+
+def _read_answers(asked: AskedTask, texts: Sequence[str]) -> Answered:
+    """Return a task's answers; a text that names no label is answered with the first one, and marked and counted."""
+    heard_options = [heard(text, one.options) for one, text in zip(asked.asked, texts, strict=True)]
+    notes = Counter(asked.notes)
+    notes["texts that name no label, answered with the first"] += heard_options.count(None)
+    return asked.answered(
+        [
+            (option or one.options[0]).prediction
+            for one, option in zip(asked.asked, heard_options, strict=True)
+        ],
+        notes,
+        outputs=[
+            {"text": text, "matched": option is not None}
+            for text, option in zip(texts, heard_options, strict=True)
+        ],
+    )
+
+
+generate = GeneratingSystem()
