@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ensue.backends.names import BASELINES, load_model
-from ensue.backends.systems import SYSTEMS
+from ensue.benchmarks import registry
+from ensue.benchmarks.base import NamedSystem
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
 from ensue.models import Encoder, Generator, Scorer, abilities, require, write_card_facts
@@ -95,7 +96,12 @@ def test_the_list_has_every_short_name_and_the_baselines():
     listed = here("models", "list", "--json")
     rows = json.loads(listed.out)
     names = {"smollm2", "minilm", "gemma3-270m", "qwen2.5-1.5b", "glove-50d", "en_core_web_sm", "wordnet"}
-    here_already = {"smollm2-qg", "minilm-qa", *BASELINES, *SYSTEMS}
+    here_already = {
+        "smollm2-qg",
+        "minilm-qa",
+        *BASELINES,
+        *(s for one in registry.every() for s in one.systems),
+    }
     assert {row["name"] for row in rows} == names | here_already
     assert {row["name"] for row in rows if row["here"]} == here_already
     words = here("models", "list")
@@ -143,7 +149,7 @@ def test_a_benchmark_that_needs_more_than_a_model_can_do_gets_one_sentence(tmp_p
     with pytest.raises(EnsueError, match="score text, but encoder"):
         require(encoder, Scorer, "A test")
     with pytest.raises(EnsueError, match="score text, but human cannot; `ensue models list` says"):
-        require(load_model("human"), Scorer, "A test")
+        require(NamedSystem.of("human", "summaries"), Scorer, "A test")
 
 
 def test_facts_are_added_to_a_card_and_unknown_ones_left_out(tmp_path):
@@ -219,7 +225,6 @@ def test_a_model_is_called_what_it_is_told_and_scores_as_before(tmp_path):
     ("model", "name", "words"),
     [
         ("random", "luck", ["random has a name already"]),
-        ("human", "people", ["human has a name already"]),
         ("smollm2", " ", ["--name is one line"]),
         ("smollm2", "two\nlines", ["--name is one line"]),
         ("smollm2", "x" * 101, ["at most 100 characters"]),

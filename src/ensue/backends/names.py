@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.backends.hf.loading import ModelFolder, Options, need_torch
-from ensue.backends.systems import SYSTEMS, SystemModel
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import Entry, catalog
 from ensue.fetch.store import pull, pulled
@@ -117,8 +116,6 @@ def load_model(
         return load(_OF_FILES[kind])(file)  # type: ignore[no-any-return]
     if model in BASELINES:
         return load(BASELINES[model].loader)()  # type: ignore[no-any-return]
-    if model in SYSTEMS:
-        return SystemModel(model)
     if model in SHIPPED:
         return _from_folder(ModelFolder.read(shipped_folder(model), model, options))
     return _from_folder(_find_folder(model, name, options))
@@ -185,7 +182,7 @@ def _check_name(name: str, model: str) -> None:
     """Refuse a name that does not fit a line, and any for a model that has no weights of its own."""
     if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
         raise EnsueError(f"--name is one line of at most {_LONGEST_NAME} characters, not {name!r}.")
-    if model in {*BASELINES, *SYSTEMS, *SHIPPED} or model.partition(":")[0] in _OF_FILES:
+    if model in {*BASELINES, *SHIPPED} or model.partition(":")[0] in _OF_FILES:
         raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
 
 
@@ -228,7 +225,7 @@ def _from_hub(model: str, name: str, options: Options) -> ModelFolder:
     try:
         folder = huggingface_hub.snapshot_download(model, revision=options.revision, allow_patterns=patterns)
     except Exception as error:
-        known = [*catalog(), *SHIPPED, *BASELINES, *SYSTEMS]
+        known = [*catalog(), *SHIPPED, *BASELINES]
         close = difflib.get_close_matches(model, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(

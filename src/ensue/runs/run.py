@@ -119,11 +119,19 @@ def run(
 def load_for(benchmark: Benchmark, model: str, /, **options: Any) -> Model:
     """Load a system of the benchmark's own, or a model by its name."""
     if model not in benchmark.systems:
+        refuse_systems(model, f"not of {benchmark.name}")
         return load_model(model, **options)
     if options.get("name") is not None:
         raise EnsueError(f"{model} has a name already; --name is for folders, files, endpoints and hub ids.")
     found: Model = lazy.load(benchmark.systems[model].load)(model)
     return found
+
+
+def refuse_systems(name: str, but: str) -> None:
+    """Refuse a name that only means something in other benchmarks."""
+    owners = [one.name for one in registry.every() if name in one.systems]
+    if owners:
+        raise EnsueError(f"{name} is a system of {' and '.join(owners)}, {but}; give a model.")
 
 
 def _default_output(asked: dict[str, Any]) -> Path:

@@ -18,6 +18,7 @@ from ensue.jsonl import JSON_LINES, parse_line
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Window
 from ensue.progress import Progress
+from ensue.runs.run import refuse_systems
 from ensue.scoring.engine import Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
@@ -73,6 +74,8 @@ def score(
         Request(text, detail=detail) if isinstance(text, str) else Request(text[1], text[0], detail)
         for text in texts
     ]
+    if isinstance(model, str):
+        refuse_systems(model, "which scores no text")
     loaded = load_model(model, **(model_options or {})) if isinstance(model, str) else model
     scorer = require(loaded, Scorer, "Scoring")
     if journal is None:

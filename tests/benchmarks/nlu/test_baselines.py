@@ -12,7 +12,6 @@ import torch
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.baselines import (
     bags,
@@ -25,7 +24,7 @@ from ensue.benchmarks.nlu.baselines import (
     vocabulary,
 )
 from ensue.benchmarks.nlu.examples import Example, TaskData
-from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.nlu.systems import Answered, named
 from ensue.benchmarks.nlu.training import dev_score
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import answered
@@ -56,9 +55,7 @@ def pairs(train: str, dev: str, **more: object) -> TaskData:
 
 
 def answer(*tasks: TaskData, majority_of: str = "dev") -> list[Answered]:
-    return list(
-        majority.answer(load_model("most-frequent"), tasks, {"majority_of": majority_of}, 0, RunContext())
-    )
+    return list(majority.answer(named("most-frequent"), tasks, {"majority_of": majority_of}, 0, RunContext()))
 
 
 def test_labels_are_counted_where_asked() -> None:
@@ -109,7 +106,7 @@ def test_the_entity_shares_most_words_with_the_mentions_of_the_passage() -> None
 
 
 def test_the_rule_is_signed() -> None:
-    assert "of:train" in majority.signature(load_model("most-frequent"), {"majority_of": "train"})
+    assert "of:train" in majority.signature(named("most-frequent"), {"majority_of": "train"})
 
 
 @pytest.mark.data

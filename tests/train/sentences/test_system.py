@@ -11,7 +11,7 @@ from ensue.backends.discourse.words import words_of
 from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.framing import parts_of
-from ensue.benchmarks.nlu.systems import Answered, find, mode_of
+from ensue.benchmarks.nlu.systems import Answered, find, mode_of, named
 from ensue.benchmarks.nlu.training import dev_score
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
@@ -151,10 +151,10 @@ def test_diagnostics_are_answered_by_their_task_and_tasks_without_training_left_
 
 
 def test_the_mode_is_found_and_other_models_are_refused() -> None:
-    assert find(mode_of(load_model("bilstm"), None)) is system
+    assert find(mode_of(named("bilstm"), None)) is system
     with pytest.raises(EnsueError, match="Mode train is for cbow, bilstm, bilstm-attention, not for random"):
         answer("random", [task("pair")])
-    signed = system.signature(load_model("bilstm"), resolve("glue", system.settings, {}))
+    signed = system.signature(named("bilstm"), resolve("glue", system.settings, {}))
     assert "train:bilstm vectors:glove-50d width:256" in signed
 
 
