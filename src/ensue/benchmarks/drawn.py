@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ensue.report.figure import Figure
 from ensue.report.results import MetricRow
 from ensue.stats.clustered import wilson
 from ensue.stats.correlation import percentile_interval
@@ -59,16 +60,7 @@ class Drawn(NamedTuple):
         return min(lower, self.value), max(upper, self.value)
 
     def row(self, task: str, metric: str, settings: Mapping[str, Any]) -> MetricRow:
-        low, high = self.interval()
-        return MetricRow(
-            task=task,
-            metric=metric,
-            value=self.value,
-            ci95=[low, high],
-            n=self.n,
-            clusters=self.units,
-            settings=dict(settings),
-        )
+        return Figure(self.value, *self.interval(), self.n, self.units).row(task, metric, settings)
 
 
 def mean_of_samples(figures: Sequence[Drawn], weights: Sequence[float] | None = None) -> Drawn:

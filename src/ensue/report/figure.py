@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ensue.report.results import MetricRow
 
 NONE = "–"
 
@@ -26,6 +29,18 @@ class Figure(NamedTuple):
         """
         low, high = row.get("ci95") or (None, None)
         return cls(row["value"], low, high, row["n"], row.get("clusters"))
+
+    def row(self, task: str, metric: str, settings: Mapping[str, Any]) -> MetricRow:
+        """Return the figure as a row of results.json."""
+        return {
+            "task": task,
+            "metric": metric,
+            "value": self.value,
+            "ci95": [self.low, self.high],
+            "n": self.n,
+            "clusters": self.n if self.clusters is None else self.clusters,
+            "settings": dict(settings),
+        }
 
     def text(self, digits: int = 3) -> str:
         """Return the value in words."""

@@ -14,6 +14,7 @@ from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
+from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices, score
 from ensue.scoring.surprisal import joined_ends, profile_version
@@ -253,18 +254,9 @@ def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
         chosen = [item for item in items if item["settings"]["block_size"] == size]
         clusters = [item["cluster"] for item in chosen]
         for metric in METRICS:
-            found = clustered_interval(
-                [item["scores"][metric] for item in chosen], clusters, bounds=range_of(metric)
-            )
-            yield MetricRow(
-                task=task,
-                metric=metric,
-                value=found.value,
-                ci95=[found.low, found.high],
-                n=found.n,
-                clusters=found.clusters,
-                settings={"block_size": size},
-            )
+            values = [item["scores"][metric] for item in chosen]
+            found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
+            yield found.row(task, metric, {"block_size": size})
 
 
 class ShuffleTask:

@@ -23,6 +23,7 @@ from ensue.benchmarks.summaries.extractive import count_words
 from ensue.benchmarks.summaries.scoring import LEFT_OUT, Measure, named, scores_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import TokenEncoder, require
+from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
@@ -130,16 +131,7 @@ def rows_of(items: Sequence[Item]) -> list[MetricRow]:
     for name in items[0]["scores"]:
         if not all(name in item["scores"] for item in items):
             continue
-        found = clustered_interval([item["scores"][name] for item in items], clusters, bounds=range_of(name))
-        rows.append(
-            MetricRow(
-                task=items[0]["task"],
-                metric=name,
-                value=found.value,
-                ci95=[found.low, found.high],
-                n=found.n,
-                clusters=found.clusters,
-                settings=dict(items[0]["settings"]),
-            )
-        )
+        values = [item["scores"][name] for item in items]
+        found = Figure(*clustered_interval(values, clusters, bounds=range_of(name)))
+        rows.append(found.row(items[0]["task"], name, items[0]["settings"]))
     return rows
