@@ -28,10 +28,10 @@ def write_text(folder: Path, classes: int, sentences: int, *, labelled: bool = T
         (folder / name).write_text("\n".join(lines) + "\n", "utf-8")
 
 
-Node = tuple[str, list[str], list[str]]
+RstNode = tuple[str, list[str], list[str]]
 
 
-def nodes(count: int, seed: int) -> list[Node]:
+def nodes(count: int, seed: int) -> list[RstNode]:
     generator = random.Random(seed)
     labels = ("NS-Elaboration", "NN-Joint", "SN-Attribution")
     return [
@@ -44,7 +44,7 @@ def nodes(count: int, seed: int) -> list[Node]:
     ]
 
 
-def write_pickles(folder: Path, **more: list[Node]) -> None:
+def write_pickles(folder: Path, **more: list[RstNode]) -> None:
     """The three pickles, written as the published ones are."""
     folder.mkdir(parents=True)
     for seed, (name, count) in enumerate({"TRAIN": 24, "DEV": 10, "TEST": 12}.items()):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.discoeval.data import Task, missing_files, read_task
+from ensue.benchmarks.discoeval.data import DiscoEvalData, missing_files, read_task
 from ensue.benchmarks.discoeval.suite import SPECS, Spec, select
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.folders import write_pickles, write_suite, write_text
@@ -21,7 +21,7 @@ def replace_line(path: Path, number: int, line: bytes) -> None:
     path.write_bytes(b"\n".join(lines))
 
 
-def read(folder: Path, name: str, limit: int | None = None) -> Task:
+def read(folder: Path, name: str, limit: int | None = None) -> DiscoEvalData:
     return read_task(folder, BY_NAME[name], limit)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ensue.benchmarks.discoeval.data import Example, Task
-from ensue.benchmarks.discoeval.judging import Judged, judge, metric_rows
+from ensue.benchmarks.discoeval.data import DiscoEvalData, DiscoEvalExample
+from ensue.benchmarks.discoeval.judging import JudgedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe
 from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.stats.clustered import clustered_interval
@@ -18,14 +18,14 @@ CHOICES = Choices("paper", context=True, hidden=True, seeds=(0, 1), device="cpu"
 BY_NAME = {spec.name: spec for spec in SPECS}
 
 
-def task(name: str, labels: list[int]) -> Task:
+def task(name: str, labels: list[int]) -> DiscoEvalData:
     """Examples of two a cluster, the same on dev and test."""
     examples = [
-        Example(f"{name}/{n}", f"{name}/line-{n // 2}", label, ((f"One {n}.",), (f"Two {n}.",)))
+        DiscoEvalExample(f"{name}/{n}", f"{name}/line-{n // 2}", label, ((f"One {n}.",), (f"Two {n}.",)))
         for n, label in enumerate(labels)
     ]
     splits = {"dev": examples, "test": examples}
-    return Task(BY_NAME[name], Path("data"), ("first", "second"), splits, "made", Counter())
+    return DiscoEvalData(BY_NAME[name], Path("data"), ("first", "second"), splits, "made", Counter())
 
 
 def probe(*seeds: list[int], layer: int | None = None) -> Probe:
@@ -65,7 +65,7 @@ def test_one_seed_predicts_one_label_and_no_layer_has_no_mark() -> None:
     assert on_dev.settings == {"split": "dev", "protocol": "paper"}
 
 
-def dev_of(name: str, right: int, of: int = 4) -> Judged:
+def dev_of(name: str, right: int, of: int = 4) -> JudgedSplit:
     """The first `right` examples right, on dev."""
     found = [1] * right + [0] * (of - right)
     return judge(task(name, [1] * of), probe(found), CHOICES)[0]

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ensue.benchmarks.discoeval import probe as f
-from ensue.benchmarks.discoeval.data import Example
+from ensue.benchmarks.discoeval.data import DiscoEvalExample
 
 # Vectors of width 2; the sentence "i" is row i.
 TABLE = np.asarray([[1, 2], [3, 5], [-1, 4], [0.5, 0], [2, 2], [10, -10]], dtype=np.float32)
@@ -23,13 +23,13 @@ def take(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
     return TABLE[numbers]
 
 
-def example(*parts: str) -> Example:
+def example(*parts: str) -> DiscoEvalExample:
     """Parts of sentences divided by spaces."""
-    return Example("x", "x", 0, tuple(tuple(part.split()) for part in parts))
+    return DiscoEvalExample("x", "x", 0, tuple(tuple(part.split()) for part in parts))
 
 
-def made(group: str, *examples: Example) -> list[list[float]]:
-    found = f.features(f.Places(examples, rows), take, f.COMBINE[group])
+def made(group: str, *examples: DiscoEvalExample) -> list[list[float]]:
+    found = f.features(f.SentencePlaces(examples, rows), take, f.COMBINE[group])
     assert found.dtype == np.float32
     return [[float(x) for x in row] for row in found]
 
@@ -77,5 +77,5 @@ def test_many_examples_are_the_same_as_one_at_a_time() -> None:
 
 
 def test_position_without_context_is_the_first_alone() -> None:
-    places = f.Places([example("2", "1", "0", "3", "4")], rows)
+    places = f.SentencePlaces([example("2", "1", "0", "3", "4")], rows)
     assert f.features(places, take, f.alone).tolist() == [[-1, 4]]

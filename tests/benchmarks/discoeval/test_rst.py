@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ensue.benchmarks.discoeval.rst import Node, convert_rst, find, read_nodes
+from ensue.benchmarks.discoeval.rst import RstNode, convert_rst, find, read_nodes
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.folders import nodes, write_pickles
 
@@ -36,14 +36,14 @@ def pickled(path: Path, value: Any, protocol: int = 2) -> Path:
 def test_plain_pickles_of_every_protocol_are_read(tmp_path: Path, protocol: int) -> None:
     given = nodes(5, 1)
     path = pickled(tmp_path / "RST_TRAIN.pkl", given, protocol)
-    assert read_nodes(path)[1] == [Node(label, tuple(a), tuple(b)) for label, a, b in given]
+    assert read_nodes(path)[1] == [RstNode(label, tuple(a), tuple(b)) for label, a, b in given]
 
 
 def test_a_pickle_of_python_2_is_read(tmp_path: Path) -> None:
     path = tmp_path / "RST_TEST.pkl"
     # A list of one tuple: byte strings, as Python 2 writes them, with one letter outside ASCII.
     path.write_bytes(b"\x80\x02](U\x08NN-Joint]U\x05caf\xc3\xa9a]U\x01ba\x87e.")
-    assert read_nodes(path)[1] == [Node("NN-Joint", ("café",), ("b",))]
+    assert read_nodes(path)[1] == [RstNode("NN-Joint", ("café",), ("b",))]
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4])
@@ -123,7 +123,7 @@ def test_a_json_list_is_read_too(tmp_path: Path) -> None:
     path.write_text(
         json.dumps([["NN-Joint", ["a"], ["b"]], {"label": "NS-Cause", "left": ["c"], "right": ["d"]}])
     )
-    assert read_nodes(path)[1] == [Node("NN-Joint", ("a",), ("b",)), Node("NS-Cause", ("c",), ("d",))]
+    assert read_nodes(path)[1] == [RstNode("NN-Joint", ("a",), ("b",)), RstNode("NS-Cause", ("c",), ("d",))]
 
 
 def test_bad_json_is_named_by_its_line(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from ensue.benchmarks.senteval.catalog import TASKS
-from ensue.benchmarks.senteval.data import Rows, TaskData
+from ensue.benchmarks.senteval.data import ExampleRows, SentEvalData
 
 
-def rows(*lines: tuple[str, str, float]) -> Rows:
-    found = Rows()
+def rows(*lines: tuple[str, str, float]) -> ExampleRows:
+    found = ExampleRows()
     for number, (first, second, gold) in enumerate(lines, start=1):
         found.add(f"news/{number}", [first, second], gold)
     return found
@@ -31,7 +31,7 @@ def test_a_row_stands_in_every_column() -> None:
 
 def test_a_sentence_is_found_where_it_first_stands() -> None:
     parts = {"news": rows(("a", "b", 1.0), ("c", "b", 2.0), ("a", "e", 0.0))}
-    data = TaskData(TASKS["STS12"], parts, (), Counter(), Counter())
+    data = SentEvalData(TASKS["STS12"], parts, (), Counter(), Counter())
     assert data.place_of("a") == "STS12, news, line 1"
     assert data.place_of("b") == "STS12, news, line 1"
     assert data.place_of("e") == "STS12, news, line 3"

@@ -12,7 +12,7 @@ from ensue.benchmarks.drawn import Drawn, mean_of_samples
 from ensue.benchmarks.senteval.answering import cosine, pair_features
 from ensue.benchmarks.senteval.catalog import TASKS, chosen
 from ensue.benchmarks.senteval.judging import (
-    Answers,
+    PartAnswers,
     TaskFigures,
     accuracy_figure,
     f1_figure,
@@ -27,13 +27,13 @@ from ensue.errors import EnsueError
 from ensue.stats.clustered import clustered_interval
 
 
-def _answers(n: int, seed: int = 0) -> Answers:
+def _answers(n: int, seed: int = 0) -> PartAnswers:
     generator = np.random.default_rng(seed)
     gold = np.round(generator.uniform(0, 5, n), 1)
     given = gold + generator.normal(scale=2, size=n)
     ids = [f"set/{i}" for i in range(n)]
     texts = [("One.", "Another.")] * n
-    return Answers(
+    return PartAnswers(
         "STS12", {"split": "test", "subset": "set"}, ids, texts, gold, given, given_name="similarity"
     )
 
@@ -70,7 +70,7 @@ def test_one_pair_has_no_correlation_and_constant_answers_count_as_0() -> None:
     with pytest.raises(EnsueError, match="STS12 has 1 example"):
         figures_of(_answers(1))
     answers = _answers(20)
-    constant = Answers("STS12", {}, answers.ids, answers.texts, answers.gold, np.full(20, 0.3))
+    constant = PartAnswers("STS12", {}, answers.ids, answers.texts, answers.gold, np.full(20, 0.3))
     assert figures_of(constant)["pearson"].row("STS12", "pearson", {})["ci95"] == [None, None]
     assert figures_of(constant)["spearman"].value == 0.0
 
@@ -100,7 +100,9 @@ def test_f1_is_scikit_learns_in_every_draw_of_the_bootstrap() -> None:
 
 def test_items_hold_what_is_needed_to_score_again() -> None:
     ids, gold, given = ["dev/1", "dev/2"], np.array([0.0, 1.0]), np.array([1.0, 1.0])
-    answers = Answers("TREC", {"split": "dev"}, ids, [("Why?",), ("Who?",)], gold, given, ("ABBR", "DESC"))
+    answers = PartAnswers(
+        "TREC", {"split": "dev"}, ids, [("Why?",), ("Who?",)], gold, given, ("ABBR", "DESC")
+    )
     first, second = items_of(answers)
     assert (first["id"], first["task"], first["settings"]) == ("TREC/dev/1", "TREC", {"split": "dev"})
     assert first["outputs"] == {"label": "ABBR", "predicted": "DESC"}
@@ -229,11 +231,11 @@ def test_items_of_scores_hold_both_numbers_and_stand_alone() -> None:
 def test_f1_is_reported_where_it_is_asked_for() -> None:
     gold, given = np.array([1.0, 1.0, 0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
     texts = [("One.", "Another.")] * 5
-    asked = Answers("MRPC", {}, [*"abcde"], texts, gold, given, ("0", "1"), f1=True)
+    asked = PartAnswers("MRPC", {}, [*"abcde"], texts, gold, given, ("0", "1"), f1=True)
     figures = figures_of(asked)
     assert (figures["accuracy"].value, figures["f1"].value) == (pytest.approx(3 / 5), pytest.approx(4 / 6))
     assert (figures["accuracy"].n, figures["f1"].n) == (5, 5)
-    assert set(figures_of(Answers("MR", {}, [*"abcde"], texts, gold, given, ("0", "1")))) == {"accuracy"}
+    assert set(figures_of(PartAnswers("MR", {}, [*"abcde"], texts, gold, given, ("0", "1")))) == {"accuracy"}
 
 
 def test_a_correlation_needs_both_to_vary() -> None:
@@ -241,7 +243,7 @@ def test_a_correlation_needs_both_to_vary() -> None:
     flat = np.full(5, 2.0)
     assert has_correlation(answers)
     # Cosines lie close together and correlate all the same.
-    close = Answers("STS12", {}, answers.ids, answers.texts, answers.gold / 100, answers.given / 100)
+    close = PartAnswers("STS12", {}, answers.ids, answers.texts, answers.gold / 100, answers.given / 100)
     assert has_correlation(close)
     for gold, given in ((flat, answers.given), (answers.gold, flat)):
-        assert not has_correlation(Answers("STS12", {}, answers.ids, answers.texts, gold, given))
+        assert not has_correlation(PartAnswers("STS12", {}, answers.ids, answers.texts, gold, given))

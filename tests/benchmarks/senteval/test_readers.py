@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.senteval.catalog import GROUPS, PROBING_FILES, TASKS, chosen
-from ensue.benchmarks.senteval.data import Suite, TaskData, read_suite
+from ensue.benchmarks.senteval.data import SentEvalData, SentEvalSuite, read_suite
 from ensue.errors import EnsueError
 from tests.benchmarks.senteval.folders import pairs, write, write_probing
 
 
-def _read(folder: Path, name: str, limit: int | None = None) -> TaskData:
+def _read(folder: Path, name: str, limit: int | None = None) -> SentEvalData:
     (data,) = read_suite(str(folder), chosen(name), limit).tasks
     return data
 
 
-def _sizes(data: TaskData) -> dict[str, int]:
+def _sizes(data: SentEvalData) -> dict[str, int]:
     return {name: len(rows) for name, rows in data.parts.items()}
 
 
@@ -179,5 +179,5 @@ def test_the_folder_may_be_named_at_either_level(folder: Path) -> None:
     assert _sizes(_read(folder / "probing", "Tense"))["train"] == 40
 
 
-def _again(folder: Path) -> Suite:
+def _again(folder: Path) -> SentEvalSuite:
     return read_suite(str(folder), chosen(""))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.senteval.catalog import chosen
-from ensue.benchmarks.senteval.data import Suite, read_suite
+from ensue.benchmarks.senteval.data import SentEvalSuite, read_suite
 
 pytestmark = pytest.mark.data
 
@@ -33,14 +33,14 @@ SIZES = {
 
 
 @pytest.fixture(scope="module")
-def suite() -> Suite:
+def suite() -> SentEvalSuite:
     root = os.environ.get("ENSUE_DATA")
     if not root or not (Path(root) / "senteval").is_dir():
         pytest.skip("set ENSUE_DATA to the folder that holds senteval")
     return read_suite(str(Path(root) / "senteval"), chosen(""))
 
 
-def test_sizes_are_the_standard_ones(suite: Suite) -> None:
+def test_sizes_are_the_standard_ones(suite: SentEvalSuite) -> None:
     found = {
         data.task.name: (sum(map(len, data.parts.values())),)
         if data.task.sets
@@ -51,7 +51,7 @@ def test_sizes_are_the_standard_ones(suite: Suite) -> None:
     assert found == SIZES
 
 
-def test_what_is_left_out_and_noted(suite: Suite) -> None:
+def test_what_is_left_out_and_noted(suite: SentEvalSuite) -> None:
     notes = {data.task.name: dict(data.notes) for data in suite.tasks if data.notes}
     assert set(notes) == {"CR", "MPQA", "TREC"}
     assert (sum(notes["CR"].values()), sum(notes["MPQA"].values())) == (4, 3)
@@ -59,7 +59,7 @@ def test_what_is_left_out_and_noted(suite: Suite) -> None:
     assert skipped == {"STS15": 5500, "STS16": 7997}
 
 
-def test_labels_and_scores_use_their_whole_range(suite: Suite) -> None:
+def test_labels_and_scores_use_their_whole_range(suite: SentEvalSuite) -> None:
     for data in suite.tasks:
         gold = [value for rows in data.parts.values() for value in rows.gold]
         if data.classes:

@@ -71,10 +71,10 @@ def discoeval(
 ) -> None:
     """Build the data of a DiscoEval task from a raw corpus, in the published layout."""
     from ensue.benchmarks.discoeval.builders.build import build
-    from ensue.benchmarks.discoeval.builders.common import Options
+    from ensue.benchmarks.discoeval.builders.common import BuildOptions
     from ensue.parallel import cores
 
-    options = Options(
+    options = BuildOptions(
         seed=seed,
         train=train,
         valid=valid,

@@ -19,7 +19,7 @@ _LABEL_SET = "labelset.txt"
 _UNDECODED = "\ufffd"
 
 
-class Example(NamedTuple):
+class DiscoEvalExample(NamedTuple):
     """One thing to classify: its parts, each of one sentence or, in RST, of a subtree's units.
 
     Examples made of the same line (the two orders of a pair) share its `cluster`.
@@ -32,13 +32,13 @@ class Example(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
+class DiscoEvalData:
     """A task with its examples read from files in `home`; `labels` are the names of its classes."""
 
     spec: Spec
     home: Path
     labels: tuple[str, ...]
-    splits: dict[str, list[Example]]
+    splits: dict[str, list[DiscoEvalExample]]
     fingerprint: str
     notes: Counter[str]
 
@@ -76,7 +76,7 @@ def missing_files(folder: Path, spec: Spec) -> list[str]:
     return [f"{spec.folder}/{name}" for name in absent]
 
 
-def read_task(folder: Path, spec: Spec, limit: int | None = None) -> Task:
+def read_task(folder: Path, spec: Spec, limit: int | None = None) -> DiscoEvalData:
     """Read a task whose files are all there, only the first `limit` lines of each file where it is given."""
     home = folder / spec.folder
     digest = hashlib.sha256(spec.name.encode())
@@ -92,7 +92,7 @@ def read_task(folder: Path, spec: Spec, limit: int | None = None) -> Task:
         damaged = sum(_UNDECODED in line.text for line in lines)
         if damaged:
             notes[f"lines of {spec.name} with characters lost before publication (U+FFFD)"] += damaged
-    return Task(spec, home, labels, splits, digest.hexdigest(), notes)
+    return DiscoEvalData(spec, home, labels, splits, digest.hexdigest(), notes)
 
 
 def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> list[DataLine]:
@@ -102,7 +102,7 @@ def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> list[DataLin
     return lines[:limit]
 
 
-def _examples(line: DataLine, spec: Spec, split: str, classes: int) -> Iterator[Example]:
+def _examples(line: DataLine, spec: Spec, split: str, classes: int) -> Iterator[DiscoEvalExample]:
     """Yield the examples of a line: one, or for a pair of consecutive sentences its true order (1) and the other (0).
 
     The published BSO files hold true orders only; like the original evaluation, both orders are made of
@@ -120,10 +120,10 @@ def _examples(line: DataLine, spec: Spec, split: str, classes: int) -> Iterator[
             line.refuse(f"sentence {place} is empty")
     name = f"{spec.name}/{split}/{line.number}"
     if labelled:
-        yield Example(name, name, _label(line, columns[0], classes), sentences)
+        yield DiscoEvalExample(name, name, _label(line, columns[0], classes), sentences)
     else:
-        yield Example(f"{name}#in-order", name, 1, sentences)
-        yield Example(f"{name}#swapped", name, 0, sentences[::-1])
+        yield DiscoEvalExample(f"{name}#in-order", name, 1, sentences)
+        yield DiscoEvalExample(f"{name}#swapped", name, 0, sentences[::-1])
 
 
 def _label(line: DataLine, text: str, classes: int) -> int:
@@ -146,7 +146,7 @@ def _read_labels(home: Path, spec: Spec, digest: hashlib._Hash) -> tuple[str, ..
     return tuple(labels)
 
 
-def _read_rst(home: Path, spec: Spec, limit: int | None, digest: hashlib._Hash) -> Task:
+def _read_rst(home: Path, spec: Spec, limit: int | None, digest: hashlib._Hash) -> DiscoEvalData:
     """Read RST, whose labels are those of its training nodes; others in dev or test come after, never learned."""
     nodes = {}
     for split, name in rst.SPLIT_NAMES.items():
@@ -166,9 +166,11 @@ def _read_rst(home: Path, spec: Spec, limit: int | None, digest: hashlib._Hash) 
     index = {label: number for number, label in enumerate(labels)}
     splits = {
         split: [
-            Example(f"RST/{split}/{i}", f"RST/{split}/{i}", index[node.label], (node.left, node.right))
+            DiscoEvalExample(
+                f"RST/{split}/{i}", f"RST/{split}/{i}", index[node.label], (node.left, node.right)
+            )
             for i, node in enumerate(found, start=1)
         ]
         for split, found in nodes.items()
     }
-    return Task(spec, home, labels, splits, digest.hexdigest(), notes)
+    return DiscoEvalData(spec, home, labels, splits, digest.hexdigest(), notes)

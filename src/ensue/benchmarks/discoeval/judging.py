@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.comparing import Asked, MeanScores
-from ensue.benchmarks.discoeval.data import Task
+from ensue.benchmarks.discoeval.data import DiscoEvalData
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
 from ensue.benchmarks.discoeval.suite import GROUPS
 from ensue.report.results import Item, MetricRow
@@ -24,10 +24,10 @@ _LAYER = "#layer"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSplit:
     """One task at one layer and split: how right each example was (a share of the seeds) and in which cluster."""
 
-    task: Task
+    task: DiscoEvalData
     probe: Probe
     split: str
     settings: dict[str, Any]
@@ -84,18 +84,18 @@ def without_layer(name: str) -> str:
     return name.partition(_LAYER)[0]
 
 
-def judge(task: Task, probe: Probe, choices: Choices) -> list[Judged]:
+def judge(task: DiscoEvalData, probe: Probe, choices: Choices) -> list[JudgedSplit]:
     """Return the outcome of a task at a layer, split by split."""
     layer = {} if probe.layer is None else {"layer": probe.layer}
     ablation = choices.ablation(task.spec.group)
     return [
-        Judged(task, probe, split, {"split": split, "protocol": choices.protocol, **layer, **ablation})
+        JudgedSplit(task, probe, split, {"split": split, "protocol": choices.protocol, **layer, **ablation})
         for split in JUDGED
     ]
 
 
 def metric_rows(
-    judged: Sequence[Judged], asked: str, missing: Sequence[str], limit: int | None = None
+    judged: Sequence[JudgedSplit], asked: str, missing: Sequence[str], limit: int | None = None
 ) -> Iterator[MetricRow]:
     """Yield rows of all tasks; then of groups, where more than one task was asked for, and of the average of all.
 
@@ -112,22 +112,22 @@ def metric_rows(
                 lacking = [name for name in missing if name.partition("/")[0] == group]
                 yield _average(group, [[one] for one in chosen], lacking, limit)
         if not whole:
-            columns: dict[str, list[Judged]] = {}
+            columns: dict[str, list[JudgedSplit]] = {}
             for one in cell:
                 columns.setdefault(one.task.spec.column, []).append(one)
             yield _average("average", list(columns.values()), missing, limit)
 
 
-def _cells(judged: Sequence[Judged]) -> dict[tuple[int | None, str], list[Judged]]:
+def _cells(judged: Sequence[JudgedSplit]) -> dict[tuple[int | None, str], list[JudgedSplit]]:
     """Group the outcomes by layer and split."""
-    cells: dict[tuple[int | None, str], list[Judged]] = {}
+    cells: dict[tuple[int | None, str], list[JudgedSplit]] = {}
     for one in judged:
         cells.setdefault((one.probe.layer, one.split), []).append(one)
     return cells
 
 
 def _average(
-    name: str, columns: Sequence[Sequence[Judged]], missing: Sequence[str], limit: int | None
+    name: str, columns: Sequence[Sequence[JudgedSplit]], missing: Sequence[str], limit: int | None
 ) -> MetricRow:
     """Return the mean over columns of the mean over their tasks, with an interval: the tasks are independent."""
     members = [one for column in columns for one in column]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.discoeval.data import Example, Task
+from ensue.benchmarks.discoeval.data import DiscoEvalData, DiscoEvalExample
 from ensue.benchmarks.discoeval.suite import SPLITS, Spec
 from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, Fitted, Rules
 from ensue.errors import EnsueError
@@ -104,10 +104,10 @@ COMBINE: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-class Places:
+class SentencePlaces:
     """The row numbers of the sentences of examples that all have equally many parts."""
 
-    def __init__(self, examples: Sequence[Example], rows: Callable[[Sequence[str]], Rows]) -> None:
+    def __init__(self, examples: Sequence[DiscoEvalExample], rows: Callable[[Sequence[str]], Rows]) -> None:
         self.parts = len(examples[0].parts)
         sides = [part for example in examples for part in example.parts]
         self._sizes = np.fromiter(map(len, sides), np.int64, len(sides))
@@ -128,7 +128,7 @@ class Places:
         return vectors.reshape(end - begin, self.parts, -1)
 
 
-def features(places: Places, take: Take, combine: Callable[[Floats], Floats]) -> Floats:
+def features(places: SentencePlaces, take: Take, combine: Callable[[Floats], Floats]) -> Floats:
     """Return one row per example."""
     out: Floats | None = None
     for begin in range(0, len(places), _CHUNK):
@@ -154,7 +154,11 @@ def combine_for(spec: Spec, context: bool) -> Callable[[Floats], Floats]:
 
 
 def probe(
-    task: Task, layer: int | None, vectors: SentenceVectors, places: Mapping[str, Places], choices: Choices
+    task: DiscoEvalData,
+    layer: int | None,
+    vectors: SentenceVectors,
+    places: Mapping[str, SentencePlaces],
+    choices: Choices,
 ) -> Probe:
     """Train and judge the classifiers of a task at a layer."""
     data = _features(task, vectors, layer, places, choices)
@@ -182,10 +186,10 @@ def probe(
 
 
 def _features(
-    task: Task,
+    task: DiscoEvalData,
     vectors: SentenceVectors,
     layer: int | None,
-    places: Mapping[str, Places],
+    places: Mapping[str, SentencePlaces],
     choices: Choices,
 ) -> dict[str, Data]:
     combine = combine_for(task.spec, choices.context)
@@ -202,7 +206,7 @@ def _features(
     }
 
 
-def _fit(task: Task, data: dict[str, Data], seed: int, choices: Choices) -> Fitted:
+def _fit(task: DiscoEvalData, data: dict[str, Data], seed: int, choices: Choices) -> Fitted:
     """One classifier."""
     splits = (data["train"], data["dev"], data["test"], len(task.labels))
     if choices.protocol == "paper":

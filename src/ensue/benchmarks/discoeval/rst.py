@@ -17,7 +17,7 @@ SPLIT_NAMES = {"train": "TRAIN", "dev": "DEV", "test": "TEST"}
 _ENDINGS = (".jsonl", ".json", ".pkl")
 
 
-class Node(NamedTuple):
+class RstNode(NamedTuple):
     """An inner node of a discourse tree: its relation with nuclearity, and the units of its two subtrees."""
 
     label: str
@@ -31,7 +31,7 @@ def find(folder: Path, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def read_nodes(path: Path) -> tuple[bytes, list[Node]]:
+def read_nodes(path: Path) -> tuple[bytes, list[RstNode]]:
     """The bytes of a file and the nodes in them; anything that is not a node is named by its place."""
     try:
         raw = path.read_bytes()
@@ -119,7 +119,7 @@ def _json_lines(path: Path, raw: bytes) -> Iterator[tuple[str, Any]]:
             raise EnsueError(f"{path}, line {number}: not readable JSON ({error}).") from None
 
 
-def _node(value: Any, place: str) -> Node:
+def _node(value: Any, place: str) -> RstNode:
     """A node from (label, left, right) or an object of these names."""
     if isinstance(value, dict) and set(value) == {"label", "left", "right"}:
         value = (value["label"], value["left"], value["right"])
@@ -129,7 +129,7 @@ def _node(value: Any, place: str) -> Node:
     if not isinstance(label, str) or not label.strip():
         raise EnsueError(f"{place}: the label is not a relation such as NS-Elaboration.")
     left, right = (_units(side, name, place) for side, name in zip(sides, ("left", "right"), strict=True))
-    return Node(label.strip(), left, right)
+    return RstNode(label.strip(), left, right)
 
 
 def _units(side: Any, name: str, place: str) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.discoeval.data import Task, missing_files, read_task
-from ensue.benchmarks.discoeval.judging import Judged, judge, metric_rows
-from ensue.benchmarks.discoeval.probe import Choices, Places, Probe, probe
+from ensue.benchmarks.discoeval.data import DiscoEvalData, missing_files, read_task
+from ensue.benchmarks.discoeval.judging import JudgedSplit, judge, metric_rows
+from ensue.benchmarks.discoeval.probe import Choices, Probe, SentencePlaces, probe
 from ensue.benchmarks.discoeval.suite import SPLITS, select
 from ensue.benchmarks.probing.choices import (
     VECTOR_SETTINGS,
@@ -56,7 +56,7 @@ class DiscoEvalRun:
 
     source: str
     asked: str
-    tasks: list[Task]
+    tasks: list[DiscoEvalData]
     missing: dict[str, list[str]]
     limit: int | None
     seed: int
@@ -84,7 +84,9 @@ class DiscoEvalRun:
             notes=sum((task.notes for task in self.tasks), Counter[str]()),
         )
 
-    def _judged(self, encoder: Encoder, layers: list[int | None], context: RunContext) -> Iterator[Judged]:
+    def _judged(
+        self, encoder: Encoder, layers: list[int | None], context: RunContext
+    ) -> Iterator[JudgedSplit]:
         choices, pooling = self._choices(), self.settings["pooling"]
         question = question_of(
             encoder,
@@ -96,11 +98,11 @@ class DiscoEvalRun:
         )
 
         @lru_cache(maxsize=1)
-        def places(name: str, vectors: SentenceVectors) -> dict[str, Places]:
+        def places(name: str, vectors: SentenceVectors) -> dict[str, SentencePlaces]:
             examples = next(task.splits for task in self.tasks if task.name == name)
-            return {split: Places(examples[split], vectors.rows) for split in SPLITS}
+            return {split: SentencePlaces(examples[split], vectors.rows) for split in SPLITS}
 
-        def answer(task: Task, layer: int | None, vectors: SentenceVectors) -> Probe:
+        def answer(task: DiscoEvalData, layer: int | None, vectors: SentenceVectors) -> Probe:
             return probe(task, layer, vectors, places(task.name, vectors), choices)
 
         found = answer_all(

@@ -160,7 +160,9 @@ def fit_by_folds(
 
 
 @contextmanager
-def _training(data: Data, classes: int, rules: Rules, device: str) -> Generator[tuple[training.Table, Any]]:
+def _training(
+    data: Data, classes: int, rules: Rules, device: str
+) -> Generator[tuple[training.FeatureTable, Any]]:
     """Yield the data on the device, and the device."""
     outputs = len(rules.decays) * (rules.hidden or classes)
     with training.training_on(device, data.x.shape[1], outputs) as where:
@@ -172,7 +174,7 @@ def _inner_jobs(rows: Rows, y: NDArray[np.int64], folds: int, seed: int) -> list
     return [_Job(rows[assigned != fold], rows[assigned == fold]) for fold in range(folds)]
 
 
-def _choose(trained: Sequence[Sequence[training.Member]]) -> tuple[int, float]:
+def _choose(trained: Sequence[Sequence[training.StackMember]]) -> tuple[int, float]:
     """Return the place of the first best decay and its mean accuracy over the folds, in hundredths of a percent."""
     scores = np.array([[member.score for member in members] for members in trained])
     means = np.round(100.0 * scores.mean(axis=0), 2)
@@ -180,15 +182,15 @@ def _choose(trained: Sequence[Sequence[training.Member]]) -> tuple[int, float]:
 
 
 def _train_all(
-    table: training.Table, y: NDArray[np.int64], jobs: Sequence[_Job], rules: Rules, seed: int
-) -> list[list[training.Member]]:
+    table: training.FeatureTable, y: NDArray[np.int64], jobs: Sequence[_Job], rules: Rules, seed: int
+) -> list[list[training.StackMember]]:
     """Return the members of every job; jobs with equally many rows are trained together, as many as fit."""
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
         alike[len(job.train), job.drawn].append(place)
     room = _BATCH_NUMBERS.get(table.x.device.type, _BATCH_NUMBERS["cpu"])
     together = 1 if rules.hidden else max(1, room // (rules.batch * table.x.shape[1]))
-    found: dict[int, list[training.Member]] = {}
+    found: dict[int, list[training.StackMember]] = {}
     for (_, drawn), places in alike.items():
         for start in range(0, len(places), together):
             chunk = places[start : start + together]
@@ -205,15 +207,15 @@ def _train_all(
 
 
 def _train_final(
-    table: training.Table,
+    table: training.FeatureTable,
     y: NDArray[np.int64],
     trains: Sequence[Rows],
     choices: Sequence[int],
     rules: Rules,
     seed: int,
-) -> list[training.Member]:
+) -> list[training.StackMember]:
     """Train one classifier for each set of rows under its chosen decay, stopped on a random part of the rows."""
-    found: dict[int, training.Member] = {}
+    found: dict[int, training.StackMember] = {}
     for choice in sorted(set(choices)):
         places = [place for place, chosen in enumerate(choices) if chosen == choice]
         jobs = [_held_out(trains[place], seed) for place in places]
@@ -230,11 +232,11 @@ def _held_out(rows: Rows, seed: int) -> _Job:
     return _Job(shuffled[held:], shuffled[:held], drawn=len(rows))
 
 
-def _features(table: training.Table, rows: Rows) -> Any:
+def _features(table: training.FeatureTable, rows: Rows) -> Any:
     return table.x.index_select(0, torch.from_numpy(rows).to(table.x.device))
 
 
-def _predict(member: training.Member, table: training.Table, rows: Rows) -> NDArray[np.int64]:
+def _predict(member: training.StackMember, table: training.FeatureTable, rows: Rows) -> NDArray[np.int64]:
     return training.predicted_classes(member, _features(table, rows))
 
 
@@ -288,7 +290,10 @@ def fit_relatedness(
         raise EnsueError("All gold scores of the dev split are the same: no correlation can be computed.")
     with training.training_on(device, train.x.shape[1], highest) as where:
         targets = torch.from_numpy(spread_scores(train.y, highest)).to(where)
-        table, dev_x = training.Table(training.upload(train.x, where), targets), training.upload(dev.x, where)
+        table, dev_x = (
+            training.FeatureTable(training.upload(train.x, where), targets),
+            training.upload(dev.x, where),
+        )
 
         def judge(_: int, logits: Any) -> Sequence[float]:
             return [pearson(_expected(logits[:, 0]), dev.y)]

@@ -48,7 +48,7 @@ def squared_slope(logits: Tensor, targets: Tensor) -> Tensor:
     return pull.sub_(chances * pull.sum(-1, keepdim=True))
 
 
-class Shape(NamedTuple):
+class ClassifierShape(NamedTuple):
     """What a classifier maps: `inputs` features, through `hidden` units if any, to `classes`."""
 
     inputs: int
@@ -56,7 +56,7 @@ class Shape(NamedTuple):
     classes: int
 
 
-def initial(shape: Shape, generator: torch.Generator) -> list[Tensor]:
+def initial(shape: ClassifierShape, generator: torch.Generator) -> list[Tensor]:
     """Draw weights and biases as torch.nn.Linear draws them, in the same order."""
     sizes = [shape.inputs, *([shape.hidden] if shape.hidden else []), shape.classes]
     drawn: list[Tensor] = []
@@ -187,7 +187,7 @@ class Stack:
 
 
 @dataclass
-class Member:
+class StackMember:
     """One classifier of a stack: its best dev score, the epochs it then had, and its weights."""
 
     score: float = -1.0
@@ -197,7 +197,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Table:
+class FeatureTable:
     """Features and target probabilities on a device; streams and dev sets are rows of it."""
 
     x: Tensor
@@ -233,7 +233,7 @@ def training_on(name: str, inputs: int, outputs: int) -> Generator[Any]:
 
 
 def train(
-    table: Table,
+    table: FeatureTable,
     streams: NDArray[np.int64],
     devs: Sequence[Tensor],
     judge: Judge,
@@ -241,7 +241,7 @@ def train(
     slope: Slope,
     seed: int,
     order: np.random.RandomState | None = None,
-) -> list[list[Member]]:
+) -> list[list[StackMember]]:
     """Train one classifier a stream and decay; return the members by stream and decay, each at its best.
 
     `streams` holds the rows of each training set, equally many; `devs` the dev features of each. The draws
@@ -249,10 +249,10 @@ def train(
     their rows, from numpy's generator of that seed (`order`, where it has been drawn from already).
     """
     order = order or np.random.RandomState(seed)
-    shape = Shape(table.x.shape[1], rules.hidden, table.targets.shape[1])
+    shape = ClassifierShape(table.x.shape[1], rules.hidden, table.targets.shape[1])
     start = initial(shape, torch.Generator().manual_seed(seed))
     stack = Stack(start, len(streams), rules, slope, table.x.device)
-    members = [[Member() for _ in rules.decays] for _ in streams]
+    members = [[StackMember() for _ in rules.decays] for _ in streams]
     # Where in `members` each stream and decay still in the stack belongs.
     alive, decays = list(range(len(streams))), list(range(len(rules.decays)))
     epoch = _Epoch(stack, table, streams, rules.batch)
@@ -287,8 +287,8 @@ def train(
 
 
 def train_decays(
-    table: Table, dev: Tensor, judge: Judge, rules: Rules, slope: Slope, seed: int
-) -> list[Member]:
+    table: FeatureTable, dev: Tensor, judge: Judge, rules: Rules, slope: Slope, seed: int
+) -> list[StackMember]:
     """Train on all rows of the table; one member a decay.
 
     With a hidden layer on a processor every decay is trained on a thread of its own, which from one seed gives
@@ -299,7 +299,7 @@ def train_decays(
     if not rules.hidden or table.x.is_cuda or workers == 1:
         return train(table, rows, [dev], judge, rules, slope, seed)[0]
 
-    def alone(decay: float) -> Member:
+    def alone(decay: float) -> StackMember:
         torch.set_num_threads(1)
         with torch.inference_mode():
             ((member,),) = train(table, rows, [dev], judge, replace(rules, decays=(decay,)), slope, seed)
@@ -309,21 +309,21 @@ def train_decays(
         return list(pool.map(alone, rules.decays))
 
 
-def predict(member: Member, x: Tensor) -> Tensor:
+def predict(member: StackMember, x: Tensor) -> Tensor:
     """Return logits [rows, classes] of one trained classifier."""
     return torch.cat([_forward(member.weights, part) for part in _parts(x, member.weights[0].shape[0])])
 
 
-def predicted_classes(member: Member, x: Tensor) -> NDArray[np.int64]:
+def predicted_classes(member: StackMember, x: Tensor) -> NDArray[np.int64]:
     """Return the most probable class of every row under one trained classifier."""
     classes: NDArray[np.int64] = predict(member, x).argmax(-1).cpu().numpy()
     return classes
 
 
-def class_table(data: Data, classes: int, device: Any) -> Table:
+def class_table(data: Data, classes: int, device: Any) -> FeatureTable:
     """Put features and labels on a device."""
     targets = torch.nn.functional.one_hot(torch.from_numpy(data.y.astype(np.int64)), classes)
-    return Table(upload(data.x, device), targets.to(device, torch.float32))
+    return FeatureTable(upload(data.x, device), targets.to(device, torch.float32))
 
 
 def upload(x: NDArray[np.float32], device: Any) -> Tensor:
@@ -360,7 +360,7 @@ def _parts(x: Tensor, width: int) -> Sequence[Tensor]:
 class _Epoch:
     """One pass over the rows of every stream; on a GPU the whole pass is recorded once and replayed."""
 
-    def __init__(self, stack: Stack, table: Table, streams: NDArray[np.int64], batch: int) -> None:
+    def __init__(self, stack: Stack, table: FeatureTable, streams: NDArray[np.int64], batch: int) -> None:
         self._stack, self._table, self._batch = stack, table, batch
         device = table.x.device
         self._rows = torch.from_numpy(streams).to(device)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ensue.benchmarks.probing.rules import Data, Graded
 from ensue.benchmarks.probing.vectors import SentenceVectors
-from ensue.benchmarks.senteval.data import Rows, TaskData
-from ensue.benchmarks.senteval.judging import Answers
+from ensue.benchmarks.senteval.data import ExampleRows, SentEvalData
+from ensue.benchmarks.senteval.judging import PartAnswers
 
 if TYPE_CHECKING:
     from ensue.benchmarks.senteval.protocols import Classifiers
@@ -47,12 +47,12 @@ class Given(NamedTuple):
         return cls({split: np.array(held, np.float64) for split, held in by_split.items()}, accuracy)
 
 
-def answer(data: TaskData, bench: Bench) -> Given:
+def answer(data: SentEvalData, bench: Bench) -> Given:
     """Train what the task needs and answer it."""
     return _METHODS[data.task.method](data, bench)
 
 
-def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -> list[Answers]:
+def answers_of(data: SentEvalData, given: Given, protocol: str, layer: int | None) -> list[PartAnswers]:
     """Put the answers beside the gold, with the settings that distinguish them."""
     at = {} if layer is None else {"layer": layer}
     method = data.task.method
@@ -63,7 +63,7 @@ def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -
         if method == "cosine":
             settings = {"split": "test", "subset": split, **at}
         found.append(
-            Answers(
+            PartAnswers(
                 data.task.name,
                 settings,
                 rows.ids,
@@ -78,11 +78,11 @@ def answers_of(data: TaskData, given: Given, protocol: str, layer: int | None) -
     return found
 
 
-def _cosine(data: TaskData, bench: Bench) -> Given:
+def _cosine(data: SentEvalData, bench: Bench) -> Given:
     return Given({name: similarities(rows, bench.vectors, bench.layer) for name, rows in data.parts.items()})
 
 
-def _relatedness(data: TaskData, bench: Bench) -> Given:
+def _relatedness(data: SentEvalData, bench: Bench) -> Given:
     train, dev, test = (
         Graded(features(rows, bench.vectors, bench.layer), rows.scores)
         for rows in (data.parts[name] for name in ("train", "dev", "test"))
@@ -91,24 +91,24 @@ def _relatedness(data: TaskData, bench: Bench) -> Given:
     return Given({"dev": on_dev, "test": on_test})
 
 
-def _split(data: TaskData, bench: Bench) -> Given:
+def _split(data: SentEvalData, bench: Bench) -> Given:
     train, dev, test = (_data(data.parts[name], bench) for name in ("train", "dev", "test"))
     return _classes(*bench.classifiers.split(train, dev, test, len(data.classes)))
 
 
-def _folds(data: TaskData, bench: Bench) -> Given:
+def _folds(data: SentEvalData, bench: Bench) -> Given:
     """The dev answers are those for the training part, each by a classifier that was not trained on it."""
     train, test = (_data(data.parts[name], bench) for name in ("train", "test"))
     return _classes(*bench.classifiers.folds(train, test, len(data.classes)))
 
 
-def _nested(data: TaskData, bench: Bench) -> Given:
+def _nested(data: SentEvalData, bench: Bench) -> Given:
     """Every example is a test example of one fold."""
     accuracy, predictions = bench.classifiers.nested(_data(data.parts["all"], bench), len(data.classes))
     return Given({"test": predictions.astype(np.float64)}, accuracy)
 
 
-def _data(rows: Rows, bench: Bench) -> Data:
+def _data(rows: ExampleRows, bench: Bench) -> Data:
     return Data(features(rows, bench.vectors, bench.layer), rows.labels)
 
 
@@ -137,18 +137,18 @@ def pair_features(first: Vectors, second: Vectors) -> Vectors:
     return np.concatenate([np.abs(first - second), first * second], axis=1)
 
 
-def similarities(rows: Rows, vectors: SentenceVectors, layer: int | None) -> NDArray[np.float64]:
+def similarities(rows: ExampleRows, vectors: SentenceVectors, layer: int | None) -> NDArray[np.float64]:
     """Return the cosine of each pair."""
     return cosine(*_columns(rows, vectors, layer))
 
 
-def features(rows: Rows, vectors: SentenceVectors, layer: int | None) -> Vectors:
+def features(rows: ExampleRows, vectors: SentenceVectors, layer: int | None) -> Vectors:
     """Return what a classifier is given of each row: the sentence's vector, or the features of a pair."""
     columns = _columns(rows, vectors, layer)
     return columns[0] if len(columns) == 1 else pair_features(*columns)
 
 
-def _columns(rows: Rows, vectors: SentenceVectors, layer: int | None) -> list[Vectors]:
+def _columns(rows: ExampleRows, vectors: SentenceVectors, layer: int | None) -> list[Vectors]:
     return [vectors.take(vectors.rows(column), layer) for column in rows.texts]
 
 

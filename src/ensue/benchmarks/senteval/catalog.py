@@ -12,7 +12,7 @@ Method = Literal["cosine", "relatedness", "split", "folds", "nested"]
 Group = Literal["USS", "SSS", "SC", "Probing"]
 
 
-class Task(NamedTuple):
+class SentEvalSpec(NamedTuple):
     """One task: `files` are relative to the data folder, `metric` is the number that goes into averages."""
 
     name: str
@@ -47,9 +47,9 @@ PROBING_FILES = {
 }
 
 
-def _sts(name: str, sets: tuple[str, ...]) -> Task:
+def _sts(name: str, sets: tuple[str, ...]) -> SentEvalSpec:
     files = tuple(f"STS/{name}-en-test/STS.{part}.{one}.txt" for one in sets for part in ("input", "gs"))
-    return Task(name, "USS", "cosine", "pearson", files, sets)
+    return SentEvalSpec(name, "USS", "cosine", "pearson", files, sets)
 
 
 def _splits(folder: str) -> tuple[str, ...]:
@@ -58,35 +58,35 @@ def _splits(folder: str) -> tuple[str, ...]:
 
 _ALL = [
     *(_sts(name, sets) for name, sets in STS_SETS.items()),
-    Task(
+    SentEvalSpec(
         "STSBenchmark",
         "SSS",
         "relatedness",
         "pearson",
         tuple(f"STS/STSBenchmark/sts-{split}.csv" for split in ("train", "dev", "test")),
     ),
-    Task("SICKRelatedness", "SSS", "relatedness", "pearson", _SICK),
-    Task("SICKEntailment", "SSS", "split", "accuracy", _SICK),
+    SentEvalSpec("SICKRelatedness", "SSS", "relatedness", "pearson", _SICK),
+    SentEvalSpec("SICKEntailment", "SSS", "split", "accuracy", _SICK),
     # Of two files the first holds class 1, the second class 0, as SentEval orders them.
-    Task("MR", "SC", "nested", "accuracy", ("MR/rt-polarity.pos", "MR/rt-polarity.neg")),
-    Task("CR", "SC", "nested", "accuracy", ("CR/custrev.pos", "CR/custrev.neg")),
-    Task("MPQA", "SC", "nested", "accuracy", ("MPQA/mpqa.pos", "MPQA/mpqa.neg")),
-    Task("SUBJ", "SC", "nested", "accuracy", ("SUBJ/subj.objective", "SUBJ/subj.subjective")),
-    Task("SST2", "SC", "split", "accuracy", _splits("SST/binary/sentiment")),
-    Task("SST5", "SC", "split", "accuracy", _splits("SST/fine/sentiment")),
-    Task("TREC", "SC", "folds", "accuracy", ("TREC/train_5500.label", "TREC/TREC_10.label")),
-    Task(
+    SentEvalSpec("MR", "SC", "nested", "accuracy", ("MR/rt-polarity.pos", "MR/rt-polarity.neg")),
+    SentEvalSpec("CR", "SC", "nested", "accuracy", ("CR/custrev.pos", "CR/custrev.neg")),
+    SentEvalSpec("MPQA", "SC", "nested", "accuracy", ("MPQA/mpqa.pos", "MPQA/mpqa.neg")),
+    SentEvalSpec("SUBJ", "SC", "nested", "accuracy", ("SUBJ/subj.objective", "SUBJ/subj.subjective")),
+    SentEvalSpec("SST2", "SC", "split", "accuracy", _splits("SST/binary/sentiment")),
+    SentEvalSpec("SST5", "SC", "split", "accuracy", _splits("SST/fine/sentiment")),
+    SentEvalSpec("TREC", "SC", "folds", "accuracy", ("TREC/train_5500.label", "TREC/TREC_10.label")),
+    SentEvalSpec(
         "MRPC", "SC", "folds", "accuracy", ("MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt")
     ),
-    *(Task(name, "Probing", "split", "accuracy", (file,)) for name, file in PROBING_FILES.items()),
+    *(SentEvalSpec(name, "Probing", "split", "accuracy", (file,)) for name, file in PROBING_FILES.items()),
 ]
-TASKS: dict[str, Task] = {task.name: task for task in _ALL}
-GROUPS: dict[Group, tuple[Task, ...]] = {
+TASKS: dict[str, SentEvalSpec] = {task.name: task for task in _ALL}
+GROUPS: dict[Group, tuple[SentEvalSpec, ...]] = {
     group: tuple(task for task in _ALL if task.group == group) for group in ("USS", "SSS", "SC", "Probing")
 }
 
 
-def chosen(name: str) -> list[Task]:
+def chosen(name: str) -> list[SentEvalSpec]:
     """Return the tasks a name stands for.
 
     >>> [task.name for task in chosen("SSS")]

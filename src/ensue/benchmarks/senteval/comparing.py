@@ -23,7 +23,7 @@ from ensue.stats.paired_statistic import Numbers, paired_statistic_test
 from ensue.stats.resampling import one_hot
 
 
-class Answer(NamedTuple):
+class SentEvalAnswer(NamedTuple):
     """What an item holds: classes by name, or scores; and the set of the year it is of, where there are several."""
 
     gold: Any
@@ -40,11 +40,11 @@ class SentEvalComparing(MeanScores):
         settings.pop("subset", None)
         return Asked(item["id"], item["task"], {"split": split}, settings)
 
-    def kept(self, item: Mapping[str, Any]) -> Answer:
+    def kept(self, item: Mapping[str, Any]) -> SentEvalAnswer:
         outputs = item["outputs"]
         gold = outputs["label"] if "label" in outputs else float(outputs["gold"])
         given = outputs["similarity"] if "similarity" in outputs else outputs["predicted"]
-        return Answer(gold, given, item["settings"].get("subset", ""))
+        return SentEvalAnswer(gold, given, item["settings"].get("subset", ""))
 
     def tests(self, pairs: Pairs, how: Resampling) -> Iterator[Tested | Untested]:
         if isinstance(pairs.a[0][0].gold, str):

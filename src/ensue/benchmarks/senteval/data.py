@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ensue.benchmarks.senteval.catalog import PROBING_FILES, Task
+from ensue.benchmarks.senteval.catalog import PROBING_FILES, SentEvalSpec
 from ensue.errors import EnsueError
 
 
 @dataclass
-class Rows:
+class ExampleRows:
     """A split, or a set of an STS year, as columns; `texts` holds one list of sentences, or two for pairs."""
 
     ids: list[str] = field(default_factory=list)
@@ -48,11 +48,11 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class TaskData:
+class SentEvalData:
     """A task with its files read: rows by split (by set for STS), its classes, and what there is to say of it."""
 
-    task: Task
-    parts: dict[str, Rows]
+    task: SentEvalSpec
+    parts: dict[str, ExampleRows]
     classes: tuple[str, ...]
     skipped: Counter[str]
     notes: Counter[str]
@@ -78,16 +78,16 @@ class TaskData:
 
 
 @dataclass(frozen=True)
-class Suite:
+class SentEvalSuite:
     """The tasks that could be read, the files that the others lack, and a digest of what was read."""
 
     source: str
-    tasks: tuple[TaskData, ...]
+    tasks: tuple[SentEvalData, ...]
     missing: dict[str, str]
     fingerprint: str
 
 
-def read_suite(source: str, tasks: Sequence[Task], limit: int | None = None) -> Suite:
+def read_suite(source: str, tasks: Sequence[SentEvalSpec], limit: int | None = None) -> SentEvalSuite:
     """Read the tasks whose files are there; with `limit` only so many rows of each file (and each split).
 
     `source` is the folder that holds `downstream` and `probing`, or one of these.
@@ -116,17 +116,17 @@ def read_suite(source: str, tasks: Sequence[Task], limit: int | None = None) -> 
     if not found:
         lacking = ", ".join(f"{name} ({file})" for name, file in missing.items())
         raise EnsueError(f"{source} has the files of none of the tasks asked for; missing: {lacking}.")
-    return Suite(source, tuple(found), missing, digest.hexdigest())
+    return SentEvalSuite(source, tuple(found), missing, digest.hexdigest())
 
 
-def _path(root: Path, task: Task, file: str) -> Path:
+def _path(root: Path, task: SentEvalSpec, file: str) -> Path:
     """Return where a file of a task is, or would be."""
     folder = "probing" if task.name in PROBING_FILES else "downstream"
     places = [root / folder, root, root.parent / folder]
     return next((place / file for place in places if (place / file).is_file()), root / folder / file)
 
 
-def _digest(digest: Any, data: TaskData) -> None:
+def _digest(digest: Any, data: SentEvalData) -> None:
     digest.update(f"{data.task.name}\0{data.classes}\0".encode())
     for name, rows in data.parts.items():
         digest.update(f"{name}\0".encode())

@@ -11,7 +11,7 @@ import numpy as np
 
 from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers, mean_of_samples
-from ensue.benchmarks.senteval.catalog import GROUPS, Task
+from ensue.benchmarks.senteval.catalog import GROUPS, SentEvalSpec
 from ensue.errors import EnsueError
 from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman
@@ -24,7 +24,7 @@ WEIGHTED = {"average": "weighted"}
 
 
 @dataclass(frozen=True)
-class Answers:
+class PartAnswers:
     """What came out for one part of a task: gold and given, as class numbers or as scores.
 
     `classes` names the classes and is empty for scores; `given_name` is what the items call what was given.
@@ -42,7 +42,7 @@ class Answers:
     f1: bool = False
 
 
-def items_of(answers: Answers) -> Iterator[Item]:
+def items_of(answers: PartAnswers) -> Iterator[Item]:
     """Yield an item an example, enough to score it again; a correlation has no score of a single example."""
     rows = zip(answers.ids, answers.texts, answers.gold.tolist(), answers.given.tolist(), strict=True)
     for name, texts, gold, given in rows:
@@ -63,7 +63,7 @@ def items_of(answers: Answers) -> Iterator[Item]:
         )
 
 
-def figures_of(answers: Answers) -> dict[str, Drawn]:
+def figures_of(answers: PartAnswers) -> dict[str, Drawn]:
     """Return the metrics of a part: accuracy (and F1 where asked for) of classes, both correlations of scores."""
     if answers.classes:
         found = {"accuracy": accuracy_figure(answers.gold, answers.given)}
@@ -98,7 +98,7 @@ def f1_figure(gold: Numbers, given: Numbers) -> Drawn:
     return Drawn(float(f1(whole)), f1(confusion_draws(cells, 2, rounds=ROUNDS)), len(gold))
 
 
-def has_correlation(answers: Answers) -> bool:
+def has_correlation(answers: PartAnswers) -> bool:
     """Return whether neither the gold scores nor the answers are all the same."""
     return bool(np.ptp(answers.gold) > 0.0 and np.ptp(answers.given) > 0.0)
 
@@ -111,14 +111,14 @@ def _defined(value: float) -> float:
 class TaskFigures(NamedTuple):
     """A task's figures on one split by metric; `weighted` are those of an STS year with sets weighted by size."""
 
-    task: Task
+    task: SentEvalSpec
     split: str
     settings: Mapping[str, Any]
     figures: Mapping[str, Drawn]
     weighted: Mapping[str, Drawn]
 
 
-def over_sets(task: Task, sets: Sequence[Mapping[str, Drawn]], at: Mapping[str, Any]) -> TaskFigures:
+def over_sets(task: SentEvalSpec, sets: Sequence[Mapping[str, Drawn]], at: Mapping[str, Any]) -> TaskFigures:
     """Average an STS year: the plain mean over its sets, which is reported, and one weighted by size."""
     metrics = list(sets[0])
     plain = {metric: mean_of_samples([found[metric] for found in sets]) for metric in metrics}
@@ -137,7 +137,7 @@ def task_rows(found: TaskFigures) -> Iterator[MetricRow]:
 
 
 def group_rows(
-    found: Sequence[TaskFigures], asked: Sequence[Task], limit: int | None = None
+    found: Sequence[TaskFigures], asked: Sequence[SentEvalSpec], limit: int | None = None
 ) -> Iterator[MetricRow]:
     """Yield a row for every group of which several tasks were asked for, on each split that any of them has.
 
@@ -155,7 +155,7 @@ def group_rows(
 
 
 def _group(
-    group: str, wanted: Sequence[Task], there: Sequence[TaskFigures], limit: int | None
+    group: str, wanted: Sequence[SentEvalSpec], there: Sequence[TaskFigures], limit: int | None
 ) -> Iterator[MetricRow]:
     names = [one.task.name for one in there]
     covered = covers(len(names), len(wanted), limit)

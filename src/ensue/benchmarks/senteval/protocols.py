@@ -40,7 +40,7 @@ class Classifiers(Protocol):
 
 
 @dataclass(frozen=True)
-class Paper:
+class PaperProtocol:
     """Adam with early stopping, weight decay by dev or by folds; SentEval's "comparable" settings."""
 
     seed: int
@@ -66,7 +66,7 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Converged:
+class ConvergedProtocol:
     """Standardised features, L-BFGS to the optimum, L2 by dev; relatedness by ridge regression.
 
     Without a dev split ten stratified folds take turns: one is predicted, the next is dev, eight are trained
@@ -105,7 +105,10 @@ class Converged:
         return stratified_folds(data.y, FOLDS, self.seed)
 
 
-PROTOCOLS: dict[str, type[Paper] | type[Converged]] = {"paper": Paper, "converged": Converged}
+PROTOCOLS: dict[str, type[PaperProtocol] | type[ConvergedProtocol]] = {
+    "paper": PaperProtocol,
+    "converged": ConvergedProtocol,
+}
 
 
 def _rows(data: Data, chosen: NDArray[np.bool_]) -> Data:

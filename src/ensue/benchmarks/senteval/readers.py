@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensue.benchmarks.probing.lines import DataLine, read_lines
-from ensue.benchmarks.senteval.catalog import PROBING_FILES, Task
-from ensue.benchmarks.senteval.data import Rows, TaskData
+from ensue.benchmarks.senteval.catalog import PROBING_FILES, SentEvalSpec
+from ensue.benchmarks.senteval.data import ExampleRows, SentEvalData
 from ensue.errors import EnsueError
 
 SPLITS = ("train", "dev", "test")
@@ -31,7 +31,7 @@ _SICK_HEADER = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_j
 _MRPC_HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
 
 
-def read_task(task: Task, paths: Sequence[Path], limit: int | None = None) -> TaskData:
+def read_task(task: SentEvalSpec, paths: Sequence[Path], limit: int | None = None) -> SentEvalData:
     """Read the task whose files, in the catalogue's order, lie at `paths`."""
     if task.name in PROBING_FILES:
         return _probing(task, paths[0], limit)
@@ -40,14 +40,14 @@ def read_task(task: Task, paths: Sequence[Path], limit: int | None = None) -> Ta
     return (_by_split if task.name in FORMATS else _polar)(task, paths, limit)
 
 
-def _similarity(task: Task, paths: Sequence[Path], limit: int | None) -> TaskData:
+def _similarity(task: SentEvalSpec, paths: Sequence[Path], limit: int | None) -> SentEvalData:
     """Read an STS year: two sentences a line, and their score on the same line of another file, or none."""
     parts, skipped = {}, Counter[str]()
     for name, pairs, golds in zip(task.sets, paths[0::2], paths[1::2], strict=True):
         (lines, _), (scores, _) = read_lines(pairs), read_lines(golds)
         if len(lines) != len(scores):
             raise EnsueError(f"{pairs} has {len(lines)} lines, but {golds} has {len(scores)}.")
-        rows = Rows()
+        rows = ExampleRows()
         for line, score in zip(lines, scores, strict=True):
             first, second = line.fields(2)
             if not score.text.strip():
@@ -56,7 +56,7 @@ def _similarity(task: Task, paths: Sequence[Path], limit: int | None) -> TaskDat
                 gold = score.score(score.text, 0.0, 5.0)
                 rows.add(f"{name}/{line.number}", (line.sentence(first), line.sentence(second)), gold)
         parts[name] = rows
-    return TaskData(task, parts, (), skipped, Counter())
+    return SentEvalData(task, parts, (), skipped, Counter())
 
 
 class Format(NamedTuple):
@@ -121,7 +121,7 @@ FORMATS = {
 }
 
 
-def _by_split(task: Task, paths: Sequence[Path], limit: int | None) -> TaskData:
+def _by_split(task: SentEvalSpec, paths: Sequence[Path], limit: int | None) -> SentEvalData:
     """Read a task with a file for each split and an example a line."""
     form = FORMATS[task.name]
     parts, notes = {}, Counter[str]()
@@ -131,17 +131,17 @@ def _by_split(task: Task, paths: Sequence[Path], limit: int | None) -> TaskData:
             if lines[0].text.strip() != form.header:
                 lines[0].refuse(f"this should be the heading {form.header.split()[0]} …")
             lines = lines[1:]
-        rows = Rows()
+        rows = ExampleRows()
         for line in islice(lines, limit):
             sentences, gold = form.row(line)
             rows.add(f"{split}/{line.number}", sentences, gold)
         parts[split] = rows
-    return TaskData(task, parts, form.classes, Counter(), notes)
+    return SentEvalData(task, parts, form.classes, Counter(), notes)
 
 
-def _polar(task: Task, paths: Sequence[Path], limit: int | None) -> TaskData:
+def _polar(task: SentEvalSpec, paths: Sequence[Path], limit: int | None) -> SentEvalData:
     """Read two files, each a class, of one sentence a line, read into one part."""
-    rows, notes = Rows(), Counter[str]()
+    rows, notes = ExampleRows(), Counter[str]()
     for path, label in zip(paths, (1, 0), strict=True):
         lines = _lines(path, notes, task)
         for line in islice(lines, limit):
@@ -150,12 +150,12 @@ def _polar(task: Task, paths: Sequence[Path], limit: int | None) -> TaskData:
                 notes[f"empty sentences of {task.name} read as {EMPTY!r}, as SentEval's encoders do"] += 1
                 text = EMPTY
             rows.add(f"{path.name}/{line.number}", (line.sentence(text),), label)
-    return TaskData(task, {"all": rows}, ("0", "1"), Counter(), notes)
+    return SentEvalData(task, {"all": rows}, ("0", "1"), Counter(), notes)
 
 
-def _probing(task: Task, path: Path, limit: int | None) -> TaskData:
+def _probing(task: SentEvalSpec, path: Path, limit: int | None) -> SentEvalData:
     """Read one file for all splits: split, label and sentence a line; the classes are the training part's labels."""
-    parts = {split: Rows() for split in SPLITS}
+    parts = {split: ExampleRows() for split in SPLITS}
     read: list[tuple[DataLine, str, str, str]] = []
     for line in read_lines(path)[0]:
         split, label, sentence = line.fields(3)
@@ -169,10 +169,10 @@ def _probing(task: Task, path: Path, limit: int | None) -> TaskData:
             line.refuse(f"the label {label!r} does not occur in the training part")
         if limit is None or len(parts[split]) < limit:
             parts[split].add(f"{split}/{line.number}", (sentence,), numbers[label])
-    return TaskData(task, parts, classes, Counter(), Counter())
+    return SentEvalData(task, parts, classes, Counter(), Counter())
 
 
-def _lines(path: Path, notes: Counter[str], task: Task) -> list[DataLine]:
+def _lines(path: Path, notes: Counter[str], task: SentEvalSpec) -> list[DataLine]:
     lines, latin = read_lines(path, latin=task.name in ("MR", "CR", "MPQA", "SUBJ", "TREC"))
     if latin:
         notes[f"files of {task.name} read as Latin-1"] += 1

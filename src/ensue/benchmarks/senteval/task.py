@@ -19,10 +19,10 @@ from ensue.benchmarks.probing.choices import (
     signed_vectors,
 )
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
-from ensue.benchmarks.senteval.catalog import Task, chosen
-from ensue.benchmarks.senteval.data import Suite, TaskData, read_suite
+from ensue.benchmarks.senteval.catalog import SentEvalSpec, chosen
+from ensue.benchmarks.senteval.data import SentEvalData, SentEvalSuite, read_suite
 from ensue.benchmarks.senteval.judging import (
-    Answers,
+    PartAnswers,
     TaskFigures,
     figures_of,
     group_rows,
@@ -55,8 +55,8 @@ _GIVEN = Codec("senteval", Given.as_json, Given.from_json)
 class SentEvalRun:
     """The tasks with their files read and the settings fixed."""
 
-    suite: Suite
-    asked: list[Task]
+    suite: SentEvalSuite
+    asked: list[SentEvalSpec]
     limit: int | None
     seed: int
     settings: dict[str, Any]
@@ -107,12 +107,12 @@ class SentEvalRun:
         classifiers = PROTOCOLS[s["protocol"]](self.seed, s["classifier_device"])
         question = question_of(encoder, layers, s, data=self.fingerprint, seed=self.seed)
 
-        def answered(data: TaskData, layer: int | None, vectors: SentenceVectors) -> Given:
+        def answered(data: SentEvalData, layer: int | None, vectors: SentenceVectors) -> Given:
             return answer(data, Bench(vectors, layer, classifiers))
 
         return answer_all(encoder, tasks, layers, s["pooling"], question, _GIVEN, context, answered, "tasks")
 
-    def _notes(self, judged: Sequence[Answers]) -> Counter[str]:
+    def _notes(self, judged: Sequence[PartAnswers]) -> Counter[str]:
         notes = sum((data.notes for data in self.suite.tasks), Counter[str]())
         undefined = sum(not part.classes and not has_correlation(part) for part in judged)
         if undefined:
@@ -132,7 +132,7 @@ class SentEvalRun:
 
 
 def whole(
-    data: TaskData, given: Given, answers: Sequence[Answers], figures: Sequence[dict[str, Drawn]]
+    data: SentEvalData, given: Given, answers: Sequence[PartAnswers], figures: Sequence[dict[str, Drawn]]
 ) -> list[TaskFigures]:
     """A task's figures split by split; the sets of an STS year make one."""
     if data.task.sets:
@@ -150,7 +150,7 @@ def whole(
     return found
 
 
-def _rows(part: Answers, figures: dict[str, Drawn]) -> Iterator[MetricRow]:
+def _rows(part: PartAnswers, figures: dict[str, Drawn]) -> Iterator[MetricRow]:
     for metric, figure in figures.items():
         yield figure.row(part.task, metric, part.settings)
 

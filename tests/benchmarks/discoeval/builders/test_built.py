@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.common import BuildOptions
 from ensue.benchmarks.discoeval.data import missing_files, read_task
 from ensue.benchmarks.discoeval.suite import SPECS, select
 from ensue.errors import EnsueError
@@ -63,14 +63,14 @@ def test_the_command_prints_a_table_or_json(tmp_path):
 @pytest.mark.parametrize(
     ("task", "options", "words"),
     [
-        ("SP", Options(), "One task is built at a time: SP/wiki, SP/arxiv, SP/rocstory"),
-        ("", Options(), "Name the task to build"),
-        ("SP/wikl", Options(), "did you mean SP/wiki"),
-        ("SP/wiki", Options(per_document=2), "--per-document is for DC and SSP, not for SP/wiki"),
-        ("BSO/wiki", Options(others="shuffled"), "--others is for SP, not"),
-        ("SP/wiki", Options(train=0), "--train is 0, but must be at least 1"),
-        ("SP/wiki", Options(train=500), "gives 40 examples, but at least 502 are needed"),
-        ("SP/wiki", Options(split="words"), "not into 'words'"),
+        ("SP", BuildOptions(), "One task is built at a time: SP/wiki, SP/arxiv, SP/rocstory"),
+        ("", BuildOptions(), "Name the task to build"),
+        ("SP/wikl", BuildOptions(), "did you mean SP/wiki"),
+        ("SP/wiki", BuildOptions(per_document=2), "--per-document is for DC and SSP, not for SP/wiki"),
+        ("BSO/wiki", BuildOptions(others="shuffled"), "--others is for SP, not"),
+        ("SP/wiki", BuildOptions(train=0), "--train is 0, but must be at least 1"),
+        ("SP/wiki", BuildOptions(train=500), "gives 40 examples, but at least 502 are needed"),
+        ("SP/wiki", BuildOptions(split="words"), "not into 'words'"),
     ],
 )
 def test_senseless_wishes_are_refused_and_leave_nothing(tmp_path, task, options, words):
@@ -84,8 +84,8 @@ def test_an_earlier_build_is_replaced_only_when_asked(tmp_path):
     source = write_lines(tmp_path / "wiki.jsonl", documents(40))
     first = build("SP/wiki", source, tmp_path / "out").fingerprint
     with pytest.raises(EnsueError, match="holds a build already"):
-        build("SP/wiki", source, tmp_path / "out", Options(seed=1))
-    second = build("SP/wiki", source, tmp_path / "out", Options(seed=1), overwrite=True).fingerprint
+        build("SP/wiki", source, tmp_path / "out", BuildOptions(seed=1))
+    second = build("SP/wiki", source, tmp_path / "out", BuildOptions(seed=1), overwrite=True).fingerprint
     assert first != second
     assert read_task(tmp_path / "out", select("SP/wiki")[0]).splits["train"]
     (tmp_path / "out" / "BSO" / "wiki").mkdir(parents=True)

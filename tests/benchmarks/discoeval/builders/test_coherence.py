@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
 from ensue.benchmarks.discoeval.builders.coherence import NOTHING_SHARED, Donors, overlap
-from ensue.benchmarks.discoeval.builders.common import Options, generator
-from ensue.benchmarks.discoeval.builders.corpus import Text
+from ensue.benchmarks.discoeval.builders.common import BuildOptions, generator
+from ensue.benchmarks.discoeval.builders.corpus import SourceText
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import disjoint, documents, origin, read_rows, write_lines
 
@@ -32,7 +32,7 @@ def test_broken_runs_have_one_sentence_of_another_document_of_their_split(
 ):
     folder = tmp_path_factory.mktemp("dc")
     source = write_lines(folder / "wiki.jsonl", documents(240, (9, 6, 13, 5)))
-    options = Options(seed=seed, unpaired=unpaired or None, per_document=per_document, **SMALL)
+    options = BuildOptions(seed=seed, unpaired=unpaired or None, per_document=per_document, **SMALL)
     rows = read_rows(build("DC/wiki", source, folder / "out", options).folder)
     used = {}
     for split, found in rows.items():
@@ -60,7 +60,7 @@ def test_broken_runs_have_one_sentence_of_another_document_of_their_split(
 
 def test_pairs_are_a_broken_run_and_the_whole_one(tmp_path):
     source = write_lines(tmp_path / "chat.jsonl", documents(60, (8, 12)))
-    found = read_rows(build("DC/chat", source, tmp_path / "out", Options(**SMALL)).folder)["train"]
+    found = read_rows(build("DC/chat", source, tmp_path / "out", BuildOptions(**SMALL)).folder)["train"]
     for broken, whole in zip(found[::2], found[1::2], strict=True):
         assert (broken[0], whole[0]) == ("0", "1")
         assert [a == b for a, b in zip(broken[1:], whole[1:], strict=True)].count(False) == 1
@@ -78,7 +78,7 @@ def test_replacements_come_from_documents_with_the_same_categories_where_there_a
     """Groups of ten share a category, and all share a broad one."""
     rows = documents(200, (8,), categories=lambda n: ["everything", f"group {n // 10}"])
     source = write_lines(tmp_path / "wiki.jsonl", rows)
-    done = build("DC/wiki", source, tmp_path / "out", Options(train=360, valid=20, test=20))
+    done = build("DC/wiki", source, tmp_path / "out", BuildOptions(train=360, valid=20, test=20))
     near = Counter(
         strange(row[1:])[0] // 10 == origin(row[1 + strange(row[1:])[1][0]])[0] // 10
         for row in read_rows(done.folder)["train"]
@@ -99,7 +99,7 @@ NAMES = st.frozensets(st.sampled_from("abcdef"), max_size=4)
 
 @given(st.lists(NAMES, min_size=2, max_size=12), st.integers(0, 50))
 def test_the_donor_is_the_most_similar_of_all_where_the_sample_holds_all(categories, seed):
-    texts = [Text(str(n), "", (str(n),), names) for n, names in enumerate(categories)]
+    texts = [SourceText(str(n), "", (str(n),), names) for n, names in enumerate(categories)]
     chosen = Donors(texts, Counter()).sentence(texts[0], ["0"], generator(seed, "t"))
     best = max(overlap(categories[0], other) for other in categories[1:])
     assert chosen != "0"
@@ -138,5 +138,5 @@ def test_what_cannot_be_built_is_refused(tmp_path):
     with pytest.raises(EnsueError, match="No other document has a sentence to put into"):
         build("DC/wiki", same, tmp_path / "out")
     with pytest.raises(EnsueError, match="--train must be even"):
-        build("DC/wiki", source, tmp_path / "out", Options(train=3))
+        build("DC/wiki", source, tmp_path / "out", BuildOptions(train=3))
     assert not (tmp_path / "out").exists()

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.common import BuildOptions
 from ensue.benchmarks.discoeval.builders.order import moved
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import disjoint, documents, origin, read_rows, write_lines
 
 ORDER = ("one", "two", "three", "four", "five")
-SMALL = Options(train=50, valid=20, test=20)
+SMALL = BuildOptions(train=50, valid=20, test=20)
 
 
 @given(st.lists(st.integers(), min_size=1, max_size=8, unique=True), st.data())
@@ -46,7 +46,7 @@ def test_positions_are_balanced_true_and_of_different_documents(tmp_path):
 def test_the_others_can_be_shuffled(tmp_path):
     source = write_lines(tmp_path / "wiki.jsonl", documents(120))
     plain = read_rows(build("SP/wiki", source, tmp_path / "a", SMALL).folder)
-    options = Options(train=50, valid=20, test=20, others="shuffled")
+    options = BuildOptions(train=50, valid=20, test=20, others="shuffled")
     mixed = read_rows(build("SP/wiki", source, tmp_path / "b", options).folder)
     assert [row[:2] for row in plain["test"]] != []
     orders = Counter()
@@ -57,7 +57,7 @@ def test_the_others_can_be_shuffled(tmp_path):
         orders[places[1:] == sorted(places[1:])] += 1
     assert orders[False] > 40
     with pytest.raises(EnsueError, match="in-order or shuffled"):
-        build("SP/wiki", source, tmp_path / "c", Options(others="sorted"))
+        build("SP/wiki", source, tmp_path / "c", BuildOptions(others="sorted"))
 
 
 def test_stories_have_exactly_five_sentences_and_shorter_documents_are_counted(tmp_path):
@@ -94,7 +94,7 @@ def test_roc_stories_are_read_from_their_csv(tmp_path):
 
 def test_pairs_are_neighbours_in_their_true_order(tmp_path):
     source = write_lines(tmp_path / "wiki.jsonl", documents(1200, (9, 2, 1)))
-    done = build("BSO/arxiv", source, tmp_path / "out", Options(train=500, valid=150, test=150))
+    done = build("BSO/arxiv", source, tmp_path / "out", BuildOptions(train=500, valid=150, test=150))
     rows = read_rows(done.folder)
     assert done.skipped == {"documents of fewer than two sentences": 400}
     firsts: Counter[int] = Counter()
@@ -121,7 +121,9 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_workers(tmp_path)
     source = write_lines(tmp_path / "wiki.jsonl", texts)
     one = build("SP/wiki", source, tmp_path / "a", SMALL).fingerprint
     two = build("SP/wiki", source, tmp_path / "b", SMALL, workers=2).fingerprint
-    other = build("SP/wiki", source, tmp_path / "c", Options(seed=1, train=50, valid=20, test=20)).fingerprint
+    other = build(
+        "SP/wiki", source, tmp_path / "c", BuildOptions(seed=1, train=50, valid=20, test=20)
+    ).fingerprint
     assert one == two
     assert all(one[name] != other[name] for name in one)
 
@@ -166,7 +168,7 @@ def test_bad_sources_are_refused_in_a_sentence(tmp_path, content, words):
 
 def test_build_json_says_what_was_built(tmp_path):
     source = write_lines(tmp_path / "wiki.jsonl", documents(30))
-    done = build("sp/wiki", source, tmp_path / "out", Options(seed=4, limit=20))
+    done = build("sp/wiki", source, tmp_path / "out", BuildOptions(seed=4, limit=20))
     said = json.loads((tmp_path / "out" / "SP" / "wiki" / "build.json").read_text("utf-8"))
     assert said == done.as_dict()
     assert said["settings"] == {

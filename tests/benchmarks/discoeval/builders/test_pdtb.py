@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.common import BuildOptions
 from ensue.benchmarks.discoeval.builders.pdtb import second_level, split_of
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import read_rows
@@ -106,4 +106,4 @@ def test_a_missing_section_and_a_folder_without_files_are_refused(tmp_path):
     with pytest.raises(EnsueError, match="has no explicit relation for valid"):
         build("PDTB/explicit", source, tmp_path / "out")
     with pytest.raises(EnsueError, match="--train is for SP and BSO and DC and SSP, not for PDTB/explicit"):
-        build("PDTB/explicit", source, tmp_path / "out", Options(train=5))
+        build("PDTB/explicit", source, tmp_path / "out", BuildOptions(train=5))

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.common import BuildOptions
 from ensue.benchmarks.discoeval.builders.rst import CLASSES, class_of, read_tree, relations
-from ensue.benchmarks.discoeval.rst import Node
+from ensue.benchmarks.discoeval.rst import RstNode
 from ensue.errors import EnsueError
 
 N, S = "Nucleus", "Satellite"
@@ -43,7 +43,7 @@ def written(path: Path, below: object) -> tuple[Path, list[str]]:
     return path, writer.units
 
 
-def found(path: Path, below: object) -> list[Node]:
+def found(path: Path, below: object) -> list[RstNode]:
     return list(relations(read_tree(written(path, below)[0])))
 
 
@@ -52,12 +52,12 @@ def test_the_tree_of_the_papers_first_figure(tmp_path):
     inner = [(N, "List", "Prices rose in May"), (N, "List", "and were up from a year ago,")]
     tree = [(N, "span", inner), (S, "attribution", "the agency (of the town) said.<P>")]
     assert found(tmp_path / "a.dis", tree) == [
-        Node(
+        RstNode(
             "NS-Attribution",
             ("Prices rose in May", "and were up from a year ago,"),
             ("the agency (of the town) said.",),
         ),
-        Node("NN-Joint", ("Prices rose in May",), ("and were up from a year ago,",)),
+        RstNode("NN-Joint", ("Prices rose in May",), ("and were up from a year ago,",)),
     ]
 
 
@@ -226,7 +226,7 @@ def read_nodes(folder: Path, name: str) -> list[dict]:
 
 
 def test_the_official_division_holds_and_part_of_training_is_kept(tmp_path):
-    done = build("RST", treebank(tmp_path / "rst"), tmp_path / "out", Options(valid=5))
+    done = build("RST", treebank(tmp_path / "rst"), tmp_path / "out", BuildOptions(valid=5))
     nodes = {name: read_nodes(tmp_path / "out" / "RST", name) for name in ("TRAIN", "DEV", "TEST")}
     assert {name: len(rows) for name, rows in nodes.items()} == {"TRAIN": 30, "DEV": 10, "TEST": 8}
     documents = {name: {" ".join(row["left"][0].split()[:2]) for row in rows} for name, rows in nodes.items()}
@@ -234,7 +234,7 @@ def test_the_official_division_holds_and_part_of_training_is_kept(tmp_path):
     assert len(documents["TRAIN"] | documents["DEV"]) == 20
     assert not documents["TRAIN"] & documents["DEV"]
     assert done.skipped == {"trees in neither TRAINING nor TEST": 1}
-    again = build("RST", str(tmp_path / "rst"), tmp_path / "again", Options(valid=5, seed=3))
+    again = build("RST", str(tmp_path / "rst"), tmp_path / "again", BuildOptions(valid=5, seed=3))
     assert again.fingerprint["RST_TEST.jsonl"] == done.fingerprint["RST_TEST.jsonl"]
     assert again.fingerprint["RST_DEV.jsonl"] != done.fingerprint["RST_DEV.jsonl"]
 
@@ -243,18 +243,18 @@ def test_a_list_names_the_validation_documents(tmp_path):
     source = treebank(tmp_path / "rst")
     names = tmp_path / "dev.txt"
     names.write_text("wsj_R003\nwsj_R011.out.dis\n")
-    build("RST", source, tmp_path / "out", Options(valid_list=names))
+    build("RST", source, tmp_path / "out", BuildOptions(valid_list=names))
     rows = read_nodes(tmp_path / "out" / "RST", "DEV")
     assert {row["right"][-1] for row in rows} == {"TRAINING 3 says more", "TRAINING 11 says more"}
     names.write_text("wsj_E001\n")
     with pytest.raises(EnsueError, match="names wsj_E001, which is no tree for training"):
-        build("RST", source, tmp_path / "other", Options(valid_list=names))
+        build("RST", source, tmp_path / "other", BuildOptions(valid_list=names))
 
 
 def test_treebanks_that_cannot_be_divided_are_refused(tmp_path):
     source = treebank(tmp_path / "rst", training=3)
     with pytest.raises(EnsueError, match="has 3 trees for training, so 3 cannot be kept"):
-        build("RST", source, tmp_path / "out", Options(valid=3))
+        build("RST", source, tmp_path / "out", BuildOptions(valid=3))
     with pytest.raises(EnsueError, match="holds no TRAINING folder"):
         build("RST", str(Path(source) / "main" / "TEST"), tmp_path / "out")
     with pytest.raises(EnsueError, match="is no folder"):

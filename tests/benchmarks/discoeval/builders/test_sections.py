@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.build import build
-from ensue.benchmarks.discoeval.builders.common import Options
+from ensue.benchmarks.discoeval.builders.common import BuildOptions
 from ensue.benchmarks.discoeval.builders.sections import Paper, PaperSection, choose, is_plain, middle
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders.inputs import disjoint, read_rows, write_lines
@@ -41,7 +41,7 @@ def number_of(sentence: str) -> int:
 
 def test_half_the_lines_are_of_abstracts_and_none_of_introductions_or_conclusions(tmp_path):
     source = write_lines(tmp_path / "papers.jsonl", [paper(n) for n in range(60)])
-    done = build("SSP/abs", source, tmp_path / "out", Options(train=40, valid=20, test=20))
+    done = build("SSP/abs", source, tmp_path / "out", BuildOptions(train=40, valid=20, test=20))
     rows = read_rows(done.folder)
     for found in rows.values():
         assert Counter(label for label, _ in found) == {"0": len(found) // 2, "1": len(found) // 2}
@@ -59,7 +59,7 @@ def test_a_paper_gives_as_many_sentences_as_asked(tmp_path):
     lines = [
         sum(
             split["lines"]
-            for split in build("SSP/abs", source, tmp_path / str(n), Options(per_document=n))
+            for split in build("SSP/abs", source, tmp_path / str(n), BuildOptions(per_document=n))
             .statistics["examples"]
             .values()
         )

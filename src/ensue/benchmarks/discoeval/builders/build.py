@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.discoeval.builders.coherence import build_coherence
-from ensue.benchmarks.discoeval.builders.common import SPLITS, Building, Options, Split
+from ensue.benchmarks.discoeval.builders.common import SPLITS, Building, BuildOptions, Split
 from ensue.benchmarks.discoeval.builders.corpus import read_texts
 from ensue.benchmarks.discoeval.builders.order import build_pairs, build_positions
 from ensue.benchmarks.discoeval.builders.pdtb import build_relations
@@ -23,7 +23,7 @@ def build(
     task: str,
     source: str,
     output: Path,
-    options: Options | None = None,
+    options: BuildOptions | None = None,
     *,
     workers: int = 1,
     overwrite: bool = False,
@@ -33,7 +33,7 @@ def build(
 
     The same source and options give the same bytes whatever the number of `workers`.
     """
-    spec, options = _spec(task), options or Options()
+    spec, options = _spec(task), options or BuildOptions()
     options.check(spec)
     if workers < 1:
         raise EnsueError(f"The number of workers is {workers}, but must be at least 1.")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ensue.benchmarks.discoeval.builders.common import Building, Split, balanced, sample
-from ensue.benchmarks.discoeval.builders.corpus import Text
+from ensue.benchmarks.discoeval.builders.corpus import SourceText
 from ensue.errors import EnsueError
 
 SENTENCES = 6
@@ -20,10 +20,10 @@ _SAMPLE = 200
 NOTHING_SHARED = "replacements from a document without a category in common"
 
 # A document, and where in it the chosen runs of six sentences begin.
-Candidate = tuple[Text, tuple[int, ...]]
+Candidate = tuple[SourceText, tuple[int, ...]]
 
 
-def build_coherence(texts: Iterator[Text], made: Building) -> None:
+def build_coherence(texts: Iterator[SourceText], made: Building) -> None:
     """Make lines of every split, as many coherent (1) as not (0), replacements from the split's own documents.
 
     The two forms of each run stand one after the other, as in the published chat and Wikipedia validation files;
@@ -46,7 +46,7 @@ def build_coherence(texts: Iterator[Text], made: Building) -> None:
         _write(split, runs, [text for (text, _), _ in chosen], made)
 
 
-def _candidates(texts: Iterator[Text], made: Building) -> Iterator[Candidate]:
+def _candidates(texts: Iterator[SourceText], made: Building) -> Iterator[Candidate]:
     """Draw the runs of each document that is long enough: `per_document` of them, or all."""
     for text in texts:
         last = len(text.sentences) - SENTENCES + 1
@@ -59,7 +59,9 @@ def _candidates(texts: Iterator[Text], made: Building) -> Iterator[Candidate]:
             yield text, tuple(sorted(map(int, drawn)))
 
 
-def _write(split: Split, runs: Sequence[tuple[Text, int]], texts: Sequence[Text], made: Building) -> None:
+def _write(
+    split: Split, runs: Sequence[tuple[SourceText, int]], texts: Sequence[SourceText], made: Building
+) -> None:
     random = made.generator("replacements", split)
     donors = Donors(texts, made.notes)
     places = [_REPLACED[one] for one in balanced(len(runs), len(_REPLACED), random)]
@@ -91,7 +93,7 @@ class Donors:
     where most documents share some broad category.
     """
 
-    def __init__(self, texts: Sequence[Text], notes: Counter[str]) -> None:
+    def __init__(self, texts: Sequence[SourceText], notes: Counter[str]) -> None:
         self._texts = texts
         self._notes = notes
         self._members: dict[str, list[int]] = {}
@@ -99,7 +101,7 @@ class Donors:
             for category in sorted(text.categories):
                 self._members.setdefault(category, []).append(number)
 
-    def sentence(self, text: Text, avoid: Sequence[str], random: np.random.Generator) -> str:
+    def sentence(self, text: SourceText, avoid: Sequence[str], random: np.random.Generator) -> str:
         """Draw a sentence of another document that is none of those to avoid."""
         for donor in self._ranked(text, random):
             fitting = [sentence for sentence in donor.sentences if sentence not in avoid]
@@ -109,7 +111,7 @@ class Donors:
                 return fitting[int(random.integers(len(fitting)))]
         raise EnsueError(f"No other document has a sentence to put into {text.place}: give more documents.")
 
-    def _ranked(self, text: Text, random: np.random.Generator) -> Iterator[Text]:
+    def _ranked(self, text: SourceText, random: np.random.Generator) -> Iterator[SourceText]:
         """Yield other documents, the most similar of the sample first, then any in random order."""
         sample = self._sharing(text, random)
         # The sort keeps the random order among equals.
@@ -125,7 +127,7 @@ class Donors:
             if self._texts[number].id != text.id:
                 yield self._texts[number]
 
-    def _sharing(self, text: Text, random: np.random.Generator) -> list[int]:
+    def _sharing(self, text: SourceText, random: np.random.Generator) -> list[int]:
         """Draw up to a sample of the documents that share a category, in random order within each category."""
         chosen: dict[int, None] = {}
         for category in sorted(text.categories, key=lambda name: (len(self._members.get(name, ())), name)):

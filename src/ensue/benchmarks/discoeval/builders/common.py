@@ -44,7 +44,7 @@ _REPORTED = 100
 
 
 @dataclass(frozen=True)
-class Options:
+class BuildOptions:
     """Choices; None stands for what is usual.
 
     `train`, `valid` and `test` are numbers of lines (for RST, `valid` is one of documents); what is not given
@@ -192,7 +192,7 @@ class Sizes:
         return found
 
 
-class Lines(list[str]):
+class SplitLines(list[str]):
     """The lines of a split's file, with the documents and the labels they are made of."""
 
     def __init__(self) -> None:
@@ -218,10 +218,10 @@ class Building:
 
     spec: Spec
     source: str
-    options: Options = field(default_factory=Options)
+    options: BuildOptions = field(default_factory=BuildOptions)
     workers: int = 1
     progress: Progress = ignore
-    lines: dict[Split, Lines] = field(default_factory=lambda: {split: Lines() for split in SPLITS})
+    lines: dict[Split, SplitLines] = field(default_factory=lambda: {split: SplitLines() for split in SPLITS})
     labels: tuple[str, ...] = ()
     skipped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)

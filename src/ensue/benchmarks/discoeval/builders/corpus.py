@@ -45,7 +45,7 @@ _LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -")
 SOMEBODY = "<user>"
 
 
-class Text(NamedTuple):
+class SourceText(NamedTuple):
     """A document as sentences, each on one line."""
 
     id: str
@@ -54,10 +54,10 @@ class Text(NamedTuple):
     categories: frozenset[str] = frozenset()
 
 
-def read_texts(made: Building, extent: Extent) -> Iterator[Text]:
+def read_texts(made: Building, extent: Extent) -> Iterator[SourceText]:
     """Read the documents of a source, one chunk held at a time; two with the same id are refused.
 
-    `extent` says how much is read of a document with sections: its lead or all of it. JSON Lines may carry
+    `extent` says how much is read of a document with sections: its lead or all of it. JSON SplitLines may carry
     `categories`, a list of names; a .csv holds ROC stories, a folder of annotated chat logs conversations.
     """
     ids, texts = Seen(), Seen()
@@ -93,14 +93,14 @@ def _chunks(rows: Iterator[_Raw]) -> Iterator[list[_Raw]]:
         yield chunk
 
 
-def _split_all(chunk: list[_Raw], split: str | None, language: str) -> list[Text]:
+def _split_all(chunk: list[_Raw], split: str | None, language: str) -> list[SourceText]:
     found = []
     for row, categories in chunk:
         if row.text is None:
             sentences: Iterable[str] = row.sentences or ()
         else:
             sentences = split_lines(row.text) if split == "lines" else split_sentences(row.text, language)
-        found.append(Text(row.id, row.place, tuple(map(one_line, sentences)), categories))
+        found.append(SourceText(row.id, row.place, tuple(map(one_line, sentences)), categories))
     return found
 
 

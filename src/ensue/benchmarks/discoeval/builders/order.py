@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ensue.benchmarks.discoeval.builders.common import Building, balanced, sample
-from ensue.benchmarks.discoeval.builders.corpus import Text
+from ensue.benchmarks.discoeval.builders.corpus import SourceText
 from ensue.errors import EnsueError
 
 OTHERS = ("in-order", "shuffled")
@@ -23,7 +23,7 @@ def moved(sentences: Sequence[str], place: int) -> list[str]:
     return [sentences[place], *sentences[:place], *sentences[place + 1 :]]
 
 
-def build_positions(texts: Iterator[Text], made: Building) -> None:
+def build_positions(texts: Iterator[SourceText], made: Building) -> None:
     """Make one line of each document, of its first five sentences; the labels of a split are balanced.
 
     In stories a document of any other length is left out. The published Wikipedia files have the others
@@ -43,7 +43,7 @@ def build_positions(texts: Iterator[Text], made: Building) -> None:
             made.lines[split].add_row(text.id, place, columns)
 
 
-def _fives(texts: Iterator[Text], made: Building) -> Iterator[Text]:
+def _fives(texts: Iterator[SourceText], made: Building) -> Iterator[SourceText]:
     """Cut documents to their first five sentences; those of which these will not do are counted."""
     for text in texts:
         if len(text.sentences) < SENTENCES:
@@ -56,7 +56,7 @@ def _fives(texts: Iterator[Text], made: Building) -> Iterator[Text]:
             yield text._replace(sentences=text.sentences[:SENTENCES])
 
 
-def build_pairs(texts: Iterator[Text], made: Building) -> None:
+def build_pairs(texts: Iterator[SourceText], made: Building) -> None:
     """Make one pair of each document in its true order, any two neighbours of its first five sentences alike."""
     drawn = sample(_pairs(texts, made), made.sizes.total, made.generator("documents"))
     for split, items in made.sizes.allot([(each, 1) for each in drawn], made.source).items():
@@ -64,7 +64,7 @@ def build_pairs(texts: Iterator[Text], made: Building) -> None:
             made.lines[split].add_row(document, None, pair)
 
 
-def _pairs(texts: Iterator[Text], made: Building) -> Iterator[tuple[str, tuple[str, str]]]:
+def _pairs(texts: Iterator[SourceText], made: Building) -> Iterator[tuple[str, tuple[str, str]]]:
     for text in texts:
         first = text.sentences[:SENTENCES]
         pairs = [(a, b) for a, b in pairwise(first) if a != b]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensue.benchmarks.discoeval.builders.common import Building, Split, files_below, numbered_lines, one_line
-from ensue.benchmarks.discoeval.rst import Node
+from ensue.benchmarks.discoeval.rst import RstNode
 from ensue.errors import EnsueError
 from ensue.text.io.rows import read_ids
 
@@ -168,7 +168,7 @@ def read_tree(path: Path, encoding: str = "utf-8") -> Tree:
     return Tree(path, root, tuple(_number_units(root, path)))
 
 
-def relations(tree: Tree) -> Iterator[Node]:
+def relations(tree: Tree) -> Iterator[RstNode]:
     """Yield the relation of every node of the tree made binary, a node before those below it, left before right.
 
     Of more than two children the first is divided from all others, which is right-branching; but where all
@@ -182,7 +182,7 @@ def relations(tree: Tree) -> Iterator[Node]:
         if not run:
             continue
         left, right = _divided(run, tree.path)
-        yield Node(
+        yield RstNode(
             _label(left, right, tree.path),
             tree.units[left[0].begin : left[-1].end],
             tree.units[right[0].begin : right[-1].end],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.probing.report.sheet import Sheet, TaskLine, read_sheet
+from ensue.benchmarks.probing.report.sheet import ProbingSheet, TaskLine, read_sheet
 from ensue.benchmarks.probing.report.systems import ablations, paper_layers, systems_of
 from ensue.benchmarks.probing.report.table import ablation_table, sets_table, systems_table, tasks_table
 from ensue.errors import EnsueError
@@ -26,7 +26,7 @@ _ABLATIONS = {
 class ShownRun(NamedTuple):
     """What the page shows of one run alone."""
 
-    sheet: Sheet
+    sheet: ProbingSheet
     heat: Picture | None
     tasks: Table
     sets: Table | None
@@ -47,7 +47,7 @@ def probing_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str
     """Return all that the page needs; nothing where the first run has no results of the known form."""
     results = [read_results(folder) for folder in folders]
     names = run_names(folders, results)
-    by_protocol: dict[str, list[Sheet]] = {}
+    by_protocol: dict[str, list[ProbingSheet]] = {}
     for folder, each, name in zip(folders, results, names, strict=True):
         sheet = read_sheet(each, name)
         if sheet is None:
@@ -68,7 +68,7 @@ def probing_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str
     }
 
 
-def _tiles(sheet: Sheet) -> list[TaskLine]:
+def _tiles(sheet: ProbingSheet) -> list[TaskLine]:
     """Return the most telling lines: the average, else groups, else tasks."""
     there = [line for line in sheet.lines if line.test is not None]
     if sheet.suite.name == "discoeval" and there[-1:] and there[-1].kind == "average":
@@ -77,14 +77,14 @@ def _tiles(sheet: Sheet) -> list[TaskLine]:
     return (groups or there)[:MOST_TILES]
 
 
-def _protocol(sheets: Sequence[Sheet], first: str, guessing: Mapping[str, float]) -> ShownProtocol:
+def _protocol(sheets: Sequence[ProbingSheet], first: str, guessing: Mapping[str, float]) -> ShownProtocol:
     # Drawing needs matplotlib, which takes half a second to import; what only reads does without it.
     from ensue.benchmarks.probing.report.plots import heat_map, systems_plot
 
     systems, protocol = systems_of(sheets), sheets[0].protocol
     name = protocol or "own"
 
-    def heat(sheet: Sheet, number: int) -> Picture:
+    def heat(sheet: ProbingSheet, number: int) -> Picture:
         return drawn_twice(lambda width: heat_map(sheet, name=f"heat-{name}-{number}", width=width))
 
     return ShownProtocol(
@@ -98,7 +98,7 @@ def _protocol(sheets: Sequence[Sheet], first: str, guessing: Mapping[str, float]
             ShownRun(
                 sheet,
                 heat(sheet, number) if sheet.several_layers else None,
-                tasks_table(sheet, guessing if sheet.name == first else None),
+                tasks_table(sheet, guessing if sheet.name == first else None, wide=True),
                 sets_table(sheet),
             )
             for number, sheet in enumerate(sheets)

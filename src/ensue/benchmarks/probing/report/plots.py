@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ensue.benchmarks.probing.report.sheet import Sheet, TaskLine
+from ensue.benchmarks.probing.report.sheet import ProbingSheet, TaskLine
 from ensue.benchmarks.probing.report.systems import SHARED, SystemRow, Systems, column_words
 from ensue.report.svg import (
     BLUE,
@@ -37,7 +37,7 @@ _ROW = 0.235
 _FAINTEST, _STRONGEST = 0.05, 0.62
 
 
-def heat_map(sheet: Sheet, *, name: str, width: float) -> str:
+def heat_map(sheet: ProbingSheet, *, name: str, width: float) -> str:
     """Draw test figures by task and layer, colours standardised task by task; framed is the one dev would choose."""
     narrow = is_narrow(width)
     rows = [line for line in sheet.lines if not line.missing]
@@ -60,7 +60,7 @@ def _panels(layers: Sequence[int], most: int) -> list[list[int]]:
 
 
 def _draw_cells(
-    axes: Any, sheet: Sheet, rows: Sequence[TaskLine], layers: Sequence[int], size: float
+    axes: Any, sheet: ProbingSheet, rows: Sequence[TaskLine], layers: Sequence[int], size: float
 ) -> None:
     for y, line in enumerate(rows):
         strengths = _strengths(sheet, line.name)
@@ -85,7 +85,7 @@ def _draw_cells(
     axes.spines[:].set_visible(False)
 
 
-def _strengths(sheet: Sheet, name: str) -> dict[int, float]:
+def _strengths(sheet: ProbingSheet, name: str) -> dict[int, float]:
     """Return how strong each layer's colour is: two deviations about the mean span the whole range."""
     known = {n: found.value for n in sheet.layers if (found := sheet.at(name, "test", n)) is not None}
     mean, spread = statistics.fmean(known.values()), statistics.pstdev(known.values())
@@ -194,7 +194,7 @@ def _published_label(row: SystemRow) -> str:
     return f"{row.name.removesuffix(' (table 5)')} (published)"
 
 
-def _describe_heat(sheet: Sheet, rows: Sequence[TaskLine]) -> str:
+def _describe_heat(sheet: ProbingSheet, rows: Sequence[TaskLine]) -> str:
     words = [
         f"{line.name} from {min(values):.3f} to {max(values):.3f}"
         + ("" if chosen is None else f", layer {chosen} best on dev")

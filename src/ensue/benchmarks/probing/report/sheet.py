@@ -59,7 +59,7 @@ def _senteval() -> Suite:
 SUITES = {suite.name: suite for suite in (_discoeval(), _senteval())}
 
 
-class Measured(NamedTuple):
+class RunFigure(NamedTuple):
     """A figure of a run or paper; `tasks` is what an average covers and `lacking` what it should but does not."""
 
     figure: Figure
@@ -69,7 +69,7 @@ class Measured(NamedTuple):
     ablation: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Measured:
+    def of(cls, row: Mapping[str, Any]) -> RunFigure:
         """Read a row of results.json."""
         s = row["settings"]
         ablation = tuple(words for key, words in _ABLATIONS.items() if s.get(key) == "no")
@@ -84,7 +84,7 @@ def _names(text: object) -> tuple[str, ...]:
     return tuple(text.split(",")) if isinstance(text, str) and text else ()
 
 
-class Place(NamedTuple):
+class FigurePlace(NamedTuple):
     """Where a figure stands: a task, group or average, a split, and a layer or the encoder's own output."""
 
     name: str
@@ -101,8 +101,8 @@ class TaskLine(NamedTuple):
     name: str
     kind: str
     metric: str
-    dev: Measured | None = None
-    test: Measured | None = None
+    dev: RunFigure | None = None
+    test: RunFigure | None = None
     layer: int | None = None
     missing: bool = False
 
@@ -116,14 +116,14 @@ class MeanLayer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ProbingSheet:
     """The figures of a run; `protocol` is empty where nothing was trained, `also` has other metrics."""
 
     name: str
     suite: Suite
     protocol: str
-    entries: Mapping[Place, Measured]
-    also: Mapping[tuple[Place, str], Figure]
+    entries: Mapping[FigurePlace, RunFigure]
+    also: Mapping[tuple[FigurePlace, str], Figure]
     missing: tuple[str, ...]
     limit: int | None
 
@@ -135,10 +135,10 @@ class Sheet:
     def several_layers(self) -> bool:
         return len(self.layers) > 1
 
-    def at(self, name: str, split: str, layer: int | None) -> Measured | None:
-        return self.entries.get(Place(name, split, layer))
+    def at(self, name: str, split: str, layer: int | None) -> RunFigure | None:
+        return self.entries.get(FigurePlace(name, split, layer))
 
-    def column(self, name: str) -> Measured | None:
+    def column(self, name: str) -> RunFigure | None:
         """Return a column of table 2; a column of one task is there without a row of its own."""
         tasks, layer = self.suite.columns[name], self.common_layer
         found = self.at(name, "test", layer)
@@ -201,7 +201,7 @@ class Sheet:
         return TaskLine(name, kind, metric, dev, test, layer)
 
 
-def read_sheet(results: Mapping[str, Any], name: str | None = None) -> Sheet | None:
+def read_sheet(results: Mapping[str, Any], name: str | None = None) -> ProbingSheet | None:
     """Return the figures of a run; None where its rows are not of the known form.
 
     The run may be of a group or task of the suite, such as `discoeval/SP`.
@@ -216,21 +216,21 @@ def read_sheet(results: Mapping[str, Any], name: str | None = None) -> Sheet | N
         return None
     # What needs no classifier states no protocol.
     protocol = next(filter(None, (str(row["settings"].get("protocol") or "") for row in rows)), "")
-    entries: dict[Place, Measured] = {}
-    also: dict[tuple[Place, str], Figure] = {}
+    entries: dict[FigurePlace, RunFigure] = {}
+    also: dict[tuple[FigurePlace, str], Figure] = {}
     main = _main_metrics(suite, rows)
     for row in rows:
         s = row["settings"]
         layer = s["layer"] if isinstance(s.get("layer"), int) else None
-        place = Place(str(row["task"]), s["split"], layer)
+        place = FigurePlace(str(row["task"]), s["split"], layer)
         # Sets of an STS year and weighted means stand beside what is reported, not in its place.
         extra = [str(s[key]) for key in ("subset", "average") if key in s]
         if extra or row["metric"] != main[place.name, place.split]:
             also[place, " ".join([*extra, row["metric"]])] = Figure.of(row)
         else:
-            entries[place] = Measured.of(row)
+            entries[place] = RunFigure.of(row)
     limit = re.search(r" limit:(\d+)", str(results.get("signature") or ""))
-    return Sheet(
+    return ProbingSheet(
         str(results.get("model") or "") if name is None else name,
         suite,
         protocol,
@@ -254,7 +254,7 @@ def _main_metrics(suite: Suite, rows: Iterable[Mapping[str, Any]]) -> dict[tuple
     }
 
 
-def _missing(suite: Suite, entries: Iterable[Measured], skipped: Iterable[str]) -> tuple[str, ...]:
+def _missing(suite: Suite, entries: Iterable[RunFigure], skipped: Iterable[str]) -> tuple[str, ...]:
     """Return the tasks that averages lack or the run says it left out."""
     named = {name for entry in entries for name in entry.lacking}
     named |= {found[1] for reason in skipped if (found := _LEFT_OUT.match(str(reason)))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ensue.benchmarks.probing.report.sheet import AVERAGE, Measured, Sheet, Suite
+from ensue.benchmarks.probing.report.sheet import AVERAGE, ProbingSheet, RunFigure, Suite
 from ensue.benchmarks.published import facts_of, published
 from ensue.report.figure import Figure
 
@@ -19,7 +19,7 @@ class SystemRow(NamedTuple):
 
     name: str
     group: str
-    entries: dict[str, Measured]
+    entries: dict[str, RunFigure]
 
     @property
     def published(self) -> bool:
@@ -94,7 +94,7 @@ def by_domain(suite: Suite) -> dict[str, dict[str, float]]:
     return found
 
 
-def systems_of(sheets: Sequence[Sheet]) -> Systems:
+def systems_of(sheets: Sequence[ProbingSheet]) -> Systems:
     """Put runs of one protocol after the published systems, where those were measured by that protocol."""
     suite = sheets[0].suite
     columns = [name for name in suite.columns if any(sheet.column(name) for sheet in sheets)]
@@ -108,7 +108,7 @@ def systems_of(sheets: Sequence[Sheet]) -> Systems:
     return Systems([*wanted, *([SHARED] if shared else [])], rows, shared)
 
 
-def is_as_published(sheets: Sequence[Sheet]) -> bool:
+def is_as_published(sheets: Sequence[ProbingSheet]) -> bool:
     """Return whether runs were made by the protocol of the published figures."""
     return all(sheet.protocol in ("", "paper") for sheet in sheets)
 
@@ -120,14 +120,14 @@ def _published_rows(suite: Suite, wanted: Sequence[str], shared: Sequence[str]) 
         name = figure.system if figure.table == "2" else f"{figure.system} (table {figure.table})"
         if figure.task in wanted and (figure.table == "2" or figure.group == "human"):
             row = rows.setdefault(name, SystemRow(name, figure.group, {}))
-            row.entries[figure.task] = Measured(Figure(figure.value))
+            row.entries[figure.task] = RunFigure(Figure(figure.value))
     for row in rows.values():
         if shared and all(name in row.entries for name in shared):
-            row.entries[SHARED] = Measured(Figure(_mean(row, shared)))
+            row.entries[SHARED] = RunFigure(Figure(_mean(row, shared)))
     return list(rows.values())
 
 
-def _measured_row(sheet: Sheet, columns: Sequence[str], shared: Sequence[str]) -> SystemRow:
+def _measured_row(sheet: ProbingSheet, columns: Sequence[str], shared: Sequence[str]) -> SystemRow:
     layer = sheet.common_layer
     entries = {name: found for name in columns if (found := sheet.column(name)) is not None}
     row = SystemRow(sheet.name if layer is None else f"{sheet.name}, layer {layer}", "measured", entries)
@@ -139,7 +139,7 @@ def _measured_row(sheet: Sheet, columns: Sequence[str], shared: Sequence[str]) -
         taken = tuple(dict.fromkeys(words for name in shared for words in entries[name].ablation))
         # The run's own average, which has an interval, wherever it is over the very same tasks.
         usable = own is not None and set(own.tasks) == tasks
-        mean = Measured(Figure(_mean(row, shared)), ablation=taken)
+        mean = RunFigure(Figure(_mean(row, shared)), ablation=taken)
         entries[SHARED] = own._replace(lacking=()) if own is not None and usable else mean
     return row
 
@@ -148,18 +148,18 @@ def _mean(row: SystemRow, columns: Sequence[str]) -> float:
     return sum(row.entries[name].value for name in columns) / len(columns)
 
 
-def _average(sheet: Sheet) -> Measured | None:
+def _average(sheet: ProbingSheet) -> RunFigure | None:
     """Return the average of table 2, which is over all tasks or it is another number."""
     found = sheet.at(AVERAGE, "test", sheet.common_layer)
     return None if found is None or set(found.tasks) != set(sheet.suite.tasks) else found
 
 
-def _is_whole(sheet: Sheet, column: str) -> bool:
+def _is_whole(sheet: ProbingSheet, column: str) -> bool:
     found = sheet.column(column)
     return found is not None and not found.lacking
 
 
-def ablations(sheets: Sequence[Sheet]) -> list[Ablation]:
+def ablations(sheets: Sequence[ProbingSheet]) -> list[Ablation]:
     """Return tables 4 and 6 for what a run was asked to do without; the paper's lines under its protocol only."""
     found = []
     for group, (setting, without) in _ABLATED.items():
@@ -177,7 +177,7 @@ def ablations(sheets: Sequence[Sheet]) -> list[Ablation]:
     return found
 
 
-def _measured_ablation(sheet: Sheet, group: str, without: str) -> list[AblationRow]:
+def _measured_ablation(sheet: ProbingSheet, group: str, without: str) -> list[AblationRow]:
     layer = sheet.common_layer
     at_layer = "" if layer is None else f", layer {layer}"
     # A run of one task has no row of its group.

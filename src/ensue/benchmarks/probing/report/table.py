@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.probing.report.sheet import AVERAGE, Measured, Sheet, TaskLine, read_sheet
+from ensue.benchmarks.probing.report.sheet import AVERAGE, ProbingSheet, RunFigure, TaskLine, read_sheet
 from ensue.benchmarks.probing.report.systems import (
     SHARED,
     Ablation,
@@ -30,13 +30,16 @@ def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table
     return [tasks_table(sheet)] if sheet else []
 
 
-def tasks_table(sheet: Sheet, guessing: Mapping[str, float] | None = None) -> Table:
+def tasks_table(
+    sheet: ProbingSheet, guessing: Mapping[str, float] | None = None, *, wide: bool = False
+) -> Table:
     """Return a line a task, groups and the average in bold.
 
-    `guessing` is what always giving the most frequent label of a task would score.
+    `guessing` is what always giving the most frequent label of a task would score; where there is room, `wide` adds
+    what the paper printed for the same tasks.
     """
     lines, also = sheet.lines, _also(sheet)
-    domains = by_domain(sheet.suite) if sheet.protocol == "paper" else {}
+    domains = by_domain(sheet.suite) if wide and sheet.protocol == "paper" else {}
     if not any(line.name in figures for line in lines for figures in domains.values()):
         domains = {}
     with_metric = any(line.metric != "accuracy" for line in lines)
@@ -50,7 +53,7 @@ def tasks_table(sheet: Sheet, guessing: Mapping[str, float] | None = None) -> Ta
         *([Column("also", words=True, in_terminal=False)] if also else []),
         *([Column("most frequent label", in_terminal=False)] if guessing else []),
         Column("n"),
-        *(Column(f"published: {model}", published=True, in_terminal=False) for model in domains),
+        *(Column(f"published: {model}", published=True) for model in domains),
     ]
     caption = _caption(sheet, bool(guessing), bool(domains))
     table = Table(columns, title=f"{sheet.suite.title} · {sheet.name}", caption=" ".join(caption))
@@ -83,13 +86,13 @@ def _figures(line: TaskLine) -> list[Content]:
     ]
 
 
-def _marked(entry: Measured, kind: str = "") -> str:
+def _marked(entry: RunFigure, kind: str = "") -> str:
     """Write a figure, marked where something was taken away or its average lacks tasks."""
     lacking = "*" if entry.lacking and kind != AVERAGE else ""
     return f"{fraction(entry.value)}{'†' if entry.ablation else ''}{lacking}"
 
 
-def _also(sheet: Sheet) -> dict[str, str]:
+def _also(sheet: ProbingSheet) -> dict[str, str]:
     """Write the other metrics of each line's test split at its layer."""
     found: dict[str, list[str]] = {}
     for line in sheet.lines:
@@ -99,7 +102,7 @@ def _also(sheet: Sheet) -> dict[str, str]:
     return {name: ", ".join(words) for name, words in found.items()}
 
 
-def _caption(sheet: Sheet, guessing: bool, domains: bool) -> list[str]:
+def _caption(sheet: ProbingSheet, guessing: bool, domains: bool) -> list[str]:
     words = [f"Protocol {sheet.protocol}."] if sheet.protocol else []
     if len(sheet.layers) == 1:
         words.append(f"Layer {sheet.layers[0]}.")
@@ -122,7 +125,7 @@ def _caption(sheet: Sheet, guessing: bool, domains: bool) -> list[str]:
     return [*words, *([f"Published: {citation(sheet.suite.package)}, table 5."] if domains else [])]
 
 
-def _layer_words(sheet: Sheet) -> list[str]:
+def _layer_words(sheet: ProbingSheet) -> list[str]:
     mean = sheet.mean_layer
     words = [f"Of {len(sheet.layers)} layers, each line's is the best on dev."]
     if any(line.dev is None and not line.missing for line in sheet.lines):
@@ -138,7 +141,7 @@ def _layer_words(sheet: Sheet) -> list[str]:
     return words
 
 
-def systems_table(systems: Systems, sheets: Sequence[Sheet]) -> Table:
+def systems_table(systems: Systems, sheets: Sequence[ProbingSheet]) -> Table:
     """Return table 2: runs above the published systems."""
     heads = {name: column_words(name) for name in systems.columns}
     heads |= {SHARED: f"mean of {', '.join(map(column_words, systems.shared))}"}
@@ -174,7 +177,7 @@ def _system_cell(row: SystemRow, column: str) -> Cell:
     return Cell(_marked(entry), "" if row.published else "strong", "–".join(ends), entry.value)
 
 
-def _systems_caption(systems: Systems, sheets: Sequence[Sheet]) -> list[str]:
+def _systems_caption(systems: Systems, sheets: Sequence[ProbingSheet]) -> list[str]:
     suite = sheets[0].suite
     disco = suite.name == "discoeval"
     words = ["Test figures as fractions, below them 95 % intervals."]
@@ -213,7 +216,7 @@ def _systems_caption(systems: Systems, sheets: Sequence[Sheet]) -> list[str]:
     return words
 
 
-def ablation_table(ablation: Ablation, sheet: Sheet) -> Table:
+def ablation_table(ablation: Ablation, sheet: ProbingSheet) -> Table:
     """Return table 4 or 6: a task with and without a part of its classifier or input."""
     paper = any(row.published for row in ablation.rows)
     table = Table(
@@ -236,7 +239,7 @@ def ablation_table(ablation: Ablation, sheet: Sheet) -> Table:
     return table
 
 
-def sets_table(sheet: Sheet) -> Table | None:
+def sets_table(sheet: ProbingSheet) -> Table | None:
     """Return the sets of every STS year at the layer the run is reported at, then plain and weighted means."""
     rows: dict[tuple[str, str], dict[str, Figure]] = {}
     for (place, what), figure in sheet.also.items():
