@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ensue.benchmarks.published import citation
 from ensue.benchmarks.squality.report import table as tables
@@ -14,22 +14,11 @@ from ensue.report.page import Page, run_names
 from ensue.report.results import read_items, read_results, read_run
 from ensue.report.table import Table
 
-_LONGEST_EXAMPLE = 1500
 _AS_PEOPLE = (
     "A person’s summary is measured against the other three, a model’s against all four, which gives it a better "
     "chance of a good match. “All but one” measures everyone by the best of all references but one, on average over "
     "which is left out."
 )
-
-
-class ShownSummary(NamedTuple):
-    """A summary to read, and its place by ROUGE-1."""
-
-    id: str
-    question: str
-    text: str
-    rouge1: float
-    words: str
 
 
 def squality_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
@@ -65,7 +54,7 @@ def squality_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
             _section(tables.systems_table(systems, encoders)),
             ("As people are measured", _AS_PEOPLE, replace(tables.scores_table(systems), title="")),
         ],
-        "shown": list(_shown(folders[0])),
+        "shown": _shown(folders[0]),
         "statistics": tables.statistics_tables(statistics[0]) if statistics else [],
     }
 
@@ -75,21 +64,17 @@ def _section(table: Table) -> tuple[str, str, Table]:
     return table.title, "", replace(table, title="")
 
 
-def _shown(folder: Path) -> Iterator[ShownSummary]:
-    """Yield the best, the middle and the worst summary by ROUGE-1; none of people's, whose texts are the data's."""
+def _shown(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the best, the middle and the worst item by ROUGE-1; none of people, whose texts are the data's."""
     items = [
         item
         for item in read_items(folder)
         if "summary" in (item.get("outputs") or {}) and "rouge1" in item["scores"]
     ]
     items.sort(key=lambda item: -item["scores"]["rouge1"])
-    places = {"best": 0, "middle": len(items) // 2, "worst": len(items) - 1} if len(items) > 2 else {}
-    for words, place in places.items():
-        item = items[place]
-        text = str(item["outputs"]["summary"])
-        cut = text if len(text) <= _LONGEST_EXAMPLE else text[:_LONGEST_EXAMPLE] + " …"
-        question = str(item["outputs"].get("question", ""))
-        yield ShownSummary(item["id"], question, cut, item["scores"]["rouge1"], words)
+    if len(items) < 3:
+        return []
+    return [("best", items[0]), ("middle", items[len(items) // 2]), ("worst", items[-1])]
 
 
 PAGE = Page(f"{tables.PACKAGE}.report", "squality.html.j2", squality_facts, takes_runs=True)
