@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -83,6 +84,21 @@ def read_results(folder: str | Path) -> Results:
         # A single document has a value and no interval; readers should not care how that is said.
         row["ci95"] = row.get("ci95") or [None, None]
     return cast(Results, results)
+
+
+def metrics_by_setting(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Mapping[str, Any]]]:
+    """Return the metric rows of each task and settings by metric, in the order in which settings come first."""
+    groups: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for row in rows:
+        key = json.dumps([row["task"], row["settings"]], sort_keys=True)
+        groups.setdefault(key, {})[row["metric"]] = row
+    return list(groups.values())
+
+
+def value_of(metrics: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
+    """Return the value of one of several metrics, None where there is none."""
+    value = metrics[name]["value"] if name in metrics else None
+    return None if value is None else float(value)
 
 
 def is_finished(folder: str | Path) -> bool:

@@ -57,7 +57,6 @@ class Annotations:
     ties: dict[str, int]
     annotators: int
     empty: int
-    source: str
 
 
 def read_annotations(path: str | Path) -> Annotations:
@@ -86,7 +85,7 @@ def read_annotations(path: str | Path) -> Annotations:
     ties: Counter[str] = Counter()
     settled = {example: _settle(list(given.values()), ties) for example, given in votes.items()}
     annotators = {name for given in votes.values() for name in given}
-    return Annotations(settled, dict(ties), len(annotators), empty, str(path))
+    return Annotations(settled, dict(ties), len(annotators), empty)
 
 
 def write_sheet(examples: Iterable[str], path: str | Path) -> int:
@@ -238,7 +237,6 @@ class Breakdown(NamedTuple):
     """The rows, and of how many annotated examples: those every run has, and those every run got wrong."""
 
     rows: list[CategoryRow]
-    annotated: int
     measured: int
     wrong: int
 
@@ -300,7 +298,7 @@ def breakdown(
             name: _figure([results[example] for example in members]) for name, results in runs.items()
         }
         rows.append(CategoryRow(aspect, category, share, errors[aspect, category], accuracy))
-    return Breakdown(rows, len(transitions), len(common), len(missed))
+    return Breakdown(rows, len(common), len(missed))
 
 
 def _figure(results: Sequence[ExampleResult]) -> Figure | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.chapterbreak.annotation import main_suffix
 from ensue.benchmarks.published import published
 from ensue.report.figure import Figure
+from ensue.report.results import metrics_by_setting, value_of
 
 PACKAGE = "ensue.benchmarks.chapterbreak"
 # The paper's examples have five negatives; a run says how many its own had.
@@ -67,7 +67,6 @@ class HardItem(NamedTuple):
     """An item the model got wrong by far: how much likelier it found the best negative than the gold suffix."""
 
     example: str
-    split: str
     prefix: int
     rank: float | None
     margin: float
@@ -114,13 +113,13 @@ def run_rows(folders: Sequence[Path], results: Sequence[Mapping[str, Any]]) -> l
 
 def measured(results: Mapping[str, Any]) -> list[Measured]:
     """Return one row per split and setting; rows whose settings are not ChapterBreak's are passed over."""
-    groups: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for row in results["metrics"]:
-        settings = row["settings"]
-        if all(isinstance(settings.get(name), kind) for name, kind in _SETTINGS.items()):
-            key = json.dumps([row["task"], *(settings[name] for name in _SETTINGS)])
-            groups.setdefault(key, {})[row["metric"]] = row
-    return [_measured(metrics) for metrics in groups.values() if _value(metrics, "accuracy") is not None]
+    known = (
+        row
+        for row in results["metrics"]
+        if all(isinstance(row["settings"].get(name), kind) for name, kind in _SETTINGS.items())
+    )
+    found = metrics_by_setting(known)
+    return [_measured(metrics) for metrics in found if value_of(metrics, "accuracy") is not None]
 
 
 def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> Measured:
@@ -133,16 +132,11 @@ def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> Measured:
         prefix,
         suffix,
         accuracy=Figure.of(main),
-        rank=_value(metrics, "rank"),
-        margin=_value(metrics, "margin"),
-        perplexity=_value(metrics, "word_perplexity"),
-        subwords=_value(metrics, "subwords_per_word"),
+        rank=value_of(metrics, "rank"),
+        margin=value_of(metrics, "margin"),
+        perplexity=value_of(metrics, "word_perplexity"),
+        subwords=value_of(metrics, "subwords_per_word"),
     )
-
-
-def _value(metrics: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
-    value = metrics[name]["value"] if name in metrics else None
-    return None if value is None else float(value)
 
 
 def _order(row: Measured) -> tuple[Any, ...]:
@@ -295,7 +289,7 @@ def item_facts(items: Iterable[Mapping[str, Any]], chosen: Iterable[Measured]) -
         if setting not in wanted or margin is None or margin >= 0:
             continue
         example = str(outputs.get("example") or item["id"])
-        entry = HardItem(example, item["task"], setting[3], item["scores"].get("rank"), margin)
+        entry = HardItem(example, setting[3], item["scores"].get("rank"), margin)
         # The place breaks ties in favour of the earlier item.
         heapq.heappush(hard, (-margin, -place, entry))
         if len(hard) > MOST_HARD:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.published import published
 from ensue.report.figure import Figure, settings_text
-from ensue.report.results import Results
+from ensue.report.results import Results, metrics_by_setting, value_of
 from ensue.report.table import Cell, Column, Table, blank_on_page
 
 PACKAGE = "ensue.benchmarks.shuffle"
@@ -50,16 +49,12 @@ def block_rows(results: Mapping[str, Any], domain: str | None = None) -> list[Bl
     known = "" if domain is None else _PUBLISHED_DOMAINS.get(domain.casefold(), "none")
     human = published_series("Human", "shuffle/WSJ")
     gpt2 = published_series("GPT2-medium", _task(known or None))
-    by_settings: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for row in results["metrics"]:
-        if row["task"] == _task(domain):
-            by_settings.setdefault(json.dumps(row["settings"], sort_keys=True), {})[row["metric"]] = row
     rows = []
-    for metrics in by_settings.values():
+    for metrics in metrics_by_setting(row for row in results["metrics"] if row["task"] == _task(domain)):
         main = metrics.get("accuracy")
         if main is None or main["value"] is None:
             continue
-        settings, ties = main["settings"], _value(metrics, "ties")
+        settings, ties = main["settings"], value_of(metrics, "ties")
         size = settings.get("block_size") if isinstance(settings.get("block_size"), int) else None
         rows.append(
             BlockRow(
@@ -67,7 +62,7 @@ def block_rows(results: Mapping[str, Any], domain: str | None = None) -> list[Bl
                 # A lone block size is its number.
                 label=str(size) if list(settings) == ["block_size"] else settings_text(settings),
                 accuracy=Figure.of(main),
-                per_token=_value(metrics, "accuracy_per_token"),
+                per_token=value_of(metrics, "accuracy_per_token"),
                 ties=None if ties is None else round(ties * main["n"]),
                 human=None if size is None else human.get(size),
                 gpt2=None if size is None else gpt2.get(size),
@@ -87,11 +82,6 @@ def domains_of(results: Mapping[str, Any]) -> list[str]:
 
 def _task(domain: str | None) -> str:
     return "shuffle" if domain is None else f"shuffle/{domain}"
-
-
-def _value(metrics: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
-    value = metrics[name]["value"] if name in metrics else None
-    return None if value is None else float(value)
 
 
 # Short words on two lines: the whole must fit a terminal of 80 columns.
