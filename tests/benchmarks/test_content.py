@@ -15,10 +15,9 @@ import ensue
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.chapterbreak.ranking import Ranked, SuffixChoice
 from ensue.benchmarks.chapterbreak.task import items_of
-from ensue.benchmarks.discoeval.data import read_task
+from ensue.benchmarks.discoeval.data import SPECS, read_task
 from ensue.benchmarks.discoeval.judging import judge
 from ensue.benchmarks.discoeval.probe import Choices, Probe
-from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.benchmarks.nlu.examples import Example, TextSpan
 from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.senteval.task import TASK as senteval

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.discoeval.data import DiscoEvalData, missing_files, read_task
-from ensue.benchmarks.discoeval.suite import SPECS, Spec, select
+from ensue.benchmarks.discoeval.data import SPECS, DiscoEvalData, Spec, missing_files, read_task, select
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.folders import write_pickles, write_suite, write_text
 

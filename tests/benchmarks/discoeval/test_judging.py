@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ensue.benchmarks.discoeval.data import DiscoEvalData, DiscoEvalExample
+from ensue.benchmarks.discoeval.data import SPECS, DiscoEvalData, DiscoEvalExample
 from ensue.benchmarks.discoeval.judging import JudgedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe
-from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.stats.clustered import clustered_interval
 
 CHOICES = Choices("paper", context=True, hidden=True, seeds=(0, 1), device="cpu")

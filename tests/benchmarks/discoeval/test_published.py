@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ensue.benchmarks.discoeval.suite import SPECS
+from ensue.benchmarks.discoeval.data import SPECS
 from ensue.benchmarks.published import citation, facts_of, published
 
 PACKAGE = "ensue.benchmarks.discoeval"

@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 import ensue
+from ensue.benchmarks.discoeval.data import SPECS
 from ensue.benchmarks.discoeval.probe import rules_for
-from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.benchmarks.probing.converged import fit_converged
 from ensue.benchmarks.probing.fitting import fit
 from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ensue.benchmarks.discoeval.data import SPECS
 from ensue.benchmarks.discoeval.probe import Choices, combine_for, rules_for
-from ensue.benchmarks.discoeval.suite import SPECS
 from ensue.benchmarks.probing.rules import Rules
 
 # Weight decays, hidden units, epochs between checks, most epochs, failed checks that end it.

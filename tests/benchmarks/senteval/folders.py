@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.senteval.catalog import PROBING_FILES, STS_SETS
+from ensue.benchmarks.senteval.data import PROBING_FILES, STS_SETS
 from ensue.models.card import ModelCard
 
 WIDTH = 24

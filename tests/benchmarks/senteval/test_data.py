@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ensue.benchmarks.senteval.catalog import TASKS
-from ensue.benchmarks.senteval.data import ExampleRows, SentEvalData
+from ensue.benchmarks.senteval.data import TASKS, ExampleRows, SentEvalData
 
 
 def rows(*lines: tuple[str, str, float]) -> ExampleRows:

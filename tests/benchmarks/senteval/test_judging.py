@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from ensue.benchmarks.drawn import Drawn, mean_of_samples
 from ensue.benchmarks.senteval.answering import cosine, pair_features
-from ensue.benchmarks.senteval.catalog import TASKS, chosen
+from ensue.benchmarks.senteval.data import TASKS, chosen
 from ensue.benchmarks.senteval.judging import (
     PartAnswers,
     TaskFigures,

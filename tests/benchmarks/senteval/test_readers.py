@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.senteval.catalog import GROUPS, PROBING_FILES, TASKS, chosen
-from ensue.benchmarks.senteval.data import SentEvalData, SentEvalSuite, read_suite
+from ensue.benchmarks.senteval.data import (
+    GROUPS,
+    PROBING_FILES,
+    TASKS,
+    SentEvalData,
+    SentEvalSuite,
+    chosen,
+    read_suite,
+)
 from ensue.errors import EnsueError
 from tests.benchmarks.senteval.folders import pairs, write, write_probing
 

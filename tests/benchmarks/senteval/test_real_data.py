@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ensue.benchmarks.senteval.catalog import chosen
-from ensue.benchmarks.senteval.data import SentEvalSuite, read_suite
+from ensue.benchmarks.senteval.data import SentEvalSuite, chosen, read_suite
 
 pytestmark = pytest.mark.data
 

@@ -1,4 +1,4 @@
-"""Reads DiscoEval's files as published; whatever is wrong with one is said with its file and line."""
+"""The twelve tasks of DiscoEval and their files as published; a fault is said with its file and line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,54 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensue.benchmarks.discoeval import rst
-from ensue.benchmarks.discoeval.suite import SPLITS, Spec
+from ensue.benchmarks.probing.choices import select_tasks
 from ensue.benchmarks.probing.lines import DataLine, read_lines
 from ensue.errors import EnsueError
 
+GROUPS = ("SP", "BSO", "DC", "SSP", "PDTB", "RST")
+SPLITS = ("train", "dev", "test")
 _FILE = {"train": "train.txt", "dev": "valid.txt", "test": "test.txt"}
 _LABEL_SET = "labelset.txt"
 _UNDECODED = "\ufffd"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One task: where its files lie, how many sentences a line holds, and how many classes it has.
+
+    A task without `classes` states them itself: PDTB in its label set, RST in its training labels.
+    """
+
+    name: str
+    group: str
+    folder: str
+    sentences: int
+    classes: int | None
+
+    @property
+    def column(self) -> str:
+        """The column of table 2 that the task belongs to: the group, but each kind of PDTB on its own."""
+        return self.name if self.group == "PDTB" else self.group
+
+
+SPECS = (
+    *(Spec(f"SP/{domain}", "SP", f"SP/{domain}", 5, 5) for domain in ("wiki", "arxiv", "rocstory")),
+    *(Spec(f"BSO/{domain}", "BSO", f"BSO/{domain}", 2, 2) for domain in ("wiki", "arxiv", "rocstory")),
+    *(Spec(f"DC/{domain}", "DC", f"DC/{domain}", 6, 2) for domain in ("wiki", "chat")),
+    Spec("SSP/abs", "SSP", "SSP/abs", 1, 2),
+    Spec("PDTB/explicit", "PDTB", "PDTB/Explicit", 2, None),
+    Spec("PDTB/implicit", "PDTB", "PDTB/Implicit", 2, None),
+    Spec("RST", "RST", "RST", 2, None),
+)
+
+
+def select(name: str) -> list[Spec]:
+    """Return the tasks a name stands for.
+
+    >>> [spec.name for spec in select("PDTB")]
+    ['PDTB/explicit', 'PDTB/implicit']
+    """
+    return select_tasks("discoeval", name, SPECS)
 
 
 class DiscoEvalExample(NamedTuple):

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.comparing import Asked, MeanScores
-from ensue.benchmarks.discoeval.data import DiscoEvalData
+from ensue.benchmarks.discoeval.data import GROUPS, DiscoEvalData
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
-from ensue.benchmarks.discoeval.suite import GROUPS
 from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import Interval, clustered_interval, mean_interval
 from ensue.stats.ranges import SHARE

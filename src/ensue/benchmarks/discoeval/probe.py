@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.discoeval.data import DiscoEvalData, DiscoEvalExample
-from ensue.benchmarks.discoeval.suite import SPLITS, Spec
+from ensue.benchmarks.discoeval.data import SPLITS, DiscoEvalData, DiscoEvalExample, Spec
 from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, Fitted, Rules
 from ensue.errors import EnsueError
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ensue.atomic import write_atomic
 from ensue.errors import EnsueError
 
 # The splits by the names their files bear.
@@ -26,13 +27,13 @@ class RstNode(NamedTuple):
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """The file of a split, such as RST_TRAIN.jsonl, or the pickle where there is no JSON."""
+    """Return the file of a split, such as RST_TRAIN.jsonl, or the pickle where there is no JSON."""
     paths = (folder / f"RST_{name}{ending}" for ending in _ENDINGS)
     return next((path for path in paths if path.is_file()), None)
 
 
 def read_nodes(path: Path) -> tuple[bytes, list[RstNode]]:
-    """The bytes of a file and the nodes in them; anything that is not a node is named by its place."""
+    """Return the bytes of a file and the nodes in them; anything that is not a node is named by its place."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -55,15 +56,11 @@ def convert_rst(folder: str | Path, output: str | Path) -> list[Path]:
     for path in pickles:
         nodes = read_nodes(path)[1]
         target = output / f"{path.stem}.jsonl"
-        temporary = target.with_name(f".{target.name}.part")
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            with temporary.open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(node._asdict(), ensure_ascii=False) + "\n" for node in nodes)
-            temporary.replace(target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise EnsueError(f"{target} cannot be written: {error.strerror}.") from error
+        write_atomic(
+            target,
+            (json.dumps(node._asdict(), ensure_ascii=False) + "\n" for node in nodes),
+            make_folder=True,
+        )
         written.append(target)
     return written
 
@@ -120,7 +117,7 @@ def _json_lines(path: Path, raw: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _node(value: Any, place: str) -> RstNode:
-    """A node from (label, left, right) or an object of these names."""
+    """Read a node from (label, left, right) or an object of these names."""
     if isinstance(value, dict) and set(value) == {"label", "left", "right"}:
         value = (value["label"], value["left"], value["right"])
     if not isinstance(value, list | tuple) or len(value) != 3:

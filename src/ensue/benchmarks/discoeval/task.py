@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.discoeval.data import DiscoEvalData, missing_files, read_task
+from ensue.benchmarks.discoeval.data import SPLITS, DiscoEvalData, missing_files, read_task, select
 from ensue.benchmarks.discoeval.judging import JudgedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe, SentencePlaces, probe
-from ensue.benchmarks.discoeval.suite import SPLITS, select
 from ensue.benchmarks.probing.choices import (
     VECTOR_SETTINGS,
     answer_all,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers, mean_of_samples
-from ensue.benchmarks.senteval.catalog import GROUPS, SentEvalSpec
+from ensue.benchmarks.senteval.data import GROUPS, SentEvalSpec
 from ensue.errors import EnsueError
 from ensue.metrics.classification import confusion_cells, f1
 from ensue.metrics.correlation import pearson, spearman

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensue.benchmarks.probing.lines import DataLine, read_lines
-from ensue.benchmarks.senteval.catalog import PROBING_FILES, SentEvalSpec
-from ensue.benchmarks.senteval.data import ExampleRows, SentEvalData
+from ensue.benchmarks.senteval.data import PROBING_FILES, ExampleRows, SentEvalData, SentEvalSpec
 from ensue.errors import EnsueError
 
 SPLITS = ("train", "dev", "test")

@@ -19,8 +19,7 @@ from ensue.benchmarks.probing.choices import (
     signed_vectors,
 )
 from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
-from ensue.benchmarks.senteval.catalog import SentEvalSpec, chosen
-from ensue.benchmarks.senteval.data import SentEvalData, SentEvalSuite, read_suite
+from ensue.benchmarks.senteval.data import SentEvalData, SentEvalSpec, SentEvalSuite, chosen, read_suite
 from ensue.benchmarks.senteval.judging import (
     PartAnswers,
     TaskFigures,

@@ -8,8 +8,7 @@ import pytest
 
 from ensue.benchmarks.discoeval.builders.build import build
 from ensue.benchmarks.discoeval.builders.common import BuildOptions
-from ensue.benchmarks.discoeval.data import missing_files, read_task
-from ensue.benchmarks.discoeval.suite import SPECS, select
+from ensue.benchmarks.discoeval.data import SPECS, missing_files, read_task, select
 from ensue.errors import EnsueError
 from tests.benchmarks.discoeval.builders import test_pdtb, test_rst, test_sections
 from tests.benchmarks.discoeval.builders.inputs import documents, write_lines

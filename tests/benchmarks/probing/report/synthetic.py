@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensue.benchmarks.discoeval.suite import SPECS
-from ensue.benchmarks.senteval.catalog import GROUPS
+from ensue.benchmarks.discoeval.data import SPECS
+from ensue.benchmarks.senteval.data import GROUPS
 from tests.report.synthetic import make_results, write_run
 
 

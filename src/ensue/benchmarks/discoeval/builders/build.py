@@ -13,7 +13,7 @@ from ensue.benchmarks.discoeval.builders.order import build_pairs, build_positio
 from ensue.benchmarks.discoeval.builders.pdtb import build_relations
 from ensue.benchmarks.discoeval.builders.rst import build_trees
 from ensue.benchmarks.discoeval.builders.sections import build_sections
-from ensue.benchmarks.discoeval.suite import SPECS, Spec, select
+from ensue.benchmarks.discoeval.data import SPECS, Spec, select
 from ensue.benchmarks.output import BuildReport, check_output, new_build, write_build
 from ensue.errors import EnsueError
 from ensue.progress import Progress, ignore

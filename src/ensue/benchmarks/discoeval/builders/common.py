@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ensue.benchmarks.discoeval.suite import Spec
+from ensue.benchmarks.discoeval.data import Spec
 from ensue.errors import EnsueError
 from ensue.progress import Progress, ignore
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.discoeval.suite import GROUPS as DISCOEVAL_GROUPS
-from ensue.benchmarks.discoeval.suite import SPECS
-from ensue.benchmarks.senteval.catalog import GROUPS as SENTEVAL_GROUPS
-from ensue.benchmarks.senteval.catalog import TASKS
+from ensue.benchmarks.discoeval.data import GROUPS as DISCOEVAL_GROUPS
+from ensue.benchmarks.discoeval.data import SPECS
+from ensue.benchmarks.senteval.data import GROUPS as SENTEVAL_GROUPS
+from ensue.benchmarks.senteval.data import TASKS
 from ensue.report.figure import Figure
 
 AVERAGE = "average"
