@@ -17,6 +17,7 @@ from ensue.benchmarks.comparing import Asked, MeanScores
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require
 from ensue.models.request import Policy
+from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import Interval, clustered_interval, clustered_ratio
 from ensue.stats.ranges import POSITIVE, range_of
@@ -252,15 +253,7 @@ def _exponential(interval: Interval) -> Interval:
 
 
 def _row(items: list[Item], metric: str, found: Interval) -> MetricRow:
-    return MetricRow(
-        task=items[0]["task"],
-        metric=metric,
-        value=found.value,
-        ci95=[found.low, found.high],
-        n=found.n,
-        clusters=found.clusters,
-        settings=items[0]["settings"],
-    )
+    return Figure(*found).row(items[0]["task"], metric, items[0]["settings"])
 
 
 class ChapterBreakComparing(MeanScores):
