@@ -155,22 +155,24 @@ def answered_as(given: PredictedAnswers, by: TaskSpec, asked: TaskSpec) -> Predi
     """Return one task's answers in the labels of another: what is no entailment in three classes is so in two."""
     if by.labels == asked.labels:
         return given
-    told = {label: label if label in asked.labels else _NOT_ENTAILED for label in by.labels}
-    if not set(told.values()) <= set(asked.labels):
+    renamed = {label: label if label in asked.labels else _NOT_ENTAILED for label in by.labels}
+    if not set(renamed.values()) <= set(asked.labels):
         raise EnsueError(
             f"{by.name} cannot answer {asked.name}: it tells {', '.join(by.labels)} apart, "
             f"not {', '.join(asked.labels)}."
         )
     return PredictedAnswers(
-        {id: told[str(label)] for id, label in given.predictions.items()},
-        {id: _moved(chances, by, asked, told) for id, chances in given.chances.items()},
+        {id: renamed[str(label)] for id, label in given.predictions.items()},
+        {id: _moved(chances, by, asked, renamed) for id, chances in given.chances.items()},
     )
 
 
-def _moved(chances: Sequence[float], by: TaskSpec, asked: TaskSpec, told: Mapping[str, str]) -> list[float]:
+def _moved(
+    chances: Sequence[float], by: TaskSpec, asked: TaskSpec, renamed: Mapping[str, str]
+) -> list[float]:
     moved = dict.fromkeys(asked.labels, 0.0)
     for label, chance in zip(by.labels, chances, strict=True):
-        moved[told[label]] += chance
+        moved[renamed[label]] += chance
     return list(moved.values())
 
 

@@ -7,7 +7,7 @@ says, and the one that is best on dev answers. Of a marked word or mention (WiC,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -60,77 +60,68 @@ class Frozen:
                 continue
             about = answered_with(data, tasks)
             # Encoded when the first training needs it: where all are finished already, never.
-            vectors = _Later(encoder, about, layers, settings["pooling"], context)
+            encoding = _Encoding(encoder, about, layers, settings["pooling"], context.progress)
             for layer in layers:
 
                 def train(
                     seed: int,
                     layer: int | None = layer,
-                    vectors: _Later = vectors,
+                    encoding: _Encoding = encoding,
                     about: list[TaskData] = about,
                     parts: Parts = parts,
                 ) -> TrainedAnswers:
                     device = settings["classifier_device"]
                     found = _train(
-                        about, parts, vectors(), layer, self.schedule, device, seed, context.progress
+                        about, parts, encoding.vectors, layer, self.schedule, device, seed, context.progress
                     )
-                    return replace(found, fit={**found.fit, "cuts": vectors.cuts})
+                    return replace(found, fit={**found.fit, "cuts": encoding.cuts})
 
                 # The layer is part of the name too, so that each has its own file.
                 name = data.spec.name if layer is None else f"{data.spec.name}-layer-{layer}"
                 best, fits = best_of(name, {**asked, "layer": layer}, about, seeds, context, train)
                 said = {} if layer is None else {"layer": layer}
-                told = [{**line, "task": data.spec.name, **said} for line in fits]
-                yield from answered(best, told, said)
+                yield from answered(best, [{**line, "task": data.spec.name, **said} for line in fits], said)
 
     def signature(self, model: Model, settings: Settings) -> str:
         pooling = settings["pooling"] or "own"
         return f"frozen pooling:{pooling} features:[u;v;|u-v|;u*v] mlp:512 adam:1e-3 batch:128 stop:lr/5"
 
 
-class _Later:
-    """Vectors of texts, encoded when they are first asked for."""
+@dataclass
+class _Encoding:
+    """The texts of tasks as vectors, encoded when these are first asked for, and how many texts were cut."""
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        about: Sequence[TaskData],
-        layers: Sequence[int | None],
-        pooling: str | None,
-        context: RunContext,
-    ) -> None:
-        self._encoder, self._about, self._pooling, self._workplace = encoder, about, pooling, context
-        self._layers = [layer for layer in layers if layer is not None] or None
-        self._found: SentenceVectors | None = None
+    encoder: Encoder
+    tasks: Sequence[TaskData]
+    layers: Sequence[int | None]
+    pooling: str | None
+    progress: Progress | None
 
-    def __call__(self) -> SentenceVectors:
-        if self._found is None:
-            from ensue.benchmarks.probing.vectors import encode_once
+    @cached_property
+    def vectors(self) -> SentenceVectors:
+        from ensue.benchmarks.probing.vectors import encode_once
 
-            self._found = encode_once(
-                self._encoder,
-                _texts(
-                    self._about[0].spec.form, [one for data in self._about for one in data.splits.values()]
-                ),
-                layers=self._layers,
-                pooling=self._pooling,
-                progress=self._workplace.progress,
-            )
-        return self._found
+        splits = [examples for data in self.tasks for examples in data.splits.values()]
+        return encode_once(
+            self.encoder,
+            _texts(self.tasks[0].spec.form, splits),
+            layers=[layer for layer in self.layers if layer is not None] or None,
+            pooling=self.pooling,
+            progress=self.progress,
+        )
 
     @cached_property
     def cuts(self) -> dict[str, dict[str, int]]:
         """How many texts of each task the encoder does not read to their end, for those that are."""
-        if not isinstance(self._encoder, Cutting):
+        encoder = self.encoder
+        if not isinstance(encoder, Cutting):
             return {}
-        form, found = self._about[0].spec.form, {}
-        for data in self._about:
+        form, found = self.tasks[0].spec.form, {}
+        for data in self.tasks:
             learnt = [data.splits[TRAIN]] if TRAIN in data.splits else []
             sets = {"training texts": learnt, "texts": [data.splits[name] for name in data.judged_splits]}
             words = {
-                f"{what} cut at {self._encoder.card.max_length} tokens": self._encoder.count_cut(
-                    _texts(form, examples)
-                )
+                f"{what} cut at {encoder.card.max_length} tokens": encoder.count_cut(_texts(form, examples))
                 for what, examples in sets.items()
             }
             found[data.spec.name] = {what: count for what, count in words.items() if count}

@@ -7,9 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.drawn import Drawn, mean_of_answers, mean_of_samples
-from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, HELD_OUT, TEST, TEST_MISMATCHED, TaskSpec
-from ensue.benchmarks.nlu.judging import JudgedSplit
+from ensue.benchmarks.nlu.diagnostics import phenomena_rows
+from ensue.benchmarks.nlu.examples import (
+    DEV,
+    DEV_MISMATCHED,
+    HELD_OUT,
+    TEST,
+    TEST_MISMATCHED,
+    TaskData,
+    TaskSpec,
+)
+from ensue.benchmarks.nlu.judging import JudgedSplit, judge
 from ensue.benchmarks.nlu.suites import TITLES, specs_of
+from ensue.benchmarks.nlu.systems import Answered
 from ensue.report.results import MetricRow
 
 SCORE = "score"
@@ -29,6 +39,16 @@ class TaskScore(NamedTuple):
     figure: Drawn
     sections: tuple[str, ...]
     part: str
+
+
+def judged_rows(
+    tasks: Mapping[str, TaskData], answers: Sequence[Answered]
+) -> tuple[list[JudgedSplit], list[MetricRow]]:
+    """Judge the answers to tasks, split by split; return what each is worth and all rows, phenomena last."""
+    given = [(tasks[one.task], one, split) for one in answers for split in one.predictions]
+    judged = [found for each in given if (found := judge(*each)) is not None]
+    phenomena = [row for each in given for row in phenomena_rows(*each)]
+    return judged, [*rows(judged), *phenomena]
 
 
 def rows(judged: Sequence[JudgedSplit]) -> list[MetricRow]:

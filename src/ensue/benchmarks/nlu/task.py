@@ -13,11 +13,10 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu import systems
-from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
-from ensue.benchmarks.nlu.judging import items, judge
-from ensue.benchmarks.nlu.scores import rows
+from ensue.benchmarks.nlu.judging import items
+from ensue.benchmarks.nlu.scores import judged_rows
 from ensue.benchmarks.nlu.suites import TITLES
 from ensue.benchmarks.nlu.systems import Answered, System
 from ensue.errors import EnsueError
@@ -74,26 +73,15 @@ class NluRun:
                 f"there is no training set for them in {self.source}."
             )
         by_name = {task.spec.name: task for task in self.tasks}
-        judged = [
-            found
-            for one in answers
-            for split in one.predictions
-            if (found := judge(by_name[one.task], one, split)) is not None
-        ]
+        judged, metrics = judged_rows(by_name, answers)
         notes = sum((found.notes for found in judged), Counter[str]())
         for one in answers:
             notes.update({f"{one.task}: {words}": count for words, count in one.notes.items()})
         for task in self.tasks:
             notes.update({f"{task.spec.name}: {words}": count for words, count in task.notes.items()})
-        phenomena = [
-            row
-            for one in answers
-            for split in one.predictions
-            for row in phenomena_rows(by_name[one.task], one, split)
-        ]
         return Outcome(
             items=_items(answers, by_name),
-            metrics=[*rows(judged), *phenomena],
+            metrics=metrics,
             signature=self._signature(model, mode, system),
             skipped=self._skipped({one.task for one in answers}, mode),
             tokens=0,

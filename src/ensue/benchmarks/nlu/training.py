@@ -196,18 +196,18 @@ def best_of(
             context.records.add(_TRAINED, [(key, found)])
         runs.append(found)
     best = max(range(len(runs)), key=lambda place: runs[place].score)
-    told = [
+    fits = [
         {"task": name, "seed": seed, **run.fit, "chosen": False}
         for seed, run in zip(seeds, runs, strict=True)
     ]
-    told[best] |= {"chosen": True, **spread([run.score for run in runs])}
-    return runs[best], told
+    fits[best] |= {"chosen": True, **spread([run.score for run in runs])}
+    return runs[best], fits
 
 
 def answered(
     trained: TrainedAnswers, fits: list[dict[str, Any]], settings: Mapping[str, Any]
 ) -> Iterator[Answered]:
-    """Return a training's answers, task by task; what is told of it goes with the first, what was cut with each."""
+    """Return a training's answers, task by task; the account of it goes with the first, what was cut with each."""
     cuts = trained.fit.get("cuts", {})
     for place, (task, splits) in enumerate(trained.answers.items()):
         predictions = {split: found.predictions for split, found in splits.items()}

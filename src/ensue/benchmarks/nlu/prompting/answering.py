@@ -157,7 +157,7 @@ def _policy(settings: Mapping[str, Any]) -> Policy:
 prompt = PromptingSystem()
 
 
-# So many prompts are given to the generator at once; what is finished is kept and told after each.
+# So many prompts are given to the generator at once; what is finished is kept and reported after each.
 _PORTION = 256
 _TEXTS = plain("portions")
 

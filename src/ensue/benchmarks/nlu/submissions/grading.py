@@ -216,19 +216,11 @@ def _judge(
     answers: Mapping[tuple[str, str], Mapping[str, Prediction]],
     not_scored: Mapping[str, str],
 ) -> GradedSubmission:
-    from ensue.benchmarks.nlu.diagnostics import phenomena_rows
-    from ensue.benchmarks.nlu.judging import judge
-    from ensue.benchmarks.nlu.scores import SCORE, rows
+    from ensue.benchmarks.nlu.scores import SCORE, judged_rows
     from ensue.benchmarks.nlu.systems import Answered
 
-    judged, phenomena = [], []
-    for (task, part), found in answers.items():
-        answered = Answered(task, {part: found})
-        one = judge(data[task], answered, part)
-        if one is not None:
-            judged.append(one)
-        phenomena += phenomena_rows(data[task], answered, part)
-    metrics = [*rows(judged), *phenomena]
+    given = [Answered(task, {part: found}) for (task, part), found in answers.items()]
+    judged, metrics = judged_rows(data, given)
     total = (TITLES[suite], SCORE)
     scores = [row["value"] for row in metrics if (row["task"], row["metric"]) == total]
     notes = [note for one in judged for note in one.notes]
