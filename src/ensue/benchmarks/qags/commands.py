@@ -178,25 +178,14 @@ def squad(
     models = _load_models(questioner, answerer, {"dtype": dtype, "device": device})
     left = "nothing was written" if cache is None else f"finished steps are in {cache}"
     with console.stoppable(left), console.progress_bar("questions") as progress, Records(cache) as records:
+        asked = making.asking(answers, beams, seed)
         made = making.make_questions(
-            passages,
-            models,
-            making.asking(answers, beams, seed),
-            kept,
-            impossible=impossible,
-            records=records,
-            progress=progress,
+            passages, models, asked, kept, impossible=impossible, records=records, progress=progress
         )
     write_atomic(output, [dumps(made.document, ensure_ascii=False)], make_folder=True)
     if json:
-        console.print_json(
-            {
-                "questions": made.questions,
-                "texts": len(passages),
-                "left_out": made.left_out,
-                "file": str(output),
-            }
-        )
+        counts = {"questions": made.questions, "texts": len(passages), "left_out": made.left_out}
+        console.print_json({**counts, "file": str(output)})
         return
     also = f" and {made.impossible:,} without an answer" if made.impossible else ""
     print(f"{made.questions:,} questions{also} about {len(passages):,} texts: {output}")

@@ -15,7 +15,6 @@ from ensue.benchmarks.qags.pipeline import Examined
 from ensue.metrics.answers import exact_match, normalised, token_f1
 from ensue.models.protocols import Encoder
 
-Similarity = Callable[[str, str], float]
 SIMILARITIES = ("f1", "exact", "embedding")
 NOTHING_KEPT = "summaries none of whose questions passed the filters"
 
@@ -51,7 +50,7 @@ def similarities(name: str, pairs: Sequence[tuple[str, str]], encoder: Encoder |
         if encoder is None:
             raise ValueError("Embedding similarity needs an encoder.")
         return by_vectors(encoder, pairs)
-    measure: Similarity = {"f1": f1, "exact": exact_match}[name]
+    measure: Callable[[str, str], float] = {"f1": f1, "exact": exact_match}[name]
     return [measure(given, other) for given, other in pairs]
 
 
@@ -108,15 +107,18 @@ def scored(
     return found
 
 
-def question_rows(found: Examined, result: SummaryScore, which: int = 0) -> tuple[QuestionRow, ...]:
-    """Return each question of a selection once, those that fill up last."""
-    selection = found.selections[which]
+def question_rows(found: Examined, result: SummaryScore) -> tuple[QuestionRow, ...]:
+    """Return each question of the first selection once, those that fill up last."""
+    selection = found.selections[0]
     padded = set(selection.places[len(selection.places) - selection.padded :])
     alike = dict(zip(selection.places, result.similarities, strict=True))
     rows = []
     for place, similarity in alike.items():
-        proposal, on_summary = found.proposals[place], found.on_summary[place]
-        on_source = found.on_source[place]
+        proposal, on_summary, on_source = (
+            found.proposals[place],
+            found.on_summary[place],
+            found.on_source[place],
+        )
         # What the summary answers is what is in doubt; where it has no answer, what was asked about.
         span = on_summary if on_summary.text else proposal.expected
         rows.append(

@@ -25,8 +25,6 @@ from ensue.records import Records
 
 # How the answer must agree with the expected one: no question without an answer is worth training on.
 _AGREE: dict[str, Agree] = {"same": "same", "overlap": "overlap"}
-
-
 _WORD = re.compile(r"\w+")
 # A word that more of the texts have says nothing about which of them is near.
 _COMMON = 0.1
