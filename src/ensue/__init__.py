@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ensue.backends.hf.tokenizer import load_tokenizer
     from ensue.backends.names import load_model
     from ensue.benchmarks.nlu.submissions.grading import grade
+    from ensue.benchmarks.qags.commands import question as qags
     from ensue.benchmarks.registry import every as benchmarks
     from ensue.runs.build import build
     from ensue.runs.compare import compare_runs as compare
@@ -32,6 +33,7 @@ __all__ = [
     "grade",
     "load_model",
     "load_tokenizer",
+    "qags",
     "report",
     "run",
     "score",
@@ -47,6 +49,7 @@ HOMES = {
     "grade": "ensue.benchmarks.nlu.submissions.grading:grade",
     "load_model": "ensue.backends.names:load_model",
     "load_tokenizer": "ensue.backends.hf.tokenizer:load_tokenizer",
+    "qags": "ensue.benchmarks.qags.commands:question",
     "report": "ensue.runs.report:write_report",
     "run": "ensue.runs.run:run",
     "score": "ensue.runs.score:score",

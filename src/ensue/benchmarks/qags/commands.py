@@ -4,6 +4,7 @@ and answers about plain texts, to train an answerer where nobody wrote any.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,8 @@ from ensue.errors import EnsueError
 if TYPE_CHECKING:
     from ensue.benchmarks.qags.inspecting import Inspection
     from ensue.benchmarks.qags.pipeline import QagsModels
+    from ensue.benchmarks.qags.questions import Preset
+    from ensue.progress import Progress
 
 
 Cache = Annotated[
@@ -65,50 +68,93 @@ def qags(
     """
     from ensue.atomic import write_atomic
     from ensue.benchmarks.qags.data.files import read_text
-    from ensue.benchmarks.qags.inspecting import inspect, read_pairs, score_pairs
-    from ensue.benchmarks.qags.questions import PRESET_SETTINGS, preset_of
-    from ensue.benchmarks.settings import resolve
-    from ensue.models.protocols import Encoder, require
+    from ensue.benchmarks.qags.inspecting import read_pairs, score_pairs
     from ensue.records import Records
 
-    preset = preset_of(resolve("qags", PRESET_SETTINGS, console.parse_settings(settings)), seed)
+    chosen: dict[str, Any] = dict(console.parse_settings(settings))
+    preset = _preset(chosen, seed)
     both, neither = None not in (source, summary), source is None and summary is None
     if not (both if pairs is None else neither):
         raise EnsueError("Give --source and --summary, or else --pairs with many of both.")
     if (pairs is None) != (output is None) or (pairs is not None and html is not None):
         raise EnsueError("--pairs needs --output, which is of no use without it, and makes no --html page.")
-    given = read_pairs(pairs) if pairs is not None else []
-    texts = (
-        (read_text(source), read_text(summary)) if source is not None and summary is not None else ("", "")
-    )
     options: dict[str, Any] = {"dtype": dtype, "device": device}
-    # The models first: without them there is nothing to find candidates for.
-    models = _load_models(questioner, answerer, options)
-    vectors = None
-    if encoder is not None:
-        vectors = require(ensue.load_model(encoder, **options), Encoder, "Comparing answers by their vectors")
-    compared: dict[str, Any] = {"similarity": "f1" if vectors is None else "embedding", "encoder": vectors}
-    names = {"questioner": models.questioner.card.name, "answerer": models.answerer.card.name}
-    words = f"{names['questioner']} asks, {names['answerer']} answers"
     left = "nothing is kept" if cache is None else f"finished questions are in {cache}"
-    with console.stoppable(left), console.progress_bar("qags") as progress, Records(cache) as records:
-        if output is not None:
+    if pairs is not None and output is not None:
+        given = read_pairs(pairs)
+        # The models first: without them there is nothing to find candidates for.
+        models, compared = _load_models(questioner, answerer, options), _compared(encoder, options)
+        with console.stoppable(left), console.progress_bar("qags") as progress, Records(cache) as records:
             rows = list(score_pairs(given, models, preset, **compared, records=records, progress=progress))
-        else:
-            found = inspect(*texts, models, preset, **compared, records=records, progress=progress)
-    if output is not None:
         write_atomic(output, (dumps(row, ensure_ascii=False) + "\n" for row in rows), make_folder=True)
+        words = _words(models.questioner.card.name, models.answerer.card.name)
         _report_pairs(rows, output, words, json)
-        return
-    if html is not None:
-        from ensue.benchmarks.qags.report.page import write_inspection
+    elif source is not None and summary is not None:
+        text, summarised = read_text(source), read_text(summary)
+        with console.stoppable(left), console.progress_bar("qags") as progress:
+            found = question(
+                text,
+                summarised,
+                questioner=questioner,
+                answerer=answerer,
+                encoder=encoder,
+                cache=cache,
+                seed=seed,
+                model_options=options,
+                progress=progress,
+                **chosen,
+            )
+        _report_one(found, text, html, json)
 
-        console.say(f"page: {write_inspection(found, html, words, texts[0])}")
-    if json:
-        console.print_json({**found.as_dict(), **names})
-        return
-    _show(found)
-    print(f"QAGS {found.score:.3f} ({words})")
+
+def question(
+    source: str,
+    summary: str,
+    *,
+    questioner: str = "smollm2-qg",
+    answerer: str = "minilm-qa",
+    encoder: str | None = None,
+    cache: str | Path | None = None,
+    seed: int = 0,
+    model_options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Inspection:
+    """Ask about a summary, let it and its source answer, and return the score, each question and the parts in doubt.
+
+    Answers are compared by their words, or by the vectors of an `encoder`. Settings are those of `ensue qags --set`:
+    preset, candidates, answers, count, beams, questions, agree, padding, order.
+    """
+    from ensue.benchmarks.qags.inspecting import inspect
+    from ensue.records import Records
+
+    preset = _preset(settings, seed)
+    options = dict(model_options or {})
+    models, compared = _load_models(questioner, answerer, options), _compared(encoder, options)
+    with Records(None if cache is None else Path(cache)) as records:
+        return inspect(source, summary, models, preset, **compared, records=records, progress=progress)
+
+
+def _preset(settings: Mapping[str, Any], seed: int) -> Preset:
+    from ensue.benchmarks.qags.questions import PRESET_SETTINGS, preset_of
+    from ensue.benchmarks.settings import resolve
+
+    return preset_of(resolve("qags", PRESET_SETTINGS, settings), seed)
+
+
+def _compared(encoder: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Return how answers are compared: by words, or by the vectors of an encoder."""
+    from ensue.models.protocols import Encoder, require
+
+    if encoder is None:
+        return {"similarity": "f1", "encoder": None}
+    model = ensue.load_model(encoder, **options)
+    vectors = require(model, Encoder, "Comparing answers by their vectors")
+    return {"similarity": "embedding", "encoder": vectors}
+
+
+def _words(questioner: str, answerer: str) -> str:
+    return f"{questioner} asks, {answerer} answers"
 
 
 def _report_pairs(rows: list[dict[str, Any]], output: Path, models: str, json: bool) -> None:
@@ -127,14 +173,23 @@ def _report_pairs(rows: list[dict[str, Any]], output: Path, models: str, json: b
     print(f"QAGS {mean:.3f} on average of {len(rows):,} summaries ({models}): {output}")
 
 
-def _show(found: Inspection) -> None:
+def _report_one(found: Inspection, source: str, html: Path | None, json: bool) -> None:
     from rich.console import Console
 
     from ensue.benchmarks.qags.report.table import marked_summary, questions_table
 
+    words = _words(found.questioner, found.answerer)
+    if html is not None:
+        from ensue.benchmarks.qags.report.page import write_inspection
+
+        console.say(f"page: {write_inspection(found, html, words, source)}")
+    if json:
+        console.print_json(found.as_dict())
+        return
     screen = Console()
     screen.print(marked_summary(found))
     screen.print(questions_table(found).to_rich())
+    print(f"QAGS {found.score:.3f} ({words})")
 
 
 def squad(

@@ -40,12 +40,14 @@ class Piece(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """All there is to show."""
+    """A summary's score, its questions, the summary in pieces, what filters removed, and the models' names."""
 
     score: float
     lines: tuple[QuestionRow, ...]
     pieces: tuple[Piece, ...]
     removed: dict[str, int]
+    questioner: str
+    answerer: str
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -55,6 +57,8 @@ class Inspection(NamedTuple):
                 piece.place | {"similarity": piece.similarity} for piece in self.pieces if piece.inconsistent
             ],
             "removed": dict(self.removed),
+            "questioner": self.questioner,
+            "answerer": self.answerer,
         }
 
 
@@ -83,7 +87,9 @@ def inspect(
             f"questioner or weaker filters."
         )
     lines = question_rows(found, result)
-    return Inspection(result.score, lines, pieces_of(summary, lines), dict(found.removed(preset.keeping)))
+    pieces, removed = pieces_of(summary, lines), dict(found.removed(preset.keeping))
+    names = (models.questioner.card.name, models.answerer.card.name)
+    return Inspection(result.score, lines, pieces, removed, *names)
 
 
 def pieces_of(summary: str, lines: Sequence[QuestionRow]) -> tuple[Piece, ...]:
