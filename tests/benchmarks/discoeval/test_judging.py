@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ensue.benchmarks.discoeval.data import SPECS, DiscoEvalData, DiscoEvalExample
-from ensue.benchmarks.discoeval.judging import JudgedSplit, judge, metric_rows
+from ensue.benchmarks.discoeval.judging import ProbedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe
 from ensue.stats.clustered import clustered_interval
 
@@ -64,7 +64,7 @@ def test_one_seed_predicts_one_label_and_no_layer_has_no_mark() -> None:
     assert on_dev.settings == {"split": "dev", "protocol": "paper"}
 
 
-def dev_of(name: str, right: int, of: int = 4) -> JudgedSplit:
+def dev_of(name: str, right: int, of: int = 4) -> ProbedSplit:
     """The first `right` examples right, on dev."""
     found = [1] * right + [0] * (of - right)
     return judge(task(name, [1] * of), probe(found), CHOICES)[0]

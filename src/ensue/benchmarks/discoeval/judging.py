@@ -23,7 +23,7 @@ _LAYER = "#layer"
 
 
 @dataclass(frozen=True)
-class JudgedSplit:
+class ProbedSplit:
     """One task at one layer and split: how right each example was (a share of the seeds) and in which cluster."""
 
     task: DiscoEvalData
@@ -83,18 +83,18 @@ def without_layer(name: str) -> str:
     return name.partition(_LAYER)[0]
 
 
-def judge(task: DiscoEvalData, probe: Probe, choices: Choices) -> list[JudgedSplit]:
+def judge(task: DiscoEvalData, probe: Probe, choices: Choices) -> list[ProbedSplit]:
     """Return the outcome of a task at a layer, split by split."""
     layer = {} if probe.layer is None else {"layer": probe.layer}
     ablation = choices.ablation(task.spec.group)
     return [
-        JudgedSplit(task, probe, split, {"split": split, "protocol": choices.protocol, **layer, **ablation})
+        ProbedSplit(task, probe, split, {"split": split, "protocol": choices.protocol, **layer, **ablation})
         for split in JUDGED
     ]
 
 
 def metric_rows(
-    judged: Sequence[JudgedSplit], asked: str, missing: Sequence[str], limit: int | None = None
+    judged: Sequence[ProbedSplit], asked: str, missing: Sequence[str], limit: int | None = None
 ) -> Iterator[MetricRow]:
     """Yield rows of all tasks; then of groups, where more than one task was asked for, and of the average of all.
 
@@ -111,22 +111,22 @@ def metric_rows(
                 lacking = [name for name in missing if name.partition("/")[0] == group]
                 yield _average(group, [[one] for one in chosen], lacking, limit)
         if not whole:
-            columns: dict[str, list[JudgedSplit]] = {}
+            columns: dict[str, list[ProbedSplit]] = {}
             for one in cell:
                 columns.setdefault(one.task.spec.column, []).append(one)
             yield _average("average", list(columns.values()), missing, limit)
 
 
-def _cells(judged: Sequence[JudgedSplit]) -> dict[tuple[int | None, str], list[JudgedSplit]]:
+def _cells(judged: Sequence[ProbedSplit]) -> dict[tuple[int | None, str], list[ProbedSplit]]:
     """Group the outcomes by layer and split."""
-    cells: dict[tuple[int | None, str], list[JudgedSplit]] = {}
+    cells: dict[tuple[int | None, str], list[ProbedSplit]] = {}
     for one in judged:
         cells.setdefault((one.probe.layer, one.split), []).append(one)
     return cells
 
 
 def _average(
-    name: str, columns: Sequence[Sequence[JudgedSplit]], missing: Sequence[str], limit: int | None
+    name: str, columns: Sequence[Sequence[ProbedSplit]], missing: Sequence[str], limit: int | None
 ) -> MetricRow:
     """Return the mean over columns of the mean over their tasks, with an interval: the tasks are independent."""
     members = [one for column in columns for one in column]

@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.benchmarks.discoeval.data import SPLITS, DiscoEvalData, DiscoEvalExample, Spec
-from ensue.benchmarks.probing.rules import COHERENCE, DISCOEVAL, RELATIONS, SECTIONS, Data, Fitted, Rules
+from ensue.benchmarks.probing.rules import (
+    COHERENCE,
+    DISCOEVAL,
+    RELATIONS,
+    SECTIONS,
+    Data,
+    FittedClassifier,
+    Rules,
+)
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
@@ -205,7 +213,7 @@ def _features(
     }
 
 
-def _fit(task: DiscoEvalData, data: dict[str, Data], seed: int, choices: Choices) -> Fitted:
+def _fit(task: DiscoEvalData, data: dict[str, Data], seed: int, choices: Choices) -> FittedClassifier:
     """One classifier."""
     splits = (data["train"], data["dev"], data["test"], len(task.labels))
     if choices.protocol == "paper":

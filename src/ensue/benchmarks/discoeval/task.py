@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.discoeval.data import SPLITS, DiscoEvalData, missing_files, read_task, select
-from ensue.benchmarks.discoeval.judging import JudgedSplit, judge, metric_rows
+from ensue.benchmarks.discoeval.judging import ProbedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe, SentencePlaces, probe
 from ensue.benchmarks.probing.choices import (
     VECTOR_SETTINGS,
@@ -85,7 +85,7 @@ class DiscoEvalRun:
 
     def _judged(
         self, encoder: Encoder, layers: list[int | None], context: RunContext
-    ) -> Iterator[JudgedSplit]:
+    ) -> Iterator[ProbedSplit]:
         choices, pooling = self._choices(), self.settings["pooling"]
         question = question_of(
             encoder,

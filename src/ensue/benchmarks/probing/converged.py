@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ensue.benchmarks.probing.rules import Data, Fitted, Graded, check_splits
+from ensue.benchmarks.probing.rules import Data, FittedClassifier, Graded, check_splits
 from ensue.benchmarks.probing.training import device_of
 from ensue.errors import EnsueError, RunFailed
 from ensue.metrics.correlation import pearson
@@ -46,7 +46,7 @@ def fit_converged(
     tolerance: float = 1e-6,
     max_iterations: int = 5000,
     device: str = "auto",
-) -> Fitted:
+) -> FittedClassifier:
     """Minimise mean cross-entropy + l2/2 · |weights|² by L-BFGS for every `l2`, chosen on dev accuracy.
 
     Biases are not penalised. A fit has converged once no component of the gradient exceeds `tolerance`. The
@@ -77,7 +77,7 @@ def fit_converged(
         accuracy, iterations, problem.weights = found[best]
         on_dev = problem.predict(dev_x)
         on_test = np.empty(0, dtype=np.int64) if test is None else problem.predict(standardised(test.x))
-    return Fitted(best, iterations, accuracy, on_dev, on_test, time.perf_counter() - began)
+    return FittedClassifier(best, iterations, accuracy, on_dev, on_test, time.perf_counter() - began)
 
 
 class Regression:

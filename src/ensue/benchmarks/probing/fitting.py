@@ -17,7 +17,7 @@ from ensue.benchmarks.probing import training
 from ensue.benchmarks.probing.rules import (
     CrossValidated,
     Data,
-    Fitted,
+    FittedClassifier,
     Graded,
     Related,
     Rules,
@@ -45,7 +45,7 @@ def fit(
     *,
     seed: int = 0,
     device: str = "auto",
-) -> Fitted:
+) -> FittedClassifier:
     """Train on `train`, choose weight decay and epochs on `dev`, predict `dev` and `test`.
 
     The first of equally good weight decays is taken. The original trains the chosen one a second time from
@@ -66,7 +66,7 @@ def fit(
         if test is not None:
             on_test = training.predicted_classes(kept, training.upload(test.x, where))
     seconds = time.perf_counter() - began
-    return Fitted(rules.decays[best], kept.epochs, kept.score, on_dev, on_test, seconds)
+    return FittedClassifier(rules.decays[best], kept.epochs, kept.score, on_dev, on_test, seconds)
 
 
 class _Job(NamedTuple):
@@ -137,7 +137,7 @@ def fit_by_folds(
     folds: int = 10,
     seed: int = 0,
     device: str = "auto",
-) -> Fitted:
+) -> FittedClassifier:
     """Train for data with a test but no dev split: the decay is chosen by cross-validation on `train`.
 
     The classifier that predicts `test` is then trained on all of `train` but a twentieth it is stopped on;
@@ -156,7 +156,7 @@ def fit_by_folds(
         (final,) = _train_final(table, train.y, [everything], [best], rules, seed)
         on_test = training.predicted_classes(final, training.upload(test.x, where))
     seconds = time.perf_counter() - began
-    return Fitted(rules.decays[best], final.epochs, accuracy, on_dev, on_test, seconds)
+    return FittedClassifier(rules.decays[best], final.epochs, accuracy, on_dev, on_test, seconds)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ class Graded:
     y: NDArray[np.float64]
 
 
-class Fitted(NamedTuple):
+class FittedClassifier(NamedTuple):
     """The kept checkpoint of the chosen weight decay; `epochs` is how many it had been trained for."""
 
     decay: float

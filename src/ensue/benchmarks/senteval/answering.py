@@ -97,7 +97,7 @@ def _split(data: SentEvalData, bench: Bench) -> Given:
 
 
 def _folds(data: SentEvalData, bench: Bench) -> Given:
-    """The dev answers are those for the training part, each by a classifier that was not trained on it."""
+    """Answer train as dev and test, each of train by a classifier that was not trained on it."""
     train, test = (_data(data.parts[name], bench) for name in ("train", "test"))
     return _classes(*bench.classifiers.folds(train, test, len(data.classes)))
 

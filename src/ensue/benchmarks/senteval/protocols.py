@@ -27,16 +27,16 @@ class Classifiers(Protocol):
     """What every protocol can train."""
 
     def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        """Predictions for dev and test."""
+        """Predict dev and test."""
 
     def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        """Predictions for train, each by a classifier that had not been trained on it, and for test."""
+        """Predict train, each row by a classifier that had not been trained on it, and for test."""
 
     def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
-        """The mean dev accuracy and a prediction for every row by a classifier that never saw it."""
+        """Return the mean dev accuracy and a prediction for every row by a classifier that never saw it."""
 
     def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
-        """Scores for dev and test."""
+        """Score dev and test."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ensue.benchmarks.discoeval.builders.common import (
     SPLITS,
-    Sizes,
+    SplitSizes,
     balanced,
     generator,
     numbered_lines,
@@ -37,21 +37,21 @@ def test_shares_are_as_asked_and_never_more_than_there_is(asked, supply):
     least = fixed + sum(count is None for count in asked.values())
     if supply < least:
         with pytest.raises(EnsueError, match="at least"):
-            Sizes(asked, PUBLISHED).shares(supply, "here")
+            SplitSizes(asked, PUBLISHED).shares(supply, "here")
         return
-    shares = Sizes(asked, PUBLISHED).shares(supply, "here")
+    shares = SplitSizes(asked, PUBLISHED).shares(supply, "here")
     assert sum(shares.values()) == min(supply, sum(asked[s] or PUBLISHED[s] for s in SPLITS))
     for split, count in shares.items():
         assert count == asked[split] if asked[split] else 1 <= count <= PUBLISHED[split]
 
 
 def test_a_large_source_gives_the_published_sizes():
-    assert Sizes(dict.fromkeys(SPLITS), PUBLISHED).shares(1000, "here") == PUBLISHED
+    assert SplitSizes(dict.fromkeys(SPLITS), PUBLISHED).shares(1000, "here") == PUBLISHED
 
 
 @given(ASKED, st.lists(st.integers(1, 5), max_size=30))
 def test_an_item_goes_to_one_split_and_gives_no_more_than_it_has(asked, supplies):
-    sizes = Sizes(asked, PUBLISHED)
+    sizes = SplitSizes(asked, PUBLISHED)
     try:
         found = sizes.allot(list(enumerate(supplies)), "here")
     except EnsueError:
@@ -82,7 +82,7 @@ def test_a_sample_takes_every_item_equally_often():
 
 def test_pairs_need_an_even_number():
     with pytest.raises(EnsueError, match="--valid must be even"):
-        Sizes({"train": 4, "valid": 3, "test": None}, PUBLISHED).halved()
+        SplitSizes({"train": 4, "valid": 3, "test": None}, PUBLISHED).halved()
 
 
 def test_a_line_in_another_encoding_is_named(tmp_path):

@@ -130,7 +130,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SplitSizes:
     """How many examples each split shall have: as asked, else as published or what the source allows."""
 
     asked: Mapping[Split, int | None]
@@ -145,7 +145,7 @@ class Sizes:
     def total(self) -> int:
         return sum(self.most.values())
 
-    def halved(self) -> Sizes:
+    def halved(self) -> SplitSizes:
         """Return the sizes in pairs of examples."""
         for split, count in self.asked.items():
             if count is not None and count % 2:
@@ -154,7 +154,7 @@ class Sizes:
                 )
         asked: dict[Split, int | None] = {split: count and count // 2 for split, count in self.asked.items()}
         published = {split: count // 2 for split, count in self.published.items()}
-        return Sizes(asked, published, "pairs of examples")
+        return SplitSizes(asked, published, "pairs of examples")
 
     def shares(self, supply: int, source: str) -> dict[Split, int]:
         """Return how many of `supply` examples go to each split."""
@@ -240,11 +240,11 @@ class Building:
         return self.options.language or "en"
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> SplitSizes:
         """How many lines the splits shall have."""
         asked = self.options
         published = _CHAT if self.spec.name == "DC/chat" else _OTHERS
-        return Sizes({"train": asked.train, "valid": asked.valid, "test": asked.test}, published)
+        return SplitSizes({"train": asked.train, "valid": asked.valid, "test": asked.test}, published)
 
     @property
     def per_document(self) -> int | None:
