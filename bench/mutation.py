@@ -52,25 +52,24 @@ ROOMS = {
     "scoring": Room(("src/ensue/scoring/*",), ("tests/scoring",)),
     "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents"),
     "chapterbreak": judging(
-        "chapterbreak", "task ranking data/words", "test_ranking data/test_words test_task"
+        "chapterbreak", "ranking task data/words", "test_ranking test_task test_comparing"
     ),
-    "discoeval": judging("discoeval", "rows probe features", "test_rows test_features test_task"),
-    "senteval": judging("senteval", "judging averages rows similarity", "test_judging test_rows test_task"),
+    "discoeval": judging("discoeval", "judging probe", "test_judging test_probe test_task"),
+    "senteval": judging("senteval", "judging answering", "test_judging test_data test_task test_comparing"),
     "nlu": judging(
         "nlu",
-        "judging scores diagnostics training submissions/people submissions/grading",
-        "test_judging test_training test_scores test_diagnostics test_pinned submissions/test_people "
-        "submissions/test_grading",
+        "judging scores diagnostics submissions/grading submissions/people",
+        "test_judging test_scores test_diagnostics test_pinned submissions/test_grading submissions/test_people",
     ),
     "qags": judging(
         "qags",
-        "judging metaeval scoring questions data/files",
-        "test_judging test_metaeval test_scoring test_questions test_pipeline data/test_files",
+        "judging metaeval measures scoring questions",
+        "test_judging test_metaeval test_measures test_scoring test_questions test_pipeline",
     ),
     "squality": judging(
         "squality",
-        "human_eval evaluation statistics data",
-        "test_evaluation test_human_eval test_statistics test_data test_task",
+        "evaluation human_eval statistics",
+        "test_evaluation test_human_eval test_statistics test_task",
     ),
 }
 
