@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from ensue.atomic import make_folders, remove_empty
+from ensue.atomic import make_folders, remove_empty, write_json, write_json_lines
 from ensue.benchmarks.base import KEPT
 from ensue.errors import EnsueError
 from ensue.records import open_locked
@@ -87,29 +86,23 @@ class RunFolder:
         return self.path / JOURNAL
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a JSON file whole: to a temporary name, then renamed."""
-        self._write(name, [json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"])
+        """Write a JSON file atomically."""
+        self._write(write_json, name, value)
 
     def write_lines(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write a JSON-lines file whole."""
-        self._write(name, (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
+        """Write a JSON-lines file atomically."""
+        self._write(write_json_lines, name, rows)
 
-    def _write(self, name: str, pieces: Iterable[str]) -> None:
-        target = self.path / name
-        temporary = target.with_name(f".{name}.part")
+    def _write(self, write: Callable[[Path, Any], Path], name: str, content: Any) -> None:
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                for piece in pieces:
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
+            write(self.path / name, content)
+        except EnsueError as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            words = str(error).rstrip(".")
             raise EnsueError(
-                f"{target} cannot be written: {error.strerror}; finished work is kept, make room and run "
-                f"again with --resume."
-            ) from error
+                f"{words}; finished work is kept, make room and run again with --resume."
+            ) from error.__cause__
 
     def clean(self) -> None:
         """Remove what was kept to go on with, once the results are in place and hold all of it."""
