@@ -66,4 +66,4 @@ def test_a_comparison_of_equal_runs_shows_every_metric(tmp_path):
     write_run(tmp_path / "a", items, make_results(items))
     lines = printed(comparison_table(compare_runs(tmp_path / "a", tmp_path / "a")).to_rich())
     # No item differs, which is not to say that none could.
-    assert sum(" +0.000 " in line and "1.000" in line for line in lines) == 6
+    assert sum(" 0.000 " in line and "1.000" in line for line in lines) == 6

@@ -66,10 +66,13 @@ def fraction(value: float | None, digits: int = 3) -> str:
 def signed(value: float | None, digits: int = 3) -> str:
     """Write a difference with its sign.
 
-    >>> signed(0.1), signed(-0.05, 2)
-    ('+0.100', '−0.05')
+    >>> signed(0.1), signed(-0.05, 2), signed(-0.001, 2)
+    ('+0.100', '−0.05', '0.00')
     """
-    return NONE if value is None else f"{value:+.{digits}f}".replace("-", "−")
+    if value is None:
+        return NONE
+    shown = f"{value:+.{digits}f}"
+    return shown.replace("-", "−") if float(shown) else shown[1:]
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:

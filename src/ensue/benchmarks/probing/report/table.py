@@ -21,7 +21,7 @@ from ensue.report.figure import Figure, fraction
 from ensue.report.table import Cell, Column, Content, Table, figure_cell
 
 _METRICS = {"pearson": "Pearson", "spearman": "Spearman", "average": "mean", "f1": "F1"}
-_GROUPS = {"": "published", "human": "published", "ours": "published, trained by the paper’s authors"}
+_GROUPS = {"": "published", "human": "published", "ours": "the paper’s own"}
 
 
 def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table]:
