@@ -53,8 +53,7 @@ def score(
     Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
     from ensue.benchmarks.settings import resolve
-    from ensue.runs.profiles import check_whole, text_profiles
-    from ensue.runs.score import SETTINGS, policy_of, read_texts
+    from ensue.runs.score import SETTINGS, check_whole, policy_of, read_texts, text_profiles
     from ensue.runs.score import score as score_texts
 
     values = resolve("score", SETTINGS, console.parse_settings(settings))

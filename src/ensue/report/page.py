@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from ensue.atomic import write_atomic
 from ensue.errors import EnsueError
+from ensue.report.figure import count, fraction, interval, signed
 from ensue.report.profiles import ProfiledDocument, most_surprising
 from ensue.report.svg import Picture, drawn_twice
 
@@ -34,13 +36,6 @@ class Page:
     takes_runs: bool = False
     takes_annotations: bool = False
     write_sheet: Callable[[Path, Path], int] | None = None
-
-
-class PicturedDocument(NamedTuple):
-    """A document with the picture of its profile."""
-
-    document: ProfiledDocument
-    picture: Picture
 
 
 def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, signature: str = "") -> Path:
@@ -71,16 +66,17 @@ def run_names(folders: Sequence[Path], results: Sequence[Mapping[str, Any]]) -> 
 
 
 def profile_facts(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    documents, count = most_surprising(profiles, PICTURED_DOCUMENTS + LISTED_DOCUMENTS)
+    """Return what the section of surprisal profiles needs."""
+    documents, total = most_surprising(profiles, PICTURED_DOCUMENTS + LISTED_DOCUMENTS)
     pictured = [
-        PicturedDocument(document, _profile_picture(document, f"profile-{place}"))
+        (document, _profile_picture(document, f"profile-{place}"))
         for place, document in enumerate(documents[:PICTURED_DOCUMENTS], start=1)
     ]
     return {
         "pictured": pictured,
         "listed": documents[PICTURED_DOCUMENTS:],
-        "profiles_left_out": count - len(documents),
-        "profiles_count": count,
+        "profiles_left_out": total - len(documents),
+        "profiles_count": total,
         "any_shuffled": any(len(document.versions) > 1 for document in documents),
     }
 
@@ -101,21 +97,14 @@ def environment(package: str = "") -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., str]] = {
-        "fraction": _fraction,
-        "whole": lambda number: "–" if number is None else f"{number:,}",
-        "signed": lambda number: f"{number:+.2f}".replace("-", "−"),
+    found.filters |= {
+        "fraction": fraction,
+        "whole": count,
+        "signed": partial(signed, digits=2),
         "duration": _duration,
     }
-    found.filters.update(filters)
-    found.globals["interval"] = lambda low, high: (
-        "–" if low is None or high is None else f"{_fraction(low)} – {_fraction(high)}"
-    )
+    found.globals["interval"] = interval
     return found
-
-
-def _fraction(value: Any, digits: int = 3) -> str:
-    return f"{value:.{digits}f}" if isinstance(value, (int, float)) else "–"
 
 
 def _duration(seconds: float) -> str:

@@ -35,7 +35,7 @@ def command_of(run: Mapping[str, Any]) -> str:
 
 def _model_words(run: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
     """Name the model so that it loads again: a short name or hub id as it is, a folder or a file by its path."""
-    name, card = _model(asked), run.get("model")
+    name, card = model_name(asked), run.get("model")
     source = str(card.get("source", "")) if isinstance(card, dict) else ""
     if "/" not in source or source.startswith(("hub ", "PyPI ")):
         return ["--model", name]
@@ -44,8 +44,9 @@ def _model_words(run: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
     return ["--model", source, *([] if name == own else ["--name", name])]
 
 
-def _model(asked: Mapping[str, Any]) -> str:
-    model = asked.get("model", "")
+def model_name(about: Mapping[str, Any]) -> str:
+    """Return the model's name, whether a run or a question has it alone or with its card."""
+    model = about.get("model", "")
     return str(model.get("name", "") if isinstance(model, dict) else model)
 
 

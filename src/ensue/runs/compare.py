@@ -7,22 +7,20 @@ benchmark knows (`benchmarks.comparing`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ensue import lazy
-from ensue.benchmarks import registry
-from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling, Tested, Untested
+from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling, Settings, Tested, Untested
 from ensue.errors import EnsueError
+from ensue.report.provenance import model_name
 from ensue.report.results import is_finished, read_run
 from ensue.runs.pairing import Side, match, read_side
-from ensue.runs.run import Run, folder_of
+from ensue.runs.run import Run, folder_of, part_of, suite_of
 from ensue.stats.paired import PairedTest, holm
 
 
-@dataclass(frozen=True)
-class ComparedRow:
+class ComparedRow(NamedTuple):
     """One metric of one task at one setting, over the items both runs have.
 
     The values are those of the shared items, so where a run has more items they may differ from its own results.
@@ -32,21 +30,12 @@ class ComparedRow:
 
     task: str
     metric: str
-    settings: dict[str, Any]
+    settings: Settings
     value_a: float
     value_b: float
     test: PairedTest
     adjusted_p: float
     alike: bool
-
-
-@dataclass(frozen=True)
-class UntestedRow:
-    """A task, or a metric of one, that could not be tested, and why."""
-
-    task: str
-    settings: dict[str, Any]
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -60,20 +49,17 @@ class Comparison:
     signature_a: str
     signature_b: str
     rows: tuple[ComparedRow, ...]
-    untested: tuple[UntestedRow, ...]
+    untested: tuple[Untested, ...]
     shared: int
     only_a: int
     only_b: int
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
-        plain = asdict(self)
-        # asdict keeps named tuples, which JSON would print as bare lists.
-        plain["rows"] = [
-            {**line, "test": row.test._asdict()} for line, row in zip(plain["rows"], self.rows, strict=True)
-        ]
-        return plain | {"untested": list(plain["untested"]), "notes": list(self.notes)}
+        """Return the same as plain JSON values."""
+        rows = [{**row._asdict(), "test": row.test._asdict()} for row in self.rows]
+        untested = [one._asdict() for one in self.untested]
+        return {**vars(self), "rows": rows, "untested": untested, "notes": list(self.notes)}
 
 
 def compare_runs(
@@ -107,12 +93,12 @@ def compare_runs(
     return Comparison(
         path_a=str(folders[0]),
         path_b=str(folders[1]),
-        model_a=_model_name(about[0]),
-        model_b=_model_name(about[1]),
+        model_a=model_name(about[0]),
+        model_b=model_name(about[1]),
         signature_a=str(about[0].get("signature", "")),
         signature_b=str(about[1].get("signature", "")),
         rows=tuple(_rows(tested)),
-        untested=tuple(UntestedRow(one.task, dict(one.settings), one.reason) for one in untested),
+        untested=tuple(untested),
         shared=matched.shared,
         only_a=matched.only_a,
         only_b=matched.only_b,
@@ -121,23 +107,14 @@ def compare_runs(
 
 
 def _comparing(folders: Sequence[Path], about: Sequence[dict[str, Any]]) -> Comparing:
-    """How runs of this benchmark are compared; a benchmark of which nothing is known has means of scores."""
-    names = [_benchmark_name(run) for run in about]
-    if None not in names and names[0] != names[1]:
+    """Return how runs of this benchmark are compared; one of which nothing is known has means of scores."""
+    asked = [run["asked"] if isinstance(run.get("asked"), dict) else {} for run in about]
+    names = [suite_of(one) for one in asked if one.get("benchmark") is not None]
+    if len(set(names)) > 1:
         raise EnsueError(
             f"{folders[0]} is a run of {names[0]} and {folders[1]} one of {names[1]}; compare runs of one benchmark."
         )
-    name = names[0] or names[1]
-    if name is None or name not in registry.names():
-        return MeanScores()
-    reference = registry.find(name).comparing
-    return MeanScores() if reference is None else lazy.load(reference)
-
-
-def _benchmark_name(run: dict[str, Any]) -> str | None:
-    asked = run.get("asked")
-    name = asked.get("benchmark") if isinstance(asked, dict) else None
-    return None if name is None else str(name).partition("/")[0]
+    return (part_of(names[0], "comparing") if names else None) or MeanScores()
 
 
 def _tests(
@@ -164,43 +141,24 @@ def _reasons(untested: Sequence[Untested]) -> str:
 
 
 def _rows(tested: Sequence[Tested]) -> list[ComparedRow]:
-    ordered = sorted(tested, key=lambda one: (one.task, one.metric, _sortable(dict(one.settings))))
+    ordered = sorted(tested, key=lambda one: (one.task, one.metric, _sortable(one.settings)))
     adjusted = [1.0] * len(ordered)
     for metric in dict.fromkeys(one.metric for one in ordered):
         family = [n for n, one in enumerate(ordered) if one.metric == metric and not one.alike]
         for n, p_value in zip(family, holm([ordered[n].test.p_value for n in family]), strict=True):
             adjusted[n] = p_value
     return [
-        ComparedRow(
-            one.task,
-            one.metric,
-            dict(one.settings),
-            one.value_a,
-            one.value_b,
-            one.test,
-            p_value,
-            one.alike,
-        )
+        ComparedRow(*one[:-1], adjusted_p=p_value, alike=one.alike)
         for one, p_value in zip(ordered, adjusted, strict=True)
     ]
 
 
-def _sortable(settings: dict[str, Any]) -> list[tuple[str, bool, float, str]]:
-    """Numbers in order of size and before words, so block size 10 comes after 9."""
+def _sortable(settings: Settings) -> list[tuple[str, bool, float, str]]:
+    """Return what sorts numbers by size and before words, so block size 10 comes after 9."""
     return [
-        (
-            name,
-            not isinstance(value, (int, float)),
-            value if isinstance(value, (int, float)) else 0.0,
-            str(value),
-        )
+        (name, False, value, str(value)) if isinstance(value, int | float) else (name, True, 0.0, str(value))
         for name, value in sorted(settings.items())
     ]
-
-
-def _model_name(run: dict[str, Any]) -> str:
-    model = run.get("model", "")
-    return str(model.get("name", "")) if isinstance(model, dict) else str(model)
 
 
 def _rules(signature: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.comparing import Comparing, Pairs, Settings, Untested
 from ensue.errors import EnsueError
+from ensue.report.figure import settings_text
 from ensue.report.results import ITEMS_FILE, read_numbered_items
 
 
@@ -33,12 +34,8 @@ class Group:
     items: dict[str, dict[str, Kept]] = field(default_factory=dict)
 
     def names(self) -> set[str]:
-        """The names of all items."""
+        """Return the names of all items."""
         return {name for found in self.items.values() for name in found}
-
-    @property
-    def place(self) -> str:
-        return place_words(self.task, self.settings)
 
 
 @dataclass
@@ -63,7 +60,7 @@ class Matched(NamedTuple):
 
 
 def read_side(folder: Path, run: Mapping[str, Any], comparing: Comparing, shared: bool) -> Side:
-    """The items of a run as a comparison needs them; with `shared` their names are what they are made of."""
+    """Read the items of a run as a comparison needs them; with `shared` their names are what they are made of."""
     data = run.get("data")
     side = Side(folder, data.get("fingerprint") if isinstance(data, dict) else None, shared)
     seen: Counter[tuple[str, str, str]] = Counter()
@@ -120,7 +117,7 @@ def match(a: Side, b: Side, comparing: Comparing) -> Matched:
             untested.append(Untested(first.task, first.settings, chosen))
             continue
         for words in _ways_words(first, second, chosen):
-            said.setdefault(words, []).append(first.place)
+            said.setdefault(words, []).append(place_words(first.task, first.settings))
         for ways in chosen:
             made = _pairs(first, second, ways, checked, codes)
             if made.clusters:
@@ -131,7 +128,7 @@ def match(a: Side, b: Side, comparing: Comparing) -> Matched:
         if place not in a.groups
     ]
     checked.refuse()
-    only = [_count(side) - shared for side in (a, b)]
+    only = [sum(len(group.names()) for group in side.groups.values()) - shared for side in (a, b)]
     ways_notes = [f"{', '.join(places)}: {words}." for words, places in said.items()]
     return Matched(pairs, untested, shared, only[0], only[1], [*checked.notes(shared, only), *ways_notes])
 
@@ -201,28 +198,27 @@ class _Checked:
 
 
 def _ways(a: Group, b: Group, comparing: Comparing) -> list[_Ways] | str:
-    """The ways both have, each with itself; else the figure of the one with that of the other; else why not."""
+    """Return the ways both have, each with itself; else one run's figure with the other's; else why not."""
     if common := [way for way in a.ways if way in b.ways]:
         return [_Ways([way], [way], a.ways[way]) for way in common]
     chosen = []
     for group, where in ((a, "first"), (b, "second")):
         found = [_canonical(way) for way in comparing.headline(list(group.ways.values()))]
         if not found:
-            ways = "; ".join(map(way_words, group.ways.values()))
+            said = "; ".join(map(way_words, group.ways.values()))
             return (
-                f"the {where} run answered it in several ways ({ways}), none of which the other has; name one"
+                f"the {where} run answered it in several ways ({said}), none of which the other has; name one"
             )
         chosen.append(found)
-    return [_Ways(chosen[0], chosen[1], _in_common(a, b, chosen))]
-
-
-def _in_common(a: Group, b: Group, chosen: Sequence[Sequence[str]]) -> Settings:
-    """What all chosen ways agree in."""
     ways = [group.ways[way] for group, found in zip((a, b), chosen, strict=True) for way in found]
+    return [_Ways(chosen[0], chosen[1], in_common(ways))]
+
+
+def in_common(settings: Sequence[Settings]) -> dict[str, Any]:
+    """Return what all settings agree in."""
+    first, *others = settings
     return {
-        key: value
-        for key, value in ways[0].items()
-        if all(key in way and way[key] == value for way in ways[1:])
+        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
     }
 
 
@@ -250,7 +246,7 @@ def _pairs(a: Group, b: Group, ways: _Ways, checked: _Checked, codes: dict[str, 
     answers_a, answers_b, clusters = [], [], []
     for name, one in items_a[0].items():
         if all(name in items for items in (*items_a, *items_b)):
-            checked.see(a.place, name, one, items_b[0][name])
+            checked.see(place_words(a.task, a.settings), name, one, items_b[0][name])
             answers_a.append([items[name].answer for items in items_a])
             answers_b.append([items[name].answer for items in items_b])
             clusters.append(codes.setdefault(one.cluster, len(codes)))
@@ -258,26 +254,22 @@ def _pairs(a: Group, b: Group, ways: _Ways, checked: _Checked, codes: dict[str, 
 
 
 def way_words(way: Settings) -> str:
-    """A way of answering in words.
+    """Write a way of answering in words.
 
     >>> way_words({"template": "plain", "shots": 0}), way_words({})
     ('template plain, shots 0', 'its one answer')
     """
-    return ", ".join(f"{key} {value}" for key, value in way.items()) or "its one answer"
+    return settings_text(way) or "its one answer"
 
 
 def place_words(task: str, settings: Settings) -> str:
-    """A task and setting in words.
+    """Write a task and setting in words.
 
     >>> place_words("CoLA", {"split": "dev"})
     'CoLA (split dev)'
     """
-    words = ", ".join(f"{key} {value}" for key, value in settings.items())
+    words = settings_text(settings)
     return f"{task} ({words})" if words else task
-
-
-def _count(side: Side) -> int:
-    return sum(len(group.names()) for group in side.groups.values())
 
 
 def _canonical(value: Any) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ensue import lazy
-from ensue.benchmarks import registry
 from ensue.errors import EnsueError
 from ensue.report.page import Page, environment, profile_facts, write_text
 from ensue.report.provenance import command_of, environment_rows
 from ensue.report.results import read_profiles, read_results, read_run
-from ensue.runs.run import Run, folder_of
+from ensue.runs.run import Run, folder_of, part_of, suite_of
+from ensue.runs.tables import counts_table, plain_table
 from ensue.train.report.page import is_training, write_training_report
 
 MOST_METRIC_ROWS = 500
@@ -45,31 +45,24 @@ def write_report(
 def write_annotation_sheet(run_folder: str | Path, sheet: str | Path) -> int:
     """Write an empty sheet to annotate a run in, and return its number of rows."""
     results = read_results(run_folder)
-    page = page_of(results)
+    page: Page | None = part_of(suite_of(results), "page")
     if page is None or page.write_sheet is None:
-        raise EnsueError(f"{run_folder} is a run of {_suite(results)}, which has nothing to annotate.")
+        raise EnsueError(f"{run_folder} is a run of {suite_of(results)}, which has nothing to annotate.")
     return page.write_sheet(Path(run_folder), Path(sheet))
-
-
-def page_of(results: Mapping[str, Any]) -> Page | None:
-    """Return the page of the benchmark that a run is of, None where it has none."""
-    name = _suite(results)
-    reference = registry.find(name).page if name in registry.names() else None
-    return None if reference is None else lazy.load(reference)
 
 
 def render_report(folder: Path, beside: Sequence[Path] = (), annotations: Path | None = None) -> str:
     """Return the report of a run as text."""
     results, run = read_results(folder), read_run(folder)
-    page = page_of(results)
-    _check_company(folder, beside, annotations, results, page)
+    page: Page | None = part_of(suite_of(results), "page")
+    _check_company(folder, beside, annotations, suite_of(results), page)
     found = page.facts([folder, *beside], annotations) if page else {}
     facts: dict[str, Any] = {
         "results": results,
-        "metrics": results["metrics"][:MOST_METRIC_ROWS],
+        "metrics": replace(plain_table(results, MOST_METRIC_ROWS), title=""),
         "metrics_left_out": max(0, len(results["metrics"]) - MOST_METRIC_ROWS),
-        "skipped": dict(results.get("skipped") or {}),
-        "notes": dict(results.get("notes") or {}),
+        "skipped": counts_table("left out because", results.get("skipped") or {}),
+        "notes": counts_table("also noted", results.get("notes") or {}),
         "signature": str(results.get("signature") or run.get("signature") or ""),
         "command": command_of(run),
         "environment": environment_rows(run),
@@ -83,14 +76,9 @@ def render_report(folder: Path, beside: Sequence[Path] = (), annotations: Path |
 
 
 def _check_company(
-    folder: Path,
-    beside: Sequence[Path],
-    annotations: Path | None,
-    results: Mapping[str, Any],
-    page: Page | None,
+    folder: Path, beside: Sequence[Path], annotations: Path | None, benchmark: str, page: Page | None
 ) -> None:
     """Refuse other runs and annotations that are not of the same benchmark, or where its page shows none."""
-    benchmark = _suite(results)
     if beside and not (page and page.takes_runs):
         raise EnsueError(f"{folder} is a run of {benchmark}, which is reported alone: give it no other runs.")
     if annotations is not None and not (page and page.takes_annotations):
@@ -101,7 +89,7 @@ def _check_company(
             raise EnsueError(
                 f"{other} holds a training, not a run of {benchmark}, so it has no place beside one."
             )
-        named = _suite(read_results(other))
+        named = suite_of(read_results(other))
         if named != benchmark:
             raise EnsueError(
                 f"{other} is a run of {named}, not of {benchmark}, so it has no place beside one."
@@ -109,8 +97,3 @@ def _check_company(
         if other.resolve() in seen:
             raise EnsueError(f"{other} is given twice.")
         seen.add(other.resolve())
-
-
-def _suite(results: Mapping[str, Any]) -> str:
-    """Return the benchmark without the task that a run may be of."""
-    return str(results.get("benchmark")).partition("/")[0]

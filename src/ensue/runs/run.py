@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ensue import lazy
 from ensue.backends.names import load_model
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import Benchmark, LoadModel, Outcome, Prepared, RunContext
+from ensue.benchmarks.base import Benchmark, LoadModel, Prepared, RunContext
+from ensue.benchmarks.nlu.systems import register
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
@@ -22,13 +23,17 @@ from ensue.models.protocols import Model
 from ensue.progress import Progress
 from ensue.records import DAMAGED, Records
 from ensue.report.results import Results, read_items, read_results
-from ensue.runs import modes as modes  # registers the ways of answering that train
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
 
 if TYPE_CHECKING:
     import pandas
+
+
+# The ways of answering GLUE and SuperGLUE that train a network, which a layer above the benchmarks implements.
+register("train", "ensue.train.sentences.system:system")
+register("finetune", "ensue.train.finetune.system:system")
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,17 @@ class Run:
 def folder_of(run: str | Path | Run) -> Path:
     """Return the folder of a run that is given as itself or by its folder."""
     return run.folder if isinstance(run, Run) else Path(run)
+
+
+def suite_of(about: Mapping[str, Any]) -> str:
+    """Return the benchmark, without the task, that results or a question name."""
+    return str(about.get("benchmark")).partition("/")[0]
+
+
+def part_of(suite: str, part: str) -> Any:
+    """Load a part of a benchmark (`tables`, `page`, `comparing`); None where it has none or is not known here."""
+    reference = getattr(registry.find(suite), part) if suite in registry.names() else None
+    return None if reference is None else lazy.load(reference)
 
 
 def run(
@@ -158,7 +174,11 @@ def _evaluate(
         outcome = prepared.evaluate(model, context)
     if records.damaged:
         outcome.notes[DAMAGED] += records.damaged
-    signature = _signature(folder.asked, outcome.signature)
+    # What was asked of which data, before what the benchmark says of the model and its own choices.
+    asked = folder.asked
+    limit = "" if asked["limit"] is None else f"limit:{asked['limit']} "
+    data = f"benchmark:{asked['benchmark']} data:{asked['data_fingerprint'][:12]}"
+    signature = f"ensue:{asked['version']} {data} {limit}{outcome.signature}"
     about |= {
         "signature": signature,
         "seconds": round(time.monotonic() - began, 2),
@@ -170,25 +190,15 @@ def _evaluate(
         folder.write_lines(f"{name}.jsonl", rows)
     folder.write_json(RUN, about)
     # Last of all: a folder without it is an unfinished run.
-    folder.write_json(RESULTS, _results(folder, outcome, signature, about["seconds"]))
-    folder.clean()
-
-
-def _signature(asked: dict[str, Any], own: str) -> str:
-    """What was asked of which data, before what the benchmark says of the model and its own choices."""
-    limit = "" if asked["limit"] is None else f"limit:{asked['limit']} "
-    data = asked["data_fingerprint"][:12]
-    return f"ensue:{asked['version']} benchmark:{asked['benchmark']} data:{data} {limit}{own}"
-
-
-def _results(folder: RunFolder, outcome: Outcome, signature: str, seconds: float) -> dict[str, Any]:
-    return {
-        "benchmark": folder.asked["benchmark"],
-        "model": folder.asked["model"],
+    results = {
+        "benchmark": asked["benchmark"],
+        "model": asked["model"],
         "signature": signature,
         "metrics": outcome.metrics,
         "skipped": dict(sorted(outcome.skipped.items())),
         "notes": dict(sorted(outcome.notes.items())),
-        "seconds": seconds,
+        "seconds": about["seconds"],
         "tokens": outcome.tokens,
     }
+    folder.write_json(RESULTS, results)
+    folder.clean()

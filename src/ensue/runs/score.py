@@ -1,4 +1,4 @@
-"""Scores texts without a benchmark: from Python, or a file of them."""
+"""Score texts without a benchmark, from Python or a file of them, and give each its surprisal profile."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
 from ensue.errors import EnsueError
 from ensue.jsonl import JSON_LINES, parse_line
 from ensue.models.protocols import Model, Scorer, require
-from ensue.models.request import Policy, Request, Window
+from ensue.models.request import Policy, Request, Score, Window
 from ensue.progress import Progress
 from ensue.runs.run import refuse_systems
 from ensue.scoring.engine import Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
+from ensue.scoring.surprisal import ends_in, joined_ends, profile_version
 from ensue.text.documents import read_documents
 from ensue.text.io.rows import json_objects, row_from_columns
+from ensue.text.sentences import split_sentences
 
 # Of a text longer than the model every token is scored once, so that the total is a log-likelihood.
 _WINDOW: Window = "strided"
@@ -85,14 +87,8 @@ def score(
 
 
 def policy_of(settings: Mapping[str, Any]) -> Policy:
-    """The policy that settings describe."""
-    return Policy(
-        window=settings["window"],
-        overflow=settings["overflow"],
-        bos=settings["bos"],
-        max_length=settings["max_length"],
-        masked=settings["masked"],
-    )
+    """Return the policy that settings describe."""
+    return Policy(**{name: settings[name] for name in (*POLICY_SETTINGS, "overflow")})
 
 
 def read_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -> list[Text]:
@@ -164,3 +160,30 @@ def _pair(row: Mapping[str, Any], place: str, number: str) -> Text:
         raise EnsueError(f"{place} needs a `continuation` (and may have a `context`), both text.")
     name = row.get("id", number)
     return Text(name if isinstance(name, str) else json.dumps(name), Request(continuation, context))
+
+
+def check_whole(texts: Sequence[Text]) -> None:
+    """Refuse what has no profile before time is spent on scores."""
+    for one in texts:
+        if one.request.context:
+            raise EnsueError(
+                f"{one.id} is a context and a continuation; a profile needs whole texts, so leave such rows out or "
+                f"score them without --profile."
+            )
+
+
+def text_profiles(texts: Sequence[Text], joiner: str, scores: Sequence[Score]) -> list[dict[str, Any]]:
+    """Return one profile a text: its sentences and how surprising each is, in the text as it was scored."""
+    rows = []
+    for one, score in zip(texts, scores, strict=True):
+        whole = one.request.continuation
+        sentences = list(one.sentences) or split_sentences(whole)
+        ends = joined_ends(sentences, joiner) if one.sentences else ends_in(whole, sentences)
+        found = profile_version("text", sentences, list(range(len(sentences))), ends, score)
+        if found is None:
+            raise EnsueError(
+                f"{one.id} has no profile: its tokens were scored more than once (use --set window=strided) "
+                f"or the model does not say where they lie."
+            )
+        rows.append({"document": one.id, "domain": "", "versions": [found]})
+    return rows

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ensue import lazy
-from ensue.benchmarks import registry
 from ensue.report.figure import fraction, interval, p_value, settings_text, signed, signed_interval
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Table, Tone
+from ensue.runs.pairing import in_common, place_words
+from ensue.runs.run import part_of, suite_of
 
 if TYPE_CHECKING:
     from ensue.runs.compare import ComparedRow, Comparison
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 def metrics_tables(results: Results, folder: Path | None = None) -> list[Table]:
     """Return the tables of a run; its folder may have more to show (several trainings)."""
-    name = str(results.get("benchmark")).partition("/")[0]
-    reference = registry.find(name).tables if name in registry.names() else None
-    found: list[Table] = lazy.load(reference)(results, folder) if reference else []
-    return found or [_plain_table(results)]
+    tables = part_of(suite_of(results), "tables")
+    return (tables and tables(results, folder)) or [plain_table(results)]
 
 
-def _plain_table(results: Results) -> Table:
-    rows = results["metrics"]
+def plain_table(results: Results, most: int | None = None) -> Table:
+    """Return a row a metric, `most` rows at the most, for any benchmark."""
+    rows = results["metrics"][:most]
     with_settings = any(row["settings"] for row in rows)
     table = Table(
         [
@@ -49,6 +48,14 @@ def _plain_table(results: Results) -> Table:
     return table
 
 
+def counts_table(heading: str, counts: Mapping[str, int]) -> Table:
+    """Return what was counted, a row each."""
+    table = Table([Column(heading, words=True), Column("count")])
+    for words, count in counts.items():
+        table.add(words, count)
+    return table
+
+
 def comparison_table(comparison: Comparison) -> Table:
     """One row per metric and setting: both values, the difference a − b, its interval, p-values, and of how many.
 
@@ -57,7 +64,7 @@ def comparison_table(comparison: Comparison) -> Table:
     shown = [row for row in comparison.rows if not row.alike] or list(comparison.rows)
     only_sizes = all(list(row.settings) == ["block_size"] for row in shown)
     several_tasks = len({row.task for row in shown}) > 1
-    same = {} if only_sizes else _settings_of_all([row.settings for row in shown])
+    same = {} if only_sizes else in_common([row.settings for row in shown])
     places = [_place_words(row, only_sizes, several_tasks, same) for row in shown]
     sizes = [_size_words(row) for row in shown]
     one_size = len(set(sizes)) == 1
@@ -120,17 +127,8 @@ def untested_words(comparison: Comparison) -> list[str]:
     """A line for every reason, with what could not be tested for it."""
     places: dict[str, list[str]] = {}
     for one in comparison.untested:
-        words = settings_text(one.settings)
-        places.setdefault(one.reason, []).append(f"{one.task} ({words})" if words else one.task)
+        places.setdefault(one.reason, []).append(place_words(one.task, one.settings))
     return [f"Not tested: {', '.join(names)}: {reason}." for reason, names in places.items()]
-
-
-def _settings_of_all(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all rows have in common."""
-    first, *others = settings
-    return {
-        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
-    }
 
 
 def _alike_words(comparison: Comparison) -> str:

@@ -26,7 +26,7 @@ _MODES = {
 
 
 def register(mode: str, reference: str) -> None:
-    """Add a way of answering that a layer above this one implements; `ensue.runs.modes` does so."""
+    """Add a way of answering that a layer above this one implements; `ensue.runs.run` does so."""
     _MODES[mode] = reference
 
 
