@@ -13,6 +13,7 @@ from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.comparing import Asked, MeanScores
 from ensue.benchmarks.discoeval.data import GROUPS, DiscoEvalData
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
+from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import Interval, clustered_interval, mean_interval
 from ensue.stats.ranges import SHARE
@@ -62,16 +63,7 @@ class ProbedSplit:
         return clustered_interval(self.scores, self.clusters, bounds=SHARE)
 
     def row(self) -> MetricRow:
-        found = self.interval()
-        return MetricRow(
-            task=self.task.spec.name,
-            metric=METRIC,
-            value=found.value,
-            ci95=[found.low, found.high],
-            n=found.n,
-            clusters=found.clusters,
-            settings=self.settings,
-        )
+        return Figure(*self.interval()).row(self.task.name, METRIC, self.settings)
 
 
 def without_layer(name: str) -> str:
@@ -139,15 +131,7 @@ def _average(
         "tasks": ",".join(one.task.spec.name for one in members),
     }
     lacking = {"missing": ",".join(missing)} if missing else {}
-    return MetricRow(
-        task=name,
-        metric=METRIC,
-        value=found.value,
-        ci95=[found.low, found.high],
-        n=found.n,
-        clusters=found.clusters,
-        settings={**shared, **ablations, **covered, **lacking},
-    )
+    return Figure(*found).row(name, METRIC, {**shared, **ablations, **covered, **lacking})
 
 
 class DiscoEvalComparing(MeanScores):

@@ -88,7 +88,7 @@ def test_pairs_need_an_even_number():
 def test_a_line_in_another_encoding_is_named(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes("one\ncaf\xe9\n".encode("latin-1"))
-    with pytest.raises(EnsueError, match=r"a\.txt, line 2 is not UTF-8"):
+    with pytest.raises(EnsueError, match=r"a\.txt is not UTF-8 \(line 2, byte 7\)"):
         list(numbered_lines(path, "utf-8"))
     assert [line for _, line in numbered_lines(path, "latin-1")] == ["one", "café"]
     with pytest.raises(EnsueError, match="not a text encoding"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,9 @@ import numpy as np
 
 from ensue.benchmarks.discoeval.data import Spec
 from ensue.errors import EnsueError
+from ensue.jsonl import text_lines
 from ensue.progress import Progress, ignore
+from ensue.text.io import rows
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
@@ -264,28 +265,11 @@ def one_line(text: str) -> str:
 
 
 def numbered_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Read the lines of a text file with their numbers, one held at a time."""
-    number = 0
-    try:
-        decoder = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                yield number, line.decode(decoder if number == 1 else encoding).rstrip("\r\n")
-    except LookupError as error:
-        raise EnsueError(f"{encoding} is not a text encoding: name one such as utf-8 or latin-1.") from error
-    except UnicodeError as error:
-        raise EnsueError(
-            f"{path}, line {number} is not {encoding.upper()}: convert it, or name its --encoding."
-        ) from error
-    except OSError as error:
-        raise EnsueError(f"{path} could not be read: {error.strerror or error}.") from error
+    """Read the lines of a text file with their numbers, without the line feed that alone ends them."""
+    return ((number, line.rstrip("\r\n")) for number, line in text_lines(path, encoding, "\n"))
 
 
 def files_below(folder: Path, *endings: str) -> list[Path]:
-    """Return the files below a folder that end so, in the order of their names, hidden ones left out."""
-    try:
-        paths = [path for path in folder.rglob("*") if path.name.lower().endswith(endings) and path.is_file()]
-    except OSError as error:
-        raise EnsueError(f"{folder} could not be read: {error.strerror or error}.") from error
-    relative = sorted(path.relative_to(folder).as_posix() for path in paths)
-    return [folder / name for name in relative if not any(part.startswith(".") for part in name.split("/"))]
+    """Return the files below a folder that end so, in the order of their paths, hidden ones left out."""
+    paths = (path for path in rows.files_below(folder) if path.name.lower().endswith(endings))
+    return sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
