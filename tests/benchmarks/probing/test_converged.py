@@ -13,7 +13,7 @@ from scipy.stats import pearsonr
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
-from ensue.benchmarks.probing.converged import Regression, Scale, fit_converged, fit_ridge
+from ensue.benchmarks.probing.converged import Regression, fit_converged, fit_ridge, scale_of
 from ensue.benchmarks.probing.fitting import RELATEDNESS, fit_relatedness, spread_scores
 from ensue.benchmarks.probing.rules import Data, Graded, Rules
 from ensue.errors import EnsueError, RunFailed
@@ -73,28 +73,28 @@ def test_weights_are_those_of_scikit_learn() -> None:
 def test_the_strength_is_chosen_on_dev_and_the_first_best_wins() -> None:
     train, dev = clouds(120, 40, 3, 1), clouds(400, 40, 3, 2)
     strengths = [1e-5, 1e-2, 1.0]
-    alone = [fit_converged(train, dev, None, 3, l2=[l2], device="cpu").dev_accuracy for l2 in strengths]
-    together = fit_converged(train, dev, None, 3, l2=strengths, device="cpu")
+    alone = [fit_converged(train, dev, dev, 3, l2=[l2], device="cpu").dev_accuracy for l2 in strengths]
+    together = fit_converged(train, dev, dev, 3, l2=strengths, device="cpu")
     assert together.decay == strengths[int(np.argmax(alone))]
     assert together.dev_accuracy == pytest.approx(max(alone), abs=0.003)
-    same = fit_converged(train, dev, None, 3, l2=[3e-2, 3e-2 * (1 + 1e-12)], device="cpu")
+    same = fit_converged(train, dev, dev, 3, l2=[3e-2, 3e-2 * (1 + 1e-12)], device="cpu")
     assert same.decay == 3e-2
 
 
 def test_scale_leaves_constant_columns_at_zero() -> None:
-    scale = Scale.of(clouds(300, 6, 2, 1).x)
-    assert scale.deviation[3] == 1.0
-    assert (scale.deviation[[0, 1, 2, 4, 5]] != 1.0).all()
+    _, deviation = scale_of(clouds(300, 6, 2, 1).x)
+    assert deviation[3] == 1.0
+    assert (deviation[[0, 1, 2, 4, 5]] != 1.0).all()
 
 
 def test_what_has_not_converged_is_said() -> None:
     train, dev = clouds(200, 12, 3, 1), clouds(50, 12, 3, 2)
     with pytest.raises(RunFailed, match="still at a gradient"):
-        fit_converged(train, dev, None, 3, l2=[1e-4], max_iterations=2, device="cpu")
+        fit_converged(train, dev, dev, 3, l2=[1e-4], max_iterations=2, device="cpu")
     with pytest.raises(EnsueError, match="above zero"):
-        fit_converged(train, dev, None, 3, l2=[0.0], device="cpu")
+        fit_converged(train, dev, dev, 3, l2=[0.0], device="cpu")
     with pytest.raises(EnsueError, match="not among 0 to 1"):
-        fit_converged(train, dev, None, 2, device="cpu")
+        fit_converged(train, dev, dev, 2, device="cpu")
 
 
 def pairs(rows: int, seed: int, lowest: float = 1.0) -> Graded:
@@ -162,13 +162,13 @@ def test_relatedness_refuses_what_it_cannot_learn_from() -> None:
     train, dev = pairs(100, 1), pairs(50, 2)
     assert (RELATEDNESS.check_every, RELATEDNESS.max_epochs, RELATEDNESS.failures) == (50, 1000, 4)
     with pytest.raises(EnsueError, match="Row 0 of the training split has score 6"):
-        fit_relatedness(Graded(train.x, np.full(100, 6.0)), dev, None, device="cpu")
+        fit_relatedness(Graded(train.x, np.full(100, 6.0)), dev, dev, device="cpu")
     with pytest.raises(EnsueError, match="has score nan"):
-        fit_relatedness(train, Graded(dev.x, np.full(50, np.nan)), None, device="cpu")
+        fit_relatedness(train, Graded(dev.x, np.full(50, np.nan)), dev, device="cpu")
     with pytest.raises(EnsueError, match="no correlation"):
-        fit_relatedness(train, Graded(dev.x, np.full(50, 2.0)), None, device="cpu")
+        fit_relatedness(train, Graded(dev.x, np.full(50, 2.0)), dev, device="cpu")
     with pytest.raises(EnsueError, match="dev split is empty"):
-        fit_relatedness(train, Graded(dev.x[:0], dev.y[:0]), None, device="cpu")
+        fit_relatedness(train, Graded(dev.x[:0], dev.y[:0]), dev, device="cpu")
 
 
 def test_ridge_is_scikit_learns_at_the_penalty_that_is_best_on_dev() -> None:

@@ -149,12 +149,12 @@ def test_accuracy_lies_within_the_spread_of_the_plain_loop_over_other_seeds() ->
 def test_decays_that_stop_early_leave_the_others_as_they_are() -> None:
     data, dev = blobs(300, 10, 3, 1), blobs(100, 10, 3, 2)
     rules = Rules(check_every=1, max_epochs=80, failures=3, decays=(1e-5, 1e-1, 3.0))
-    alone = [fit(data, dev, None, 3, replace(rules, decays=(d,)), seed=3, device="cpu") for d in rules.decays]
-    together = fit(data, dev, None, 3, rules, seed=3, device="cpu")
+    alone = [fit(data, dev, dev, 3, replace(rules, decays=(d,)), seed=3, device="cpu") for d in rules.decays]
+    together = fit(data, dev, dev, 3, rules, seed=3, device="cpu")
     assert len({one.epochs for one in alone}) > 1
     best = max(alone, key=lambda one: one.dev_accuracy)
     assert together[:3] == best[:3]
-    assert len(together.test_predictions) == 0
+    assert (together.test_predictions == together.dev_predictions).all()
 
 
 def test_a_thread_a_decay_gives_what_the_stack_gives() -> None:
@@ -296,8 +296,8 @@ def test_bad_input_is_named_in_one_sentence() -> None:
     ]
     for first, second, classes, words in cases:
         with pytest.raises(EnsueError, match=words):
-            fit(first, second, None, classes, DISCOEVAL, device="cpu")
+            fit(first, second, second, classes, DISCOEVAL, device="cpu")
     with pytest.raises(EnsueError, match="no device 'cuda:77'"):
-        fit(data, dev, None, 3, DISCOEVAL, device="cuda:77")
+        fit(data, dev, dev, 3, DISCOEVAL, device="cuda:77")
     with pytest.raises(EnsueError, match="200 folds"):
         cross_validate(data, 3, DISCOEVAL, folds=200, device="cpu")

@@ -149,7 +149,7 @@ def test_groups_are_averaged_over_what_is_there_and_say_what_is_not() -> None:
     def figures(name: str, split: str, value: float) -> TaskFigures:
         task = TASKS[name]
         one = {task.metric: Drawn(value, None, 10)}
-        return TaskFigures(task, split, {"split": split, "protocol": "paper"}, one, {})
+        return TaskFigures(task, {"split": split, "protocol": "paper"}, one, {})
 
     found = [
         figures("STSBenchmark", "test", 0.6),
@@ -203,7 +203,7 @@ def test_the_years_of_sts_have_four_averages() -> None:
         settings = {"split": "test"}
         plain = {"pearson": pearson, "spearman": spearman}
         return TaskFigures(
-            TASKS[name], "test", settings, plain, {"pearson": heavy_pearson, "spearman": heavy_spearman}
+            TASKS[name], settings, plain, {"pearson": heavy_pearson, "spearman": heavy_spearman}
         )
 
     found = [year("STS12", 0.1, 0.2, 0.3, 0.4), year("STS13", 0.5, 0.6, 0.7, 1.0)]

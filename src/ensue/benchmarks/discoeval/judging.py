@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ensue.benchmarks.base import content_of, covers
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.comparing import Asked, MeanScores
 from ensue.benchmarks.discoeval.data import GROUPS, DiscoEvalData
 from ensue.benchmarks.discoeval.probe import JUDGED, Choices, Probe
+from ensue.benchmarks.probing.choices import covered
 from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
 from ensue.stats.clustered import Interval, clustered_interval, mean_interval
@@ -126,12 +127,8 @@ def _average(
     found = mean_interval([one.interval() for one in members], weights)
     shared = {k: v for k, v in members[0].settings.items() if k in ("split", "protocol", "layer")}
     ablations = {k: v for one in members for k, v in one.settings.items() if k in ("context", "hidden")}
-    covered = {
-        "covers": covers(len(members), len(members) + len(missing), limit),
-        "tasks": ",".join(one.task.spec.name for one in members),
-    }
-    lacking = {"missing": ",".join(missing)} if missing else {}
-    return Figure(*found).row(name, METRIC, {**shared, **ablations, **covered, **lacking})
+    covering = covered([one.task.name for one in members], missing, limit)
+    return Figure(*found).row(name, METRIC, {**shared, **ablations, **covering})
 
 
 class DiscoEvalComparing(MeanScores):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import RunContext, Setting
+from ensue.benchmarks.base import RunContext, Setting, covers
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Layered, Model
 from ensue.records import Codec, digest_of
@@ -106,6 +106,12 @@ def signed_vectors(settings: Mapping[str, Any], layers: Sequence[int | None]) ->
     """Return the part of a signature that says which vectors were used."""
     shown = "own" if layers == [None] else ",".join(map(str, layers))
     return f"layer:{shown} pooling:{settings['pooling'] or 'own'}"
+
+
+def covered(names: Sequence[str], missing: Sequence[str], limit: int | None) -> dict[str, str]:
+    """Return the settings that say what an average is over."""
+    settings = {"covers": covers(len(names), len(names) + len(missing), limit), "tasks": ",".join(names)}
+    return settings | ({"missing": ",".join(missing)} if missing else {})
 
 
 def question_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,26 +20,19 @@ L2 = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
-class Scale(NamedTuple):
-    """What standardises features: subtract the mean, divide by the deviation, both of the training rows."""
-
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, x: NDArray[np.float32]) -> Scale:
-        """Return the scale of a table; columns that do not vary are only centred."""
-        mean = x.mean(axis=0, dtype=np.float64)
-        deviation = x.std(axis=0, dtype=np.float64)
-        # Rounding gives a constant column a deviation of some millionths of its value.
-        constant = deviation <= 1e-6 * np.abs(mean)
-        return cls(mean, np.where(constant, 1.0, deviation))
+def scale_of(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return means and deviations to standardise features by; columns that do not vary are only centred."""
+    mean = x.mean(axis=0, dtype=np.float64)
+    deviation = x.std(axis=0, dtype=np.float64)
+    # Rounding gives a constant column a deviation of some millionths of its value.
+    constant = deviation <= 1e-6 * np.abs(mean)
+    return mean, np.where(constant, 1.0, deviation)
 
 
 def fit_converged(
     train: Data,
     dev: Data,
-    test: Data | None,
+    test: Data,
     classes: int,
     *,
     l2: Sequence[float] = L2,
@@ -58,10 +51,9 @@ def fit_converged(
         raise EnsueError("Protocol `converged` needs at least one L2 strength, and all of them above zero.")
     began = time.perf_counter()
     where = device_of(device)
-    scale = Scale.of(train.x)
+    mean, deviation = (torch.from_numpy(part).to(where) for part in scale_of(train.x))
 
     def standardised(x: NDArray[np.float32]) -> Any:
-        mean, deviation = (torch.from_numpy(part).to(where) for part in scale)
         return torch.tensor(np.asarray(x), device=where).double().sub_(mean).div_(deviation)
 
     with torch.no_grad():
@@ -76,7 +68,7 @@ def fit_converged(
         best = max(l2, key=lambda strength: found[strength][0])
         accuracy, iterations, problem.weights = found[best]
         on_dev = problem.predict(dev_x)
-        on_test = np.empty(0, dtype=np.int64) if test is None else problem.predict(standardised(test.x))
+        on_test = problem.predict(standardised(test.x))
     return FittedClassifier(best, iterations, accuracy, on_dev, on_test, time.perf_counter() - began)
 
 
@@ -143,12 +135,6 @@ def fit_ridge(
     values, basis = np.linalg.eigh(x.T @ x / len(x))
     target = basis.T @ (x.T @ (train.y - mean) / len(x))
     on_dev, on_test = (((part.x - middle) / spread) @ basis for part in (dev, test))
-    best: tuple[float, NDArray[np.float64], NDArray[np.float64]] | None = None
-    for penalty in penalties:
-        weights = target / (np.maximum(values, 0.0) + penalty)
-        found = on_dev @ weights + mean
-        score = pearson(found, dev.y)
-        if best is None or score > best[0]:
-            best = (score, found, on_test @ weights + mean)
-    assert best is not None, "there is at least one penalty"
-    return best[1], best[2]
+    weights = (target / (np.maximum(values, 0.0) + penalty) for penalty in penalties)
+    best = max(weights, key=lambda each: pearson(on_dev @ each + mean, dev.y))
+    return on_dev @ best + mean, on_test @ best + mean

@@ -30,6 +30,8 @@ Rows = NDArray[np.int64]
 
 # As the original: no weight decay, dev checked every 50 epochs, stopped at the fourth failure in all.
 RELATEDNESS = Rules(decays=(0.0,), check_every=50, max_epochs=1000, failures=4)
+# The highest of the whole scores of relatedness.
+_HIGHEST = 5
 # The share of the training rows that a final classifier is stopped on.
 _HELD_OUT = 0.05
 # Numbers in the stacked batch of one step: what stays in a processor's cache, and what fills a GPU.
@@ -39,7 +41,7 @@ _BATCH_NUMBERS = {"cpu": 2**19, "cuda": 2**26}
 def fit(
     train: Data,
     dev: Data,
-    test: Data | None,
+    test: Data,
     classes: int,
     rules: Rules,
     *,
@@ -54,17 +56,14 @@ def fit(
     """
     check_splits(classes, train, dev=dev, test=test)
     began = time.perf_counter()
-    outputs = len(rules.decays) * (rules.hidden or classes)
-    with training.training_on(device, train.x.shape[1], outputs) as where:
-        table, dev_x = training.class_table(train, classes, where), training.upload(dev.x, where)
+    with _training(train, classes, rules, device) as (table, where):
+        dev_x = training.upload(dev.x, where)
         judge = training.accuracy_judge([dev.y], where)
         members = training.train_decays(table, dev_x, judge, rules, training.cross_entropy_slope, seed)
         best = max(range(len(members)), key=lambda place: members[place].score)
         kept = members[best]
         on_dev = training.predicted_classes(kept, dev_x)
-        on_test = np.empty(0, dtype=np.int64)
-        if test is not None:
-            on_test = training.predicted_classes(kept, training.upload(test.x, where))
+        on_test = training.predicted_classes(kept, training.upload(test.x, where))
     seconds = time.perf_counter() - began
     return FittedClassifier(rules.decays[best], kept.epochs, kept.score, on_dev, on_test, seconds)
 
@@ -240,8 +239,8 @@ def _predict(member: training.StackMember, table: training.FeatureTable, rows: R
     return training.predicted_classes(member, _features(table, rows))
 
 
-def spread_scores(scores: NDArray[np.float64], highest: int = 5) -> NDArray[np.float32]:
-    """Return each score as probabilities of the whole scores 1 to `highest`, on the two around it.
+def spread_scores(scores: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return each score as probabilities of the whole scores from 1 on, on the two around it.
 
     >>> spread_scores(np.array([3.25])).tolist()
     [[0.0, 0.0, 0.75, 0.25, 0.0]]
@@ -251,11 +250,11 @@ def spread_scores(scores: NDArray[np.float64], highest: int = 5) -> NDArray[np.f
     below = np.floor(scores).astype(np.int64)
     above = scores - below
     # One column for the score 0, which is cut off again, and one for what lies above the highest.
-    spread = np.zeros((len(scores), highest + 2))
+    spread = np.zeros((len(scores), _HIGHEST + 2))
     places = np.arange(len(scores))
     spread[places, below] = 1.0 - above
     spread[places, below + 1] += above
-    return spread[:, 1 : highest + 1].astype(np.float32)
+    return spread[:, 1 : _HIGHEST + 1].astype(np.float32)
 
 
 def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -268,9 +267,8 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def fit_relatedness(
     train: Graded,
     dev: Graded,
-    test: Graded | None,
+    test: Graded,
     *,
-    highest: int = 5,
     rules: Rules = RELATEDNESS,
     seed: int = 0,
     device: str = "auto",
@@ -283,17 +281,19 @@ def fit_relatedness(
     if len(rules.decays) != 1 or rules.hidden:
         raise EnsueError("The relatedness head has no hidden layer and one weight decay.")
     for name, data in (("training", train), ("dev", dev), ("test", test)):
-        if data is not None:
-            check_features(name, data.x, len(data.y), train.x.shape[1] if train.x.ndim == 2 else None)
-            _check_scores(name, data.y, highest)
+        check_features(name, data.x, len(data.y), train.x.shape[1] if train.x.ndim == 2 else None)
+        wrong = ~((data.y >= 0.0) & (data.y <= _HIGHEST))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise EnsueError(
+                f"Row {row} of the {name} split has score {data.y[row]}, not one from 0 to {_HIGHEST}."
+            )
     if np.ptp(dev.y) == 0.0:
         raise EnsueError("All gold scores of the dev split are the same: no correlation can be computed.")
-    with training.training_on(device, train.x.shape[1], highest) as where:
-        targets = torch.from_numpy(spread_scores(train.y, highest)).to(where)
-        table, dev_x = (
-            training.FeatureTable(training.upload(train.x, where), targets),
-            training.upload(dev.x, where),
-        )
+    with training.training_on(device, train.x.shape[1], _HIGHEST) as where:
+        targets = torch.from_numpy(spread_scores(train.y)).to(where)
+        table = training.FeatureTable(training.upload(train.x, where), targets)
+        dev_x, test_x = (training.upload(part.x, where) for part in (dev, test))
 
         def judge(_: int, logits: Any) -> Sequence[float]:
             return [pearson(_expected(logits[:, 0]), dev.y)]
@@ -302,10 +302,7 @@ def fit_relatedness(
         ((kept,),) = training.train(table, rows, [dev_x], judge, rules, training.squared_slope, seed)
         if not kept.weights:
             raise EnsueError("The relatedness head gave all dev pairs the same score: check the features.")
-        on_dev = _expected(training.predict(kept, dev_x))
-        on_test = np.empty(0)
-        if test is not None:
-            on_test = _expected(training.predict(kept, training.upload(test.x, where)))
+        on_dev, on_test = (_expected(training.predict(kept, x)) for x in (dev_x, test_x))
     return Related(kept.epochs, kept.score, on_dev, on_test)
 
 
@@ -313,12 +310,3 @@ def _expected(logits: Any) -> NDArray[np.float64]:
     chances = logits.softmax(-1).double().cpu().numpy()
     expected: NDArray[np.float64] = chances @ np.arange(1.0, chances.shape[1] + 1.0)
     return expected
-
-
-def _check_scores(name: str, scores: NDArray[np.float64], highest: int) -> None:
-    wrong = ~((scores >= 0.0) & (scores <= highest))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise EnsueError(
-            f"Row {row} of the {name} split has score {scores[row]}, not one from 0 to {highest}."
-        )

@@ -97,11 +97,9 @@ def check_features(name: str, x: NDArray[np.float32], rows: int, size: int | Non
             raise EnsueError(f"Row {row} of the {name} split has features that are NaN or infinite.")
 
 
-def check_splits(classes: int, train: Data, **others: Data | None) -> None:
+def check_splits(classes: int, train: Data, **others: Data) -> None:
     """Raise unless every split has finite features of one size and labels below `classes`."""
     for name, data in {"training": train, **others}.items():
-        if data is None:
-            continue
         check_features(name, data.x, len(data.y), train.x.shape[1] if data.x.ndim == 2 else None)
         wrong = (data.y < 0) | (data.y >= classes)
         if wrong.any():

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,17 +48,8 @@ def squared_slope(logits: Tensor, targets: Tensor) -> Tensor:
     return pull.sub_(chances * pull.sum(-1, keepdim=True))
 
 
-class ClassifierShape(NamedTuple):
-    """What a classifier maps: `inputs` features, through `hidden` units if any, to `classes`."""
-
-    inputs: int
-    hidden: int
-    classes: int
-
-
-def initial(shape: ClassifierShape, generator: torch.Generator) -> list[Tensor]:
-    """Draw weights and biases as torch.nn.Linear draws them, in the same order."""
-    sizes = [shape.inputs, *([shape.hidden] if shape.hidden else []), shape.classes]
+def initial(sizes: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+    """Draw weights and biases of layers from each size to the next as torch.nn.Linear does, in the same order."""
     drawn: list[Tensor] = []
     for inputs, outputs in pairwise(sizes):
         weight = torch.empty(outputs, inputs)
@@ -87,11 +78,6 @@ class Stack:
         self.second = [torch.zeros_like(part) for part in self.weights]
         self.slopes = [torch.empty_like(part) for part in self.weights]
         self._count(torch.zeros((), device=device))
-
-    @property
-    def streams(self) -> int:
-        """How many training sets there are."""
-        return int(self.weights[0].shape[0])
 
     def keep(self, streams: Sequence[int], decays: Sequence[int]) -> None:
         """Drop all streams and decays but these."""
@@ -249,8 +235,8 @@ def train(
     their rows, from numpy's generator of that seed (`order`, where it has been drawn from already).
     """
     order = order or np.random.RandomState(seed)
-    shape = ClassifierShape(table.x.shape[1], rules.hidden, table.targets.shape[1])
-    start = initial(shape, torch.Generator().manual_seed(seed))
+    sizes = [table.x.shape[1], *([rules.hidden] if rules.hidden else []), table.targets.shape[1]]
+    start = initial(sizes, torch.Generator().manual_seed(seed))
     stack = Stack(start, len(streams), rules, slope, table.x.device)
     members = [[StackMember() for _ in rules.decays] for _ in streams]
     # Where in `members` each stream and decay still in the stack belongs.
@@ -311,7 +297,13 @@ def train_decays(
 
 def predict(member: StackMember, x: Tensor) -> Tensor:
     """Return logits [rows, classes] of one trained classifier."""
-    return torch.cat([_forward(member.weights, part) for part in _parts(x, member.weights[0].shape[0])])
+    weights = member.weights
+
+    def forward(x: Tensor) -> Tensor:
+        out = torch.addmm(weights[1], x, weights[0].t())
+        return out if len(weights) == 2 else torch.addmm(weights[3], torch.sigmoid_(out), weights[2].t())
+
+    return torch.cat([forward(part) for part in _parts(x, weights[0].shape[0])])
 
 
 def predicted_classes(member: StackMember, x: Tensor) -> NDArray[np.int64]:
@@ -340,11 +332,6 @@ def accuracy_judge(golds: Sequence[NDArray[np.int64]], device: Any) -> Judge:
         return [count / len(labels[stream]) for count in right]
 
     return judge
-
-
-def _forward(weights: Sequence[Tensor], x: Tensor) -> Tensor:
-    out = torch.addmm(weights[1], x, weights[0].t())
-    return out if len(weights) == 2 else torch.addmm(weights[3], torch.sigmoid_(out), weights[2].t())
 
 
 def _dev_logits(stack: Stack, x: Tensor, stream: int) -> Tensor:

@@ -23,14 +23,6 @@ WITH_F1, POSITIVE = "MRPC", "1"
 _PART = {("folds", "dev"): "train", ("nested", "test"): "all"}
 
 
-class Bench(NamedTuple):
-    """What answering takes: the vectors, the layer, and the classifiers of a protocol."""
-
-    vectors: SentenceVectors
-    layer: int | None
-    classifiers: Classifiers
-
-
 class Given(NamedTuple):
     """The answers to a task by split (by set for STS); nested folds have a dev accuracy without answers."""
 
@@ -47,9 +39,33 @@ class Given(NamedTuple):
         return cls({split: np.array(held, np.float64) for split, held in by_split.items()}, accuracy)
 
 
-def answer(data: SentEvalData, bench: Bench) -> Given:
-    """Train what the task needs and answer it."""
-    return _METHODS[data.task.method](data, bench)
+def answer(
+    data: SentEvalData, layer: int | None, vectors: SentenceVectors, classifiers: Classifiers
+) -> Given:
+    """Train what the task needs and answer it, by cosines where it needs nothing."""
+
+    def columns(rows: ExampleRows) -> list[Vectors]:
+        return [vectors.take(vectors.rows(column), layer) for column in rows.texts]
+
+    def features(rows: ExampleRows) -> Vectors:
+        """Return what a classifier is given of each row: the sentence's vector, or the features of a pair."""
+        found = columns(rows)
+        return found[0] if len(found) == 1 else pair_features(*found)
+
+    method, parts, classes = data.task.method, data.parts.values(), len(data.classes)
+    if method == "cosine":
+        return Given({name: cosine(*columns(rows)) for name, rows in data.parts.items()})
+    if method == "relatedness":
+        scores = classifiers.relatedness(*(Graded(features(rows), rows.scores) for rows in parts))
+        return Given(dict(zip(("dev", "test"), scores, strict=True)))
+    splits = [Data(features(rows), rows.labels) for rows in parts]
+    if method == "nested":
+        # Every example is a test example of one fold.
+        accuracy, predictions = classifiers.nested(classes, *splits)
+        return Given({"test": predictions.astype(np.float64)}, accuracy)
+    # By folds the rows of train, each by a classifier that was not trained on it, are answered as dev.
+    found = (classifiers.split if method == "split" else classifiers.folds)(classes, *splits)
+    return Given({split: one.astype(np.float64) for split, one in zip(("dev", "test"), found, strict=True)})
 
 
 def answers_of(data: SentEvalData, given: Given, protocol: str, layer: int | None) -> list[PartAnswers]:
@@ -78,44 +94,6 @@ def answers_of(data: SentEvalData, given: Given, protocol: str, layer: int | Non
     return found
 
 
-def _cosine(data: SentEvalData, bench: Bench) -> Given:
-    return Given({name: similarities(rows, bench.vectors, bench.layer) for name, rows in data.parts.items()})
-
-
-def _relatedness(data: SentEvalData, bench: Bench) -> Given:
-    train, dev, test = (
-        Graded(features(rows, bench.vectors, bench.layer), rows.scores)
-        for rows in (data.parts[name] for name in ("train", "dev", "test"))
-    )
-    on_dev, on_test = bench.classifiers.relatedness(train, dev, test)
-    return Given({"dev": on_dev, "test": on_test})
-
-
-def _split(data: SentEvalData, bench: Bench) -> Given:
-    train, dev, test = (_data(data.parts[name], bench) for name in ("train", "dev", "test"))
-    return _classes(*bench.classifiers.split(train, dev, test, len(data.classes)))
-
-
-def _folds(data: SentEvalData, bench: Bench) -> Given:
-    """Answer train as dev and test, each of train by a classifier that was not trained on it."""
-    train, test = (_data(data.parts[name], bench) for name in ("train", "test"))
-    return _classes(*bench.classifiers.folds(train, test, len(data.classes)))
-
-
-def _nested(data: SentEvalData, bench: Bench) -> Given:
-    """Every example is a test example of one fold."""
-    accuracy, predictions = bench.classifiers.nested(_data(data.parts["all"], bench), len(data.classes))
-    return Given({"test": predictions.astype(np.float64)}, accuracy)
-
-
-def _data(rows: ExampleRows, bench: Bench) -> Data:
-    return Data(features(rows, bench.vectors, bench.layer), rows.labels)
-
-
-def _classes(on_dev: NDArray[np.int64], on_test: NDArray[np.int64]) -> Given:
-    return Given({"dev": on_dev.astype(np.float64), "test": on_test.astype(np.float64)})
-
-
 def cosine(first: Vectors, second: Vectors) -> NDArray[np.float64]:
     """Return the cosine of each row of one table with the same row of the other; 0 where a vector is all zeros.
 
@@ -135,27 +113,3 @@ def pair_features(first: Vectors, second: Vectors) -> Vectors:
     [[2.0, 1.0, 3.0, 2.0]]
     """
     return np.concatenate([np.abs(first - second), first * second], axis=1)
-
-
-def similarities(rows: ExampleRows, vectors: SentenceVectors, layer: int | None) -> NDArray[np.float64]:
-    """Return the cosine of each pair."""
-    return cosine(*_columns(rows, vectors, layer))
-
-
-def features(rows: ExampleRows, vectors: SentenceVectors, layer: int | None) -> Vectors:
-    """Return what a classifier is given of each row: the sentence's vector, or the features of a pair."""
-    columns = _columns(rows, vectors, layer)
-    return columns[0] if len(columns) == 1 else pair_features(*columns)
-
-
-def _columns(rows: ExampleRows, vectors: SentenceVectors, layer: int | None) -> list[Vectors]:
-    return [vectors.take(vectors.rows(column), layer) for column in rows.texts]
-
-
-_METHODS = {
-    "cosine": _cosine,
-    "relatedness": _relatedness,
-    "split": _split,
-    "folds": _folds,
-    "nested": _nested,
-}

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.benchmarks.base import content_of, covers
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.drawn import ROUNDS, Drawn, Numbers, mean_of_samples
+from ensue.benchmarks.probing.choices import covered
 from ensue.benchmarks.senteval.data import GROUPS, SentEvalSpec
 from ensue.errors import EnsueError
 from ensue.metrics.classification import confusion_cells, f1
@@ -74,13 +75,11 @@ def figures_of(answers: PartAnswers) -> dict[str, Drawn]:
     if n < 2:
         raise EnsueError(f"{answers.task} has {n} example where a correlation needs two; raise --limit.")
     draws = correlation_draws(answers.given, answers.gold, rounds=ROUNDS)
+    values = pearson(answers.given, answers.gold), spearman(answers.given, answers.gold)
+    # A correlation that does not exist, since all answers are the same, is 0, as in SentEval.
     return {
-        "pearson": Drawn(
-            _defined(pearson(answers.given, answers.gold)), draws.pearson, n, bounds=CORRELATION
-        ),
-        "spearman": Drawn(
-            _defined(spearman(answers.given, answers.gold)), draws.spearman, n, bounds=CORRELATION
-        ),
+        metric: Drawn(0.0 if math.isnan(value) else value, drawn, n, bounds=CORRELATION)
+        for metric, value, drawn in zip(("pearson", "spearman"), values, draws, strict=True)
     }
 
 
@@ -103,16 +102,10 @@ def has_correlation(answers: PartAnswers) -> bool:
     return bool(np.ptp(answers.gold) > 0.0 and np.ptp(answers.given) > 0.0)
 
 
-def _defined(value: float) -> float:
-    """Return 0 for a correlation that does not exist, since all answers are the same, as SentEval does."""
-    return 0.0 if math.isnan(value) else value
-
-
 class TaskFigures(NamedTuple):
     """A task's figures on one split by metric; `weighted` are those of an STS year with sets weighted by size."""
 
     task: SentEvalSpec
-    split: str
     settings: Mapping[str, Any]
     figures: Mapping[str, Drawn]
     weighted: Mapping[str, Drawn]
@@ -124,7 +117,7 @@ def over_sets(task: SentEvalSpec, sets: Sequence[Mapping[str, Drawn]], at: Mappi
     plain = {metric: mean_of_samples([found[metric] for found in sets]) for metric in metrics}
     sizes = [float(found[metrics[0]].n) for found in sets]
     weighted = {metric: mean_of_samples([found[metric] for found in sets], sizes) for metric in metrics}
-    return TaskFigures(task, "test", {"split": "test", **at}, plain, weighted)
+    return TaskFigures(task, {"split": "test", **at}, plain, weighted)
 
 
 def task_rows(found: TaskFigures) -> Iterator[MetricRow]:
@@ -149,7 +142,7 @@ def group_rows(
         if len(wanted) < 2:
             continue
         for split in ("dev", "test"):
-            there = [one for one in found if one.task in wanted and one.split == split]
+            there = [one for one in found if one.task in wanted and one.settings["split"] == split]
             if there:
                 yield from _group(group, wanted, there, limit)
 
@@ -158,10 +151,8 @@ def _group(
     group: str, wanted: Sequence[SentEvalSpec], there: Sequence[TaskFigures], limit: int | None
 ) -> Iterator[MetricRow]:
     names = [one.task.name for one in there]
-    covered = covers(len(names), len(wanted), limit)
-    place = {**there[0].settings, "covers": covered, "tasks": ",".join(names)}
-    if lacking := [task.name for task in wanted if task.name not in names]:
-        place["missing"] = ",".join(lacking)
+    lacking = [task.name for task in wanted if task.name not in names]
+    place = {**there[0].settings, **covered(names, lacking, limit)}
     metrics = {one.task.metric for one in there}
     main = metrics.pop() if len(metrics) == 1 else "average"
     yield mean_of_samples([one.figures[one.task.metric] for one in there]).row(group, main, place)

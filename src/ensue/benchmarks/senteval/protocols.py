@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +22,6 @@ Labels = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 
-class Classifiers(Protocol):
-    """What every protocol can train."""
-
-    def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        """Predict dev and test."""
-
-    def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        """Predict train, each row by a classifier that had not been trained on it, and for test."""
-
-    def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
-        """Return the mean dev accuracy and a prediction for every row by a classifier that never saw it."""
-
-    def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
-        """Score dev and test."""
-
-
 @dataclass(frozen=True)
 class PaperProtocol:
     """Adam with early stopping, weight decay by dev or by folds; SentEval's "comparable" settings."""
@@ -46,21 +29,25 @@ class PaperProtocol:
     seed: int
     device: str
 
-    def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+    def split(self, classes: int, train: Data, dev: Data, test: Data) -> tuple[Labels, Labels]:
+        """Predict dev and test."""
         fitted = fit(train, dev, test, classes, DISCOEVAL, seed=self.seed, device=self.device)
         return fitted.dev_predictions, fitted.test_predictions
 
-    def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+    def folds(self, classes: int, train: Data, test: Data) -> tuple[Labels, Labels]:
+        """Predict train, each row by a classifier that had not been trained on it, and test."""
         fitted = fit_by_folds(
             train, test, classes, DISCOEVAL, folds=FOLDS, seed=self.seed, device=self.device
         )
         return fitted.dev_predictions, fitted.test_predictions
 
-    def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
+    def nested(self, classes: int, data: Data) -> tuple[float, Labels]:
+        """Return the mean dev accuracy and a prediction for every row by a classifier that never saw it."""
         found = cross_validate(data, classes, DISCOEVAL, folds=FOLDS, seed=self.seed, device=self.device)
         return found.dev_accuracy, found.predictions
 
     def relatedness(self, train: Graded, dev: Graded, test: Graded) -> tuple[Scores, Scores]:
+        """Score dev and test."""
         fitted = fit_relatedness(train, dev, test, seed=self.seed, device=self.device)
         return fitted.dev_predictions, fitted.test_predictions
 
@@ -76,24 +63,24 @@ class ConvergedProtocol:
     seed: int
     device: str
 
-    def split(self, train: Data, dev: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
+    def split(self, classes: int, train: Data, dev: Data, test: Data) -> tuple[Labels, Labels]:
         fitted = fit_converged(train, dev, test, classes, device=self.device)
         return fitted.dev_predictions, fitted.test_predictions
 
-    def folds(self, train: Data, test: Data, classes: int) -> tuple[Labels, Labels]:
-        _, on_train = self.nested(train, classes)
+    def folds(self, classes: int, train: Data, test: Data) -> tuple[Labels, Labels]:
+        _, on_train = self.nested(classes, train)
         fold = self._folds(train)
-        _, on_test = self.split(_rows(train, fold != 0), _rows(train, fold == 0), test, classes)
+        _, on_test = self.split(classes, _rows(train, fold != 0), _rows(train, fold == 0), test)
         return on_train, on_test
 
-    def nested(self, data: Data, classes: int) -> tuple[float, Labels]:
+    def nested(self, classes: int, data: Data) -> tuple[float, Labels]:
         fold = self._folds(data)
         predictions = np.empty(len(data.y), dtype=np.int64)
         accuracies = []
         for number in range(FOLDS):
             is_test, is_dev = fold == number, fold == (number + 1) % FOLDS
             dev = _rows(data, is_dev)
-            on_dev, on_test = self.split(_rows(data, ~(is_test | is_dev)), dev, _rows(data, is_test), classes)
+            on_dev, on_test = self.split(classes, _rows(data, ~(is_test | is_dev)), dev, _rows(data, is_test))
             predictions[is_test] = on_test
             accuracies.append(float((on_dev == dev.y).mean()))
         return float(np.mean(accuracies)), predictions
@@ -105,10 +92,8 @@ class ConvergedProtocol:
         return stratified_folds(data.y, FOLDS, self.seed)
 
 
-PROTOCOLS: dict[str, type[PaperProtocol] | type[ConvergedProtocol]] = {
-    "paper": PaperProtocol,
-    "converged": ConvergedProtocol,
-}
+Classifiers = PaperProtocol | ConvergedProtocol
+PROTOCOLS: dict[str, type[Classifiers]] = {"paper": PaperProtocol, "converged": ConvergedProtocol}
 
 
 def _rows(data: Data, chosen: NDArray[np.bool_]) -> Data:

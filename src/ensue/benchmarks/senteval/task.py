@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ensue.benchmarks.probing.choices import (
     signed_model,
     signed_vectors,
 )
-from ensue.benchmarks.senteval.answering import Bench, Given, answer, answers_of
+from ensue.benchmarks.senteval.answering import Given, answer, answers_of
 from ensue.benchmarks.senteval.data import SentEvalData, SentEvalSpec, SentEvalSuite, chosen, read_suite
 from ensue.benchmarks.senteval.judging import (
     PartAnswers,
@@ -33,7 +33,6 @@ from ensue.benchmarks.senteval.judging import (
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
 from ensue.records import Codec
-from ensue.report.results import MetricRow
 
 if TYPE_CHECKING:
     from ensue.benchmarks.probing.vectors import SentenceVectors
@@ -82,7 +81,9 @@ class SentEvalRun:
                 parts = [figures_of(part) for part in answers]
                 if data.task.sets:
                     rows += [
-                        row for part, found in zip(answers, parts, strict=True) for row in _rows(part, found)
+                        figure.row(part.task, metric, part.settings)
+                        for part, found in zip(answers, parts, strict=True)
+                        for metric, figure in found.items()
                     ]
                 figures += whole(data, given[data.task.name, layer], answers, parts)
             rows += [row for one in figures for row in task_rows(one)]
@@ -107,7 +108,7 @@ class SentEvalRun:
         question = question_of(encoder, layers, s, data=self.fingerprint, seed=self.seed)
 
         def answered(data: SentEvalData, layer: int | None, vectors: SentenceVectors) -> Given:
-            return answer(data, Bench(vectors, layer, classifiers))
+            return answer(data, layer, vectors, classifiers)
 
         return answer_all(encoder, tasks, layers, s["pooling"], question, _GIVEN, context, answered, "tasks")
 
@@ -133,25 +134,17 @@ class SentEvalRun:
 def whole(
     data: SentEvalData, given: Given, answers: Sequence[PartAnswers], figures: Sequence[dict[str, Drawn]]
 ) -> list[TaskFigures]:
-    """A task's figures split by split; the sets of an STS year make one."""
+    """Return a task's figures split by split; the sets of an STS year make one."""
     if data.task.sets:
         at = {key: value for key, value in answers[0].settings.items() if key == "layer"}
         return [over_sets(data.task, figures, at)]
     found = [
-        TaskFigures(data.task, part.settings["split"], part.settings, one, {})
-        for part, one in zip(answers, figures, strict=True)
+        TaskFigures(data.task, part.settings, one, {}) for part, one in zip(answers, figures, strict=True)
     ]
     if given.dev_accuracy is not None:
-        dev = Drawn(given.dev_accuracy, None, len(answers[0].ids))
-        found.insert(
-            0, TaskFigures(data.task, "dev", {**answers[0].settings, "split": "dev"}, {"accuracy": dev}, {})
-        )
+        dev = {"accuracy": Drawn(given.dev_accuracy, None, len(answers[0].ids))}
+        found.insert(0, TaskFigures(data.task, {**answers[0].settings, "split": "dev"}, dev, {}))
     return found
-
-
-def _rows(part: PartAnswers, figures: dict[str, Drawn]) -> Iterator[MetricRow]:
-    for metric, figure in figures.items():
-        yield figure.row(part.task, metric, part.settings)
 
 
 class SentEvalTask:
