@@ -19,7 +19,7 @@ from run import HERE, Contender, agree, as_markdown, measure
 
 from ensue.backends.names import load_model, pull_model
 from ensue.benchmarks.nlu.examples import DEV, TaskData
-from ensue.benchmarks.nlu.prompting.answering import normalised, requests_of, system
+from ensue.benchmarks.nlu.prompting.answering import normalised, prompt, requests_of
 from ensue.benchmarks.nlu.prompting.asking import AskedTask, sheets
 from ensue.benchmarks.superglue.data import read_task
 from ensue.benchmarks.superglue.task import SPECS
@@ -36,7 +36,7 @@ def read_sheet(folder: Path, name: str, template: str, limit: int | None) -> Ask
     if task is None:
         raise SystemExit(f"{folder} has no {name}")
     only_dev = TaskData(spec, {DEV: task.splits[DEV]}, task.fingerprint)
-    chosen = {key: setting.default for key, setting in system.settings.items()} | {"template": [template]}
+    chosen = {key: setting.default for key, setting in prompt.settings.items()} | {"template": [template]}
     (sheet,) = sheets(only_dev, [only_dev], chosen, 0, None)
     # The bare log-likelihoods are compared, whatever the template makes of them.
     return AskedTask(task, normalised(sheet.template, "sum"), 0, sheet.asked, sheet.notes)

@@ -72,19 +72,9 @@ _OTHER_FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _FOLDERS = {"diagnostic": ("diagnostic", "AX")}
 
 # The hub's data set has other names for some columns; labels are class numbers, -1 where there is none.
-_HUB_PAIR = Columns(("sentence1", "sentence2"), id="idx")
-_HUB_PREMISE = Columns(("premise", "hypothesis"), id="idx")
-_HUB: Mapping[str, tuple[str, Columns]] = {
-    "CoLA": ("cola", Columns(("sentence",), id="idx")),
-    "SST-2": ("sst2", Columns(("sentence",), id="idx")),
-    "MRPC": ("mrpc", _HUB_PAIR),
-    "QQP": ("qqp", Columns(("question1", "question2"), id="idx")),
-    "STS-B": ("stsb", _HUB_PAIR),
-    "MNLI": ("mnli", _HUB_PREMISE),
-    "QNLI": ("qnli", Columns(("question", "sentence"), id="idx")),
-    "RTE": ("rte", _HUB_PAIR),
-    "WNLI": ("wnli", _HUB_PAIR),
-    "diagnostic": ("ax", _HUB_PREMISE),
+_HUB_TEXTS = {
+    "MRPC": ("sentence1", "sentence2"),
+    **dict.fromkeys(("MNLI", "diagnostic"), ("premise", "hypothesis")),
 }
 # MRPC's original two files, divided into training and development as GLUE's download script divides them.
 _MRPC_TRAIN, _MRPC_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
@@ -106,29 +96,27 @@ def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskDat
         if found is not None:
             gathering.add_files(split, [found], read_split(spec, split, found, gathering.notes))
         elif spec.name == "MRPC" and (originals := _original_files(home, split)):
-            _add_original(gathering, split, originals)
+            rows = _original_rows(originals, split)
+            made = examples(spec, rows, COLUMNS["MRPC"], gathering.notes)
+            gathering.add_files(split, originals, made)
     return gathering.finish()
 
 
 def read_hub_task(name: str, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
     """Return a task of a hub data set such as `nyu-mll/glue`, None where it has no split of the task."""
-    return gather_hub_rows(name, spec, hub_splits(name, _HUB[spec.name][0]), limit)
+    return gather_hub_rows(name, spec, hub_splits(name, spec), limit)
 
 
 def gather_hub_rows(
     name: str, spec: TaskSpec, splits: HubSplits, limit: int | None = None
 ) -> TaskData | None:
     """Return a task of rows as the hub has them, by the hub's names of splits."""
-    return gather_hub(f"{name}/{_HUB[spec.name][0]}", spec, splits, _hub_examples, limit)
+    return gather_hub(name, spec, splits, _hub_examples, limit)
 
 
 def _hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
-    return examples(spec, (named_label(row, spec) for row in rows), _HUB[spec.name][1], notes)
-
-
-def _add_original(gathering: Gathering, split: str, files: list[Found]) -> None:
-    made = examples(gathering.spec, _original_rows(files, split), COLUMNS["MRPC"], gathering.notes)
-    gathering.add_files(split, files, made)
+    columns = Columns(_HUB_TEXTS.get(spec.name, COLUMNS[spec.name].texts), id="idx")
+    return examples(spec, (named_label(row, spec) for row in rows), columns, notes)
 
 
 def _original_files(home: Path, split: str) -> list[Found]:

@@ -26,6 +26,7 @@ _NO_YES = ("0", "1")
 _ENTAILS = ("entailment", "not_entailment")
 _THREE_WAY = ("entailment", "neutral", "contradiction")
 _ACCURACY = ("accuracy",)
+_ACCURACY_F1 = ("accuracy", "f1")
 
 
 _task = partial(make_spec, "glue")
@@ -58,21 +59,9 @@ SPECS: tuple[TaskSpec, ...] = (
     _task("CoLA", "single", _NO_YES, ("mcc",), (8_551, 1_043, 1_063), "is the sentence acceptable English"),
     _task("SST-2", "single", _NO_YES, _ACCURACY, (67_349, 872, 1_821), "does the review like the film"),
     _task(
-        "MRPC",
-        "pair",
-        _NO_YES,
-        ("accuracy", "f1"),
-        (3_668, 408, 1_725),
-        "do two sentences of news say the same",
+        "MRPC", "pair", _NO_YES, _ACCURACY_F1, (3_668, 408, 1_725), "do two sentences of news say the same"
     ),
-    _task(
-        "QQP",
-        "pair",
-        _NO_YES,
-        ("accuracy", "f1"),
-        (363_846, 40_430, 390_965),
-        "do two questions ask the same",
-    ),
+    _task("QQP", "pair", _NO_YES, _ACCURACY_F1, (363_846, 40_430, 390_965), "do two questions ask the same"),
     _task(
         "STS-B",
         "score",

@@ -45,9 +45,7 @@ class Majority:
 
     settings: Mapping[str, Setting] = {
         "majority_of": Setting(
-            DEV,
-            "where labels are counted first: dev (as the paper's row) or train",
-            read.one_of(DEV, TRAIN),
+            DEV, "where labels are counted first: dev (as the paper's row) or train", read.one_of(DEV, TRAIN)
         )
     }
 
@@ -146,20 +144,15 @@ class HypothesisOnly:
             examples = source.splits[split]
             gold = np.asarray([labels.index(str(example.gold)) for example in examples], dtype=np.int64)
             predict, l2 = classifier([example.texts[1] for example in examples], gold, len(labels))
-
-            def answers(
-                asked: list[Example], predict: Any = predict, source: TaskData = source
-            ) -> PredictedAnswers:
-                found = predict([example.texts[1] for example in asked])
-                given = {one.id: source.spec.labels[place] for one, place in zip(asked, found, strict=True)}
-                return PredictedAnswers(given, {})
-
+            answers: dict[str, Mapping[str, Prediction]] = {}
+            for each in data.judged_splits:
+                found = predict([example.texts[1] for example in data.splits[each]])
+                asked = zip(data.splits[each], found, strict=True)
+                given = PredictedAnswers({one.id: labels[place] for one, place in asked}, {})
+                answers[each] = answered_as(given, source.spec, data.spec).predictions
             yield Answered(
                 data.spec.name,
-                {
-                    each: answered_as(answers(data.splits[each]), source.spec, data.spec).predictions
-                    for each in data.judged_splits
-                },
+                answers,
                 fits=[{"learned_from": f"{source.spec.name} {split}", "examples": len(gold), "l2": l2}],
             )
 

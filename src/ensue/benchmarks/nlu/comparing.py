@@ -23,11 +23,7 @@ from ensue.benchmarks.nlu.examples import TaskSpec
 from ensue.benchmarks.nlu.judging import of_counts
 from ensue.metrics.answers import equal_pairs, whole_groups_right
 from ensue.metrics.classification import confusion_cells
-from ensue.stats.paired_statistic import (
-    Numbers,
-    mean_over,
-    paired_statistic_test,
-)
+from ensue.stats.paired_statistic import Numbers, mean_over, paired_statistic_test
 from ensue.stats.resampling import one_hot
 
 _BY_GROUP = ("em", "gender_parity")
@@ -72,25 +68,20 @@ class NluComparing:
             yield Untested(pairs.task, pairs.settings, "the data hold no labels of it")
         elif spec.form == "score":
             yield from _correlations(spec, pairs, how)
-        elif spec.form == "entity":
-            for metric in spec.metrics:
-                yield from mean_test(pairs, metric, partial(_score, metric), how)
         else:
             for metric in spec.metrics:
-                yield from _of_labels(spec, metric, pairs, how)
+                if spec.form == "entity":
+                    yield from mean_test(pairs, metric, partial(_score, metric), how)
+                elif metric == "accuracy":
+                    yield from mean_test(pairs, metric, lambda one: float(one.label == one.predicted), how)
+                elif metric in _BY_GROUP:
+                    yield _of_groups(metric, pairs, how)
+                else:
+                    yield _of_counts(spec, metric, pairs, how)
 
 
 def _score(metric: str, answer: PairedAnswer) -> float | None:
     return answer.scores.get(metric)
-
-
-def _of_labels(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> Iterator[Tested | Untested]:
-    if metric == "accuracy":
-        yield from mean_test(pairs, metric, lambda one: float(one.label == one.predicted), how)
-    elif metric in _BY_GROUP:
-        yield _of_groups(metric, pairs, how)
-    else:
-        yield _of_counts(spec, metric, pairs, how)
 
 
 def _of_counts(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> Tested:
@@ -111,18 +102,11 @@ def _of_counts(spec: TaskSpec, metric: str, pairs: Pairs, how: Resampling) -> Te
 def _tables(spec: TaskSpec, side: Sequence[Sequence[PairedAnswer]]) -> Numbers:
     """Return which cell of the confusion table each answer falls into [items, ways × classes × classes]."""
     codes = {label: code for code, label in enumerate(spec.labels)}
-    cells = len(codes) ** 2
-    return np.hstack(
-        [
-            one_hot(
-                confusion_cells(
-                    [codes[one.label] for one in way], [codes[one.predicted] for one in way], len(codes)
-                ),
-                cells,
-            )
-            for way in zip(*side, strict=True)
-        ]
-    )
+    cells = [
+        confusion_cells([codes[one.label] for one in way], [codes[one.predicted] for one in way], len(codes))
+        for way in zip(*side, strict=True)
+    ]
+    return np.hstack([one_hot(of_way, len(codes) ** 2) for of_way in cells])
 
 
 def _of_groups(metric: str, pairs: Pairs, how: Resampling) -> Tested | Untested:

@@ -85,10 +85,15 @@ def phenomena_rows(data: TaskData, answered: Answered, split: str) -> list[Metri
     check_gold(data.spec, examples, split)
     given = [str(one) for one in predictions_of(data, answered, split)]
     place = {"split": split, **answered.settings}
+    metrics = ("r3" if len(data.spec.labels) == 3 else "mcc", "accuracy")
+
+    def of_part(places: list[int]) -> dict[str, Drawn]:
+        return of_classes(data.spec, [examples[i] for i in places], [given[i] for i in places], metrics)
+
     return [
         figure.row(data.spec.name, metric, {**place, **part.settings})
         for part in parts_of(examples)
-        for metric, figure in _figures(data, examples, given, part).items()
+        for metric, figure in of_part(part.places).items()
         if part.settings or metric not in data.spec.metrics
     ]
 
@@ -120,18 +125,6 @@ def known_tags(example: Example) -> dict[str, tuple[str, ...]]:
         if tags:
             found[category] = tuple(dict.fromkeys(_TAGS[category, _letters(tag)] for tag in tags))
     return found
-
-
-def _figures(
-    data: TaskData, examples: Sequence[Example], given: Sequence[str], part: PhenomenonPart
-) -> dict[str, Drawn]:
-    correlation = "r3" if len(data.spec.labels) == 3 else "mcc"
-    return of_classes(
-        data.spec,
-        [examples[place] for place in part.places],
-        [given[place] for place in part.places],
-        (correlation, "accuracy"),
-    )
 
 
 def _place(example: Example) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -161,19 +161,13 @@ def answered_as(given: PredictedAnswers, by: TaskSpec, asked: TaskSpec) -> Predi
             f"{by.name} cannot answer {asked.name}: it tells {', '.join(by.labels)} apart, "
             f"not {', '.join(asked.labels)}."
         )
-    return PredictedAnswers(
-        {id: renamed[str(label)] for id, label in given.predictions.items()},
-        {id: _moved(chances, by, asked, renamed) for id, chances in given.chances.items()},
-    )
-
-
-def _moved(
-    chances: Sequence[float], by: TaskSpec, asked: TaskSpec, renamed: Mapping[str, str]
-) -> list[float]:
-    moved = dict.fromkeys(asked.labels, 0.0)
-    for label, chance in zip(by.labels, chances, strict=True):
-        moved[renamed[label]] += chance
-    return list(moved.values())
+    found: dict[str, list[float]] = {}
+    for id, chances in given.chances.items():
+        moved = dict.fromkeys(asked.labels, 0.0)
+        for label, chance in zip(by.labels, chances, strict=True):
+            moved[renamed[label]] += chance
+        found[id] = list(moved.values())
+    return PredictedAnswers({id: renamed[str(label)] for id, label in given.predictions.items()}, found)
 
 
 class Parts(NamedTuple):

@@ -6,9 +6,9 @@ says, and the one that is best on dev answers. Of a marked word or mention (WiC,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +35,8 @@ from ensue.models.protocols import Cutting, Encoder, Model, require
 from ensue.progress import Progress
 
 if TYPE_CHECKING:
-    from ensue.benchmarks.nlu.fitting import Learner, TrainingSplit
-    from ensue.benchmarks.probing.vectors import SentenceVectors, Vectors
+    from ensue.benchmarks.nlu.fitting import TrainingSplit
+    from ensue.benchmarks.probing.vectors import SentenceVectors
 
 
 class Frozen:
@@ -62,20 +62,7 @@ class Frozen:
             # Encoded when the first training needs it: where all are finished already, never.
             encoding = _Encoding(encoder, about, layers, settings["pooling"], context.progress)
             for layer in layers:
-
-                def train(
-                    seed: int,
-                    layer: int | None = layer,
-                    encoding: _Encoding = encoding,
-                    about: list[TaskData] = about,
-                    parts: Parts = parts,
-                ) -> TrainedAnswers:
-                    device = settings["classifier_device"]
-                    found = _train(
-                        about, parts, encoding.vectors, layer, self.schedule, device, seed, context.progress
-                    )
-                    return replace(found, fit={**found.fit, "cuts": encoding.cuts})
-
+                train = partial(_train, encoding, parts, layer, self.schedule, settings["classifier_device"])
                 # The layer is part of the name too, so that each has its own file.
                 name = data.spec.name if layer is None else f"{data.spec.name}-layer-{layer}"
                 best, fits = best_of(name, {**asked, "layer": layer}, about, seeds, context, train)
@@ -143,14 +130,7 @@ def _texts(form: Form, splits: Sequence[list[Example]]) -> list[str]:
 
 
 def _train(
-    about: Sequence[TaskData],
-    parts: Parts,
-    vectors: SentenceVectors,
-    layer: int | None,
-    schedule: Schedule,
-    device: str,
-    seed: int,
-    progress: Progress | None,
+    encoding: _Encoding, parts: Parts, layer: int | None, schedule: Schedule, device: str, seed: int
 ) -> TrainedAnswers:
     """Train the first task's classifier and answer all the tasks with it."""
     import torch
@@ -158,6 +138,7 @@ def _train(
     from ensue.benchmarks.nlu.fitting import Classifier, Learner, features_in, fit
     from ensue.benchmarks.probing.training import device_of
 
+    about, vectors = encoding.tasks, encoding.vectors
     spec = about[0].spec
     where = device_of(device)
     train, chosen_on = frame(spec, parts.train), frame(spec, parts.chosen_on)
@@ -171,23 +152,14 @@ def _train(
         return _split(framed, vectors, layer, network, where)
 
     learner = Learner(spec, split(train), split(chosen_on))
-    how = fit(network, [learner], schedule, seed, progress)
+    how = fit(network, [learner], schedule, seed, encoding.progress)
     held = {"held_out": True} if parts.held_out else {}
-    return TrainedAnswers(how.best, {**how.as_json(), **held}, _answers(about, learner, split))
 
+    def answered_on(data: TaskData, name: str) -> PredictedAnswers:
+        return answered_as(learner.answer(split(ask(spec.form, data.splits[name]))), spec, data.spec)
 
-def _answers(
-    about: Sequence[TaskData], learner: Learner, split: Callable[[Framed], TrainingSplit]
-) -> dict[str, dict[str, PredictedAnswers]]:
-    return {
-        data.spec.name: {
-            name: answered_as(
-                learner.answer(split(ask(learner.spec.form, data.splits[name]))), learner.spec, data.spec
-            )
-            for name in data.judged_splits
-        }
-        for data in about
-    }
+    found = {data.spec.name: {name: answered_on(data, name) for name in data.judged_splits} for data in about}
+    return TrainedAnswers(how.best, {**how.as_json(), **held, "cuts": encoding.cuts}, found)
 
 
 def _split(
@@ -202,7 +174,10 @@ def _split(
     numbers = numbers_of([pieces_of(row) for row in framed.rows], vectors)
 
     def forward(rows: Ints) -> Any:
-        taken = torch.from_numpy(_take(vectors, numbers[rows], layer)).to(where).unbind(1)
+        stored = vectors.take(np.maximum(numbers[rows], 0), layer)
+        # A blank text has zeros.
+        stored[numbers[rows] < 0] = 0.0
+        taken = torch.from_numpy(stored).to(where).unbind(1)
         return network(row_features(list(taken[:texts]), list(taken[texts:])))
 
     return TrainingSplit(framed, forward, np.zeros(len(framed.rows), dtype=np.int64))
@@ -215,13 +190,6 @@ def numbers_of(pieces: Sequence[tuple[str, ...]], vectors: SentenceVectors) -> I
     filled = [place for place, text in enumerate(flat) if text.strip()]
     found[filled] = vectors.rows([flat[place] for place in filled])
     return found.reshape(len(pieces), -1)
-
-
-def _take(vectors: SentenceVectors, numbers: Ints, layer: int | None) -> Vectors:
-    """Return vectors of rows of the store; a blank text has zeros."""
-    taken = vectors.take(np.maximum(numbers, 0), layer)
-    taken[numbers < 0] = 0.0
-    return taken
 
 
 system = Frozen()

@@ -110,21 +110,26 @@ def _refuse(example: Example, what: str) -> NoReturn:
     raise EnsueError(f"{example.where}: {what}.")
 
 
-def hub_splits(name: str, config: str) -> HubSplits:
-    """Return the splits of one configuration of a data set, streamed."""
+def hub_splits(name: str, spec: TaskSpec) -> HubSplits:
+    """Return the splits of a task of a data set, streamed."""
     datasets = hub_library(name)
     try:
-        loaded: Any = datasets.load_dataset(name, config, streaming=True)
+        loaded: Any = datasets.load_dataset(name, hub_config(spec), streaming=True)
         return {str(split): _guarded(name, rows) for split, rows in loaded.items()}
     except Exception as error:  # the library raises dozens of unrelated types
         raise _unreadable(name, error) from error
 
 
+def hub_config(spec: TaskSpec) -> str:
+    """Return what the hub's data sets call a task."""
+    return "ax" if spec.name == "diagnostic" else spec.name.lower().replace("-", "")
+
+
 def gather_hub(
-    place: str, spec: TaskSpec, splits: HubSplits, examples: HubExamples, limit: int | None = None
+    name: str, spec: TaskSpec, splits: HubSplits, examples: HubExamples, limit: int | None
 ) -> TaskData | None:
     """Return a task of the rows of a hub data set, None where it has no split of the task."""
-    gathering = Gathering(spec, limit)
+    gathering, place = Gathering(spec, limit), f"{name}/{hub_config(spec)}"
     for theirs, ours in _HUB_SPLITS.items():
         if theirs in splits:
             rows = (Row(f"{place}:{theirs}, row {n}", fields) for n, fields in enumerate(splits[theirs], 1))
@@ -147,15 +152,10 @@ def named_label(row: Row, spec: TaskSpec) -> Row:
 
 def _guarded(name: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
     """Return the rows of a stream, which may break off anywhere."""
-    stream = iter(rows)
-    while True:
-        try:
-            row = next(stream)
-        except StopIteration:
-            return
-        except Exception as error:
-            raise _unreadable(name, error) from error
-        yield row
+    try:
+        yield from rows
+    except Exception as error:
+        raise _unreadable(name, error) from error
 
 
 def _unreadable(name: str, error: Exception) -> EnsueError:

@@ -55,10 +55,10 @@ def judge(data: TaskData, answered: Answered, split: str) -> JudgedSplit | None:
     figures = measure(spec, examples, given)
     score = mean_of_metrics(list(figures.values()))
     settings = dict(answered.settings)
-    notes = _notes(spec, split, examples, given)
-    return JudgedSplit(
-        spec, split, settings, figures, score, len(examples), data.instead.get(split, ""), notes
-    )
+    instead, notes = data.instead.get(split, ""), Counter[str]()
+    if spec.form == "score" and min(len(set(given)), len({example.gold for example in examples})) == 1:
+        notes[f"{spec.name} {split}: all answers are the same, so there is no correlation; counted as 0"] = 1
+    return JudgedSplit(spec, split, settings, figures, score, len(examples), instead, notes)
 
 
 def predictions_of(data: TaskData, answered: Answered, split: str) -> list[Prediction]:
@@ -147,15 +147,6 @@ def check_gold(spec: TaskSpec, examples: Sequence[Example], split: str) -> None:
             raise EnsueError(f"{place}: {gold!r} is not a gold answer of {spec.name}; correct the data.")
 
 
-def _notes(
-    spec: TaskSpec, split: str, examples: Sequence[Example], given: Sequence[Prediction]
-) -> Counter[str]:
-    notes: Counter[str] = Counter()
-    if spec.form == "score" and min(len(set(given)), len({example.gold for example in examples})) == 1:
-        notes[f"{spec.name} {split}: all answers are the same, so there is no correlation; counted as 0"] = 1
-    return notes
-
-
 # From counts [..., classes, classes], gold by row, to a number each.
 OfCounts = Callable[[Numbers], Numbers]
 _OF_COUNTS: Mapping[str, OfCounts] = {"accuracy": accuracy, "f1a": f1, "mcc": matthews, "r3": matthews}
@@ -210,20 +201,13 @@ def correlations(spec: TaskSpec, examples: Sequence[Example], given: Sequence[fl
     clusters = [example.resampled_with for example in examples]
     units = len(set(clusters))
     draws = correlation_draws(given, gold, clusters, rounds=ROUNDS)
-    found = {
-        "pearson": (pearson(given, gold), draws.pearson),
-        "spearman": (spearman(given, gold), draws.spearman),
-    }
-    return {
-        metric: Drawn(
-            0.0 if math.isnan(value) else value,
-            np.nan_to_num(drawn) if units > 1 else None,
-            n,
-            units,
-            CORRELATION,
-        )
-        for metric, (value, drawn) in ((metric, found[metric]) for metric in spec.metrics)
-    }
+    found = {}
+    for metric in spec.metrics:
+        of, drawn = {"pearson": (pearson, draws.pearson), "spearman": (spearman, draws.spearman)}[metric]
+        value = np.nan_to_num(of(given, gold))
+        spread = np.nan_to_num(drawn) if units > 1 else None
+        found[metric] = Drawn(float(value), spread, n, units, CORRELATION)
+    return found
 
 
 def text_scores(example: Example, given: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,11 +58,12 @@ def rows(judged: Sequence[JudgedSplit]) -> list[MetricRow]:
     Only tasks that count in a benchmark have a score: the mean of a diagnostic's metrics means nothing.
     """
     scores = task_scores(judged)
-    return [
-        *(row for one in judged for row in _metric_rows(one)),
-        *(_score_row(one) for one in scores),
-        *benchmark_rows(scores),
+    metrics = [
+        figure.row(one.spec.name, metric, {"split": one.split, **one.settings})
+        for one in judged
+        for metric, figure in one.figures.items()
     ]
+    return [*metrics, *map(_score_row, scores), *benchmark_rows(scores)]
 
 
 def task_scores(judged: Sequence[JudgedSplit]) -> list[TaskScore]:
@@ -94,22 +96,15 @@ def benchmark_rows(scores: Sequence[TaskScore]) -> Iterator[MetricRow]:
     for suite in TITLES:
         for split in dict.fromkeys(one.split for one in scores if one.spec.suite == suite):
             there = [one for one in scores if (one.spec.suite, one.split) == (suite, split)]
-            ways = _ways_of_all(there)
-            if ways:
-                for way in ways:
-                    yield _benchmark_row(suite, split, [one for one in there if _as_key(one.settings) == way])
-            else:
-                yield _benchmark_row(suite, split, there)
-
-
-def _ways_of_all(scores: Sequence[TaskScore]) -> list[str]:
-    """Return the settings each task was answered with, where they are the same for all; none otherwise."""
-    by_task: dict[str, set[str]] = {}
-    for one in scores:
-        by_task.setdefault(one.spec.name, set()).add(_as_key(one.settings))
-    if len({frozenset(ways) for ways in by_task.values()}) > 1:
-        return []
-    return list(dict.fromkeys(_as_key(one.settings) for one in scores))
+            tasks: dict[str, set[str]] = defaultdict(set)
+            ways: dict[str, list[TaskScore]] = defaultdict(list)
+            for one in there:
+                way = _as_key(one.settings)
+                tasks[one.spec.name].add(way)
+                ways[way].append(one)
+            alike = all(of_task == ways.keys() for of_task in tasks.values())
+            for scored in ways.values() if alike else [there]:
+                yield _benchmark_row(suite, split, scored)
 
 
 def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> MetricRow:
@@ -130,11 +125,6 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
     if several := [name for name, ways in by_task.items() if len(ways) > 1]:
         settings["averaged"] = ",".join(several)
     return mean_of_samples(means).row(TITLES[suite], SCORE, settings)
-
-
-def _metric_rows(judged: JudgedSplit) -> Iterator[MetricRow]:
-    for metric, figure in judged.figures.items():
-        yield figure.row(judged.spec.name, metric, {"split": judged.split, **judged.settings})
 
 
 def _score_row(score: TaskScore) -> MetricRow:

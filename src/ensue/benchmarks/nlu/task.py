@@ -18,7 +18,7 @@ from ensue.benchmarks.nlu.framing import with_held_out
 from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.nlu.scores import judged_rows
 from ensue.benchmarks.nlu.suites import TITLES
-from ensue.benchmarks.nlu.systems import Answered, System
+from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.report.results import Item
@@ -75,14 +75,20 @@ class NluRun:
         by_name = {task.spec.name: task for task in self.tasks}
         judged, metrics = judged_rows(by_name, answers)
         notes = sum((found.notes for found in judged), Counter[str]())
-        for one in answers:
-            notes.update({f"{one.task}: {words}": count for words, count in one.notes.items()})
-        for task in self.tasks:
-            notes.update({f"{task.spec.name}: {words}": count for words, count in task.notes.items()})
+        own = [(one.task, one.notes) for one in answers] + [
+            (task.spec.name, task.notes) for task in self.tasks
+        ]
+        for name, counts in own:
+            notes.update({f"{name}: {words}": count for words, count in counts.items()})
+        weights, choices = (
+            model.card.identity.get("weights", "-")[:12],
+            system.signature(model, self.settings),
+        )
+        signature = f"model:{model.card.signed_name} weights:{weights} mode:{mode} {choices} seed:{self.seed}"
         return Outcome(
             items=_items(answers, by_name),
             metrics=metrics,
-            signature=self._signature(model, mode, system),
+            signature=signature.replace("  ", " "),
             skipped=self._skipped({one.task for one in answers}, mode),
             tokens=0,
             extras={"fits": [{"task": one.task, **fit} for one in answers for fit in one.fits]},
@@ -90,29 +96,18 @@ class NluRun:
         )
 
     def _skipped(self, answered: set[str], mode: str) -> dict[str, int]:
-        silent = [name for name in self.asked if name not in answered]
-        return {f"task {name} left out, for want of files": 1 for name in self.missing} | {
-            f"task {name} left out: mode {mode} has no examples to learn it from or judge it by": 1
-            for name in sorted(silent)
+        why = f"mode {mode} has no examples to learn it from or judge it by"
+        return {
+            **{f"task {name} left out, for want of files": 1 for name in self.missing},
+            **{f"task {name} left out: {why}": 1 for name in sorted(self.asked - answered)},
         }
-
-    def _signature(self, model: Model, mode: str, system: System) -> str:
-        weights = model.card.identity.get("weights", "-")[:12]
-        choices = system.signature(model, self.settings)
-        return (
-            f"model:{model.card.signed_name} weights:{weights} mode:{mode} {choices} seed:{self.seed}"
-        ).replace("  ", " ")
 
 
 class NluTask:
     """Make and judge the items of a suite."""
 
     def __init__(
-        self,
-        name: str,
-        specs: Sequence[TaskSpec],
-        read_task: ReadTask,
-        read_hub_task: ReadHubTask,
+        self, name: str, specs: Sequence[TaskSpec], read_task: ReadTask, read_hub_task: ReadHubTask
     ) -> None:
         self.name, self.specs = name, specs
         self.read_task, self._read_hub = read_task, read_hub_task

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from ensue.benchmarks.glue.data import COARSE as GLUE_COARSE
 from ensue.benchmarks.glue.data import split_tags
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec, TextSpan, either_way
 from ensue.benchmarks.nlu.files import Found, Row, find, jsonl_rows, task_folder
@@ -19,19 +21,6 @@ _FILES: Mapping[str, tuple[str, ...]] = {
     TRAIN: ("train.jsonl",),
     DEV: ("val.jsonl", "dev.jsonl"),
     TEST: ("test.jsonl",),
-}
-# The hub's rows are flat, with class numbers for labels.
-_CONFIGS = {
-    "BoolQ": "boolq",
-    "CB": "cb",
-    "COPA": "copa",
-    "MultiRC": "multirc",
-    "ReCoRD": "record",
-    "RTE": "rte",
-    "WiC": "wic",
-    "WSC": "wsc",
-    "AX-b": "axb",
-    "AX-g": "axg",
 }
 _TARGET = ("span1_text", "span1_index", "span2_text", "span2_index")
 # FewGLUE's small sets: both were taken out of the published training set.
@@ -57,18 +46,18 @@ def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskDat
 
 def read_hub_task(name: str, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
     """Return a task of a hub data set such as `aps/super_glue`, None where it has no split of the task."""
-    return gather_hub_rows(name, spec, hub_splits(name, _CONFIGS[spec.name]), limit)
+    return gather_hub_rows(name, spec, hub_splits(name, spec), limit)
 
 
 def gather_hub_rows(
     name: str, spec: TaskSpec, splits: HubSplits, limit: int | None = None
 ) -> TaskData | None:
     """Return a task of rows as the hub has them, by the hub's names of splits."""
-    return gather_hub(f"{name}/{_CONFIGS[spec.name]}", spec, splits, _hub_examples, limit)
+    return gather_hub(name, spec, splits, _hub_examples, limit)
 
 
 def _files(spec: TaskSpec) -> Mapping[str, tuple[str, ...]]:
-    """Return a diagnostic set is one file of its own name."""
+    """Return the names of each split's file; a diagnostic set is one file of its own name."""
     return {TEST: (f"{spec.name}.jsonl", "test.jsonl")} if spec.answered_by else _FILES
 
 
@@ -103,9 +92,8 @@ def _answer(spec: TaskSpec, row: Row, notes: Counter[str]) -> Example:
     cluster = str(number.whole("paragraph"))
     group = f"{cluster}-{number.whole('question')}"
     texts = (row.text("paragraph"), row.text("question"), answer_text(row, "answer", notes))
-    gold = row.label("label", spec.labels) if "label" in row.fields else None
     name = f"{group}-{number.whole('answer')}"
-    return Example(name, texts, gold, group=group, cluster=cluster, where=row.where)
+    return Example(name, texts, _gold(spec, row), group=group, cluster=cluster, where=row.where)
 
 
 def _query(row: Row) -> Example:
@@ -131,19 +119,8 @@ Reader = Callable[[TaskSpec, Rows, Counter[str]], Iterator[Example]]
 
 PLACEHOLDER = "@placeholder"
 # AX-b's tags under the names that GLUE's diagnostic set has for the same categories.
-COARSE = {
-    "lexical-semantics": "Lexical Semantics",
-    "predicate-argument-structure": "Predicate-Argument Structure",
-    "logic": "Logic",
-    "knowledge": "Knowledge",
-}
-_TEXTS = {
-    "BoolQ": ("passage", "question"),
-    "CB": ("premise", "hypothesis"),
-    "RTE": ("premise", "hypothesis"),
-    "AX-b": ("sentence1", "sentence2"),
-    "AX-g": ("premise", "hypothesis"),
-}
+COARSE = {coarse.lower().replace(" ", "-"): coarse for coarse in GLUE_COARSE}
+_TEXTS = {"BoolQ": ("passage", "question"), "AX-b": ("sentence1", "sentence2")}
 _NEUTRAL = {"he": "they", "she": "they", "his": "their", "her": "their", "him": "their", "hers": "their"}
 _WORD = re.compile(r"\w+")
 # WSC's indices are off by a word or two at most; a mention further away is another one.
@@ -161,11 +138,11 @@ class SpanPlace(NamedTuple):
 
 def examples(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
     """Return the examples of a task's rows; a passage may hold many."""
-    return _READERS[spec.name](spec, rows, notes)
+    return _READERS.get(spec.name, _pairs)(spec, rows, notes)
 
 
 def _pairs(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
-    first, second = _TEXTS[spec.name]
+    first, second = _TEXTS.get(spec.name, ("premise", "hypothesis"))
     for row in rows:
         texts = (row.text(first), row.text(second))
         cluster = either_way(texts) if spec.name == "AX-b" else ""
@@ -180,15 +157,14 @@ def _gendered(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Examp
     read = list(_pairs(spec, rows, notes))
     partners: dict[tuple[str, str], list[Example]] = defaultdict(list)
     for example in read:
-        partners[_without_gender(example.texts[0]), example.texts[1]].append(example)
+        neutral = _WORD.sub(lambda word: _NEUTRAL.get(word[0].lower(), word[0]), example.texts[0])
+        partners[neutral, example.texts[1]].append(example)
     for found in partners.values():
         if len(found) != 2 or found[0].gold != found[1].gold:
             one = Row(found[0].where, {})
             one.refuse("there is not exactly one other row, of the same label, that differs in gender only")
         for example in found:
-            yield Example(
-                example.id, example.texts, example.gold, group=f"pair-{found[0].id}", where=example.where
-            )
+            yield replace(example, group=f"pair-{found[0].id}")
 
 
 def _choices(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Example]:
@@ -227,7 +203,8 @@ def _entities(spec: TaskSpec, rows: Rows, notes: Counter[str]) -> Iterator[Examp
         text = passage.text("text")
         choices = tuple(dict.fromkeys(_entity(text, entity) for entity in passage.rows("entities")))
         for query in row.rows("qas"):
-            right = [answer.text("text") for answer in query.rows("answers")] if has_answers(query) else None
+            known = query.fields.get("answers") is not None
+            right = [answer.text("text") for answer in query.rows("answers")] if known else None
             yield entity_example(query, _id(query), _id(row), (text, query.text("query")), choices, right)
 
 
@@ -250,10 +227,6 @@ def entity_example(
     if gold is not None and (strange := [answer for answer in gold if answer not in choices]):
         row.refuse(f"the answer {strange[0]!r} is none of the passage's entities")
     return Example(name, texts, gold, choices=choices, cluster=passage, where=row.where)
-
-
-def has_answers(query: Row) -> bool:
-    return query.fields.get("answers") is not None
 
 
 def answer_text(row: Row, name: str, notes: Counter[str]) -> str:
@@ -314,10 +287,6 @@ def _entity(text: str, entity: Row) -> str:
     if not start <= end < len(text):
         entity.refuse(f"the characters {start} to {end} are not within the passage of {len(text)}")
     return text[start : end + 1]
-
-
-def _without_gender(text: str) -> str:
-    return _WORD.sub(lambda match: _NEUTRAL.get(match.group().lower(), match.group()), text)
 
 
 def mention(row: Row, text: str, phrase: str, index: int) -> SpanPlace:
@@ -388,14 +357,10 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 _READERS: Mapping[str, Reader] = {
-    "BoolQ": _pairs,
-    "CB": _pairs,
     "COPA": _choices,
     "MultiRC": _answers,
     "ReCoRD": _entities,
-    "RTE": _pairs,
     "WiC": _words,
     "WSC": _mentions,
-    "AX-b": _pairs,
     "AX-g": _gendered,
 }

@@ -25,17 +25,9 @@ _task = partial(make_spec, "superglue")
 
 def _diagnostic(name: str, metrics: tuple[str, ...], size: int, about: str) -> TaskSpec:
     """Return a set without training data, which RTE's classifier answers."""
+    sizes, file = {TEST: size}, f"{name}.jsonl"
     return TaskSpec(
-        name,
-        "superglue",
-        "pair",
-        _ENTAILS,
-        metrics,
-        {TEST: size},
-        f"{name}.jsonl",
-        about,
-        answered_by="RTE",
-        in_score=False,
+        name, "superglue", "pair", _ENTAILS, metrics, sizes, file, about, answered_by="RTE", in_score=False
     )
 
 

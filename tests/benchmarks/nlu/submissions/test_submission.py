@@ -59,9 +59,9 @@ def test_the_same_predictions_are_the_same_bytes(tmp_path):
 def test_what_is_missing_and_unusual_is_said(tmp_path):
     done = write_submission("glue", folders.glue_predictions(), tmp_path / "s.zip", "dev")
     assert done.files == {"CoLA.tsv": 12, "STS-B.tsv": 12, "RTE.tsv": 12}
-    assert done.missing == (
+    assert done.missing == [
         "SST-2.tsv", "MRPC.tsv", "QQP.tsv", "MNLI-m.tsv", "MNLI-mm.tsv", "QNLI.tsv", "WNLI.tsv", "AX.tsv"
-    )  # fmt: skip
+    ]  # fmt: skip
     assert done.notes[0] == "CoLA.tsv has 12 predictions, of 1,043 published examples."
 
 

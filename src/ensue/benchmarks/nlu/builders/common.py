@@ -17,7 +17,6 @@ from ensue.errors import EnsueError
 
 SPLITS = (TRAIN, DEV, TEST)
 # SuperGLUE's files of the development set are called otherwise than GLUE's.
-_TSV = {split: f"{split}.tsv" for split in SPLITS}
 _JSONL = {TRAIN: "train.jsonl", DEV: "val.jsonl", TEST: "test.jsonl"}
 
 Row = dict[str, Any]
@@ -42,7 +41,8 @@ def divide(groups: Iterable[str], dev: float, test: float, seed: int) -> dict[st
         raise EnsueError(
             f"--dev {dev:g} and --test {test:g} leave nothing to train on; give shares that add to less than 1."
         )
-    sizes = {DEV: _share(dev, len(found)), TEST: _share(test, len(found))}
+    shares = {DEV: dev, TEST: test}
+    sizes = {split: max(1, round(share * len(found))) if share else 0 for split, share in shares.items()}
     if len(found) <= sum(sizes.values()):
         raise EnsueError(
             f"There are {len(found)} sources to divide, too few for three splits; give more, or --dev 0."
@@ -52,18 +52,14 @@ def divide(groups: Iterable[str], dev: float, test: float, seed: int) -> dict[st
     return {group: splits[place] if place < len(splits) else TRAIN for place, group in enumerate(found)}
 
 
-def _share(share: float, count: int) -> int:
-    return max(1, round(share * count)) if share else 0
-
-
 def write_task(
     task: str,
     output: Path,
     made: BuiltRows,
-    *,
     source: str,
     columns: Sequence[str] | None,
     settings: Mapping[str, Any],
+    *,
     overwrite: bool,
 ) -> BuildReport:
     """Write a task's own folder below `output`: TSV with those columns after the index, or JSON lines without any."""
@@ -78,8 +74,8 @@ def write_task(
         fingerprint = {}
         for split in SPLITS:
             if rows := made.rows[split]:
+                name = f"{split}.tsv" if columns else _JSONL[split]
                 text = _tsv(rows, columns) if columns else _jsonl(rows)
-                name = (_TSV if columns else _JSONL)[split]
                 raw = text.encode("utf-8", "backslashreplace")
                 (folder / name).write_bytes(raw)
                 fingerprint[name] = hashlib.sha256(raw).hexdigest()

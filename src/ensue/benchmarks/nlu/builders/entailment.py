@@ -25,6 +25,7 @@ _UNLABELLED = ("-", "-1")
 _PREMISE, _HYPOTHESIS = ("premise", "sentence1", "text", "t"), ("hypothesis", "sentence2", "h")
 _LABEL = ("gold_label", "label", "judgment", "entailment")
 _FILES = {TRAIN: ("train",), DEV: ("dev", "val", "validation"), TEST: ("test",)}
+_COLUMNS = {"glue": ("sentence1", "sentence2"), "superglue": ("premise", "hypothesis")}
 _ENDINGS = (".jsonl", ".tsv")
 
 
@@ -42,7 +43,7 @@ def build_rte(
 
     A folder has train, dev (or val) and test files, which are kept as they are divided.
     """
-    if suite not in ("glue", "superglue"):
+    if suite not in _COLUMNS:
         raise EnsueError(f"There is no suite {suite!r} with RTE; there is glue and superglue.")
     made = BuiltRows()
     path = Path(source).expanduser()
@@ -56,10 +57,8 @@ def build_rte(
         for pair in pairs:
             made.rows[splits[pair[0]]].append(_row(suite, *pair))
         settings = {"suite": suite, "dev": dev, "test": test, "seed": seed}
-    columns = ("sentence1", "sentence2", "label") if suite == "glue" else None
-    return write_task(
-        "RTE", output, made, source=source, columns=columns, settings=settings, overwrite=overwrite
-    )
+    columns = (*_COLUMNS[suite], "label") if suite == "glue" else None
+    return write_task("RTE", output, made, source, columns, settings, overwrite=overwrite)
 
 
 def read_pairs(path: Path, made: BuiltRows) -> Iterator[tuple[str, str, str]]:
@@ -112,6 +111,4 @@ def _split_files(folder: Path) -> Mapping[str, Path]:
 
 
 def _row(suite: str, premise: str, hypothesis: str, label: str) -> dict[str, Any]:
-    if suite == "glue":
-        return {"sentence1": premise, "sentence2": hypothesis, "label": label}
-    return {"premise": premise, "hypothesis": hypothesis, "label": label}
+    return dict(zip((*_COLUMNS[suite], "label"), (premise, hypothesis, label), strict=True))

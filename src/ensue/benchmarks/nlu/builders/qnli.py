@@ -9,7 +9,6 @@ answer, and the most similar one without it.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.nlu.builders.common import SPLITS, BuiltRows, divide, one_line, write_task
 from ensue.benchmarks.output import BuildReport
 from ensue.errors import EnsueError
+from ensue.jsonl import read_object
 from ensue.models.protocols import Encoder
 from ensue.text.sentences import split_sentences
 
@@ -69,16 +69,10 @@ def build_qnli(
         for one in select([each for each in candidates if splits[each.question.article] == split], made):
             for sentence, label in ((one.right, "entailment"), (one.wrong, "not_entailment")):
                 made.rows[split].append({"question": one.question.text, "sentence": sentence, "label": label})
-    settings = {
-        "similarity": encoder.card.name if encoder else "overlap",
-        "dev": dev,
-        "test": test,
-        "seed": seed,
-    }
+    name = encoder.card.name if encoder else "overlap"
+    settings = {"similarity": name, "dev": dev, "test": test, "seed": seed}
     columns = ("question", "sentence", "label")
-    return write_task(
-        "QNLI", output, made, source=source, columns=columns, settings=settings, overwrite=overwrite
-    )
+    return write_task("QNLI", output, made, source, columns, settings, overwrite=overwrite)
 
 
 def judged(question: QnliQuestion, similarity: Similarity, made: BuiltRows) -> QnliCandidate | None:
@@ -133,9 +127,8 @@ def cosine_similarity(encoder: Encoder) -> Similarity:
         lengths = np.linalg.norm(vectors, axis=1)
         products = vectors[1:] @ vectors[0]
         scale = lengths[1:] * lengths[0]
-        return [
-            float(value) for value in np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
-        ]
+        found: list[float] = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0).tolist()
+        return found
 
     return similarity
 
@@ -181,9 +174,8 @@ def holding(context: str, sentences: Sequence[str], spans: Sequence[tuple[int, i
 def _spans(asked: dict[str, Any], context: str, where: str, made: BuiltRows) -> list[tuple[int, int]]:
     found = []
     for answer in _list(asked, "answers", where):
-        text, start = (
-            (answer.get("text"), answer.get("answer_start")) if isinstance(answer, dict) else (None, None)
-        )
+        about = answer if isinstance(answer, dict) else {}
+        text, start = about.get("text"), about.get("answer_start")
         if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
             raise EnsueError(f"{where}: an answer has no text or no answer_start.")
         if text.strip() and start >= 0 and context[start : start + len(text)] == text:
@@ -194,13 +186,8 @@ def _spans(asked: dict[str, Any], context: str, where: str, made: BuiltRows) -> 
 
 
 def _articles(path: Path) -> list[dict[str, Any]]:
-    try:
-        content = json.loads(path.expanduser().read_bytes())
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise EnsueError(f"{path} is not JSON ({error}); give a SQuAD file.") from None
-    articles = content.get("data") if isinstance(content, dict) else None
+    content = read_object(path.expanduser())
+    articles = content.get("data")
     if not isinstance(articles, list) or not all(isinstance(article, dict) for article in articles):
         raise EnsueError(f"{path} has no list of articles called 'data'; give a SQuAD file.")
     return articles

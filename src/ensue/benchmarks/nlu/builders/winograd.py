@@ -71,9 +71,7 @@ def build_winograd(
         made.rows[splits[schema.group]].extend(rows)
     columns = ("sentence1", "sentence2", "label") if task == "WNLI" else None
     settings = {"dev": dev, "test": test, "seed": seed}
-    return write_task(
-        task, output, made, source=source, columns=columns, settings=settings, overwrite=overwrite
-    )
+    return write_task(task, output, made, source, columns, settings, overwrite=overwrite)
 
 
 def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:
@@ -105,8 +103,7 @@ def around(schema: Schema) -> tuple[str, str]:
     """Return what stands before and after the pronoun in its quote, or else in its sentence."""
     if schema.quote:
         words = one_line(schema.quote).split()
-        places = [place for place, word in enumerate(words) if _bare(word) == schema.pronoun.lower()]
-        return _parted(words, places[0])
+        return _parted(words, _places(words, schema.pronoun)[0])
     words, seen = [], 0
     for sentence in split_sentences(schema.text):
         words = sentence.split()
@@ -201,15 +198,15 @@ def _pronoun_place(row: Row, text: str, pronoun: str, quote: str) -> int:
         if index >= len(words) or _bare(words[index]) != pronoun.lower():
             row.refuse(f"word {index} of the text is not the pronoun {pronoun!r}")
         return index
-    places = [place for place, word in enumerate(words) if _bare(word) == pronoun.lower()]
     if quote:
         quoted = one_line(quote).split()
-        inside = [place for place, word in enumerate(quoted) if _bare(word) == pronoun.lower()]
+        inside = _places(quoted, pronoun)
         bare, wanted = [_bare(word) for word in words], [_bare(word) for word in quoted]
         starts = [at for at in range(len(bare) - len(wanted) + 1) if bare[at : at + len(wanted)] == wanted]
         if len(inside) != 1 or len(starts) != 1:
             row.refuse(f"the quote does not stand once in the text with one {pronoun!r} in it")
         return starts[0] + inside[0]
+    places = _places(words, pronoun)
     if len(places) != 1:
         row.refuse(f"the text has {pronoun!r} {len(places)} times; add 'pronoun_index' or 'quote'")
     return places[0]
@@ -225,7 +222,7 @@ def _marked(row: Row) -> Schema:
     pronoun = target.text("span2_text").strip()
     if index >= len(words) or _bare(words[index]) != _bare(pronoun):
         # Some published indexes are off by a word or two.
-        near = [place for place in range(len(words)) if _bare(words[place]) == _bare(pronoun)]
+        near = _places(words, _bare(pronoun))
         if not near:
             row.refuse(f"the text does not have the pronoun {pronoun!r}")
         index = min(near, key=lambda place: abs(place - index))
@@ -234,6 +231,11 @@ def _marked(row: Row) -> Schema:
     return Schema(
         text, pronoun.strip(_EDGES), index, ((candidate, label),), one_line(text), candidate_places=(place,)
     )
+
+
+def _places(words: list[str], pronoun: str) -> list[int]:
+    """Return where the pronoun stands among the words."""
+    return [place for place, word in enumerate(words) if _bare(word) == pronoun.lower()]
 
 
 def _parted(words: list[str], place: int) -> tuple[str, str]:

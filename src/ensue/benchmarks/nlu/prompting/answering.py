@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 from ensue.benchmarks import settings as read
@@ -76,10 +77,12 @@ def normalised(template: Template, rule: str) -> Template:
 
 def requests_of(sheet: AskedTask) -> list[Request]:
     """Return what is scored for a task: each option after its prompt, and after the neutral one if that counts."""
-    found = [Request(option.continuation, one.prompt) for one in sheet.asked for option in one.options]
-    if sheet.template.unconditional:
-        found += [Request(option.continuation, one.neutral) for one in sheet.asked for option in one.options]
-    return found
+    options = [(one, option.continuation) for one in sheet.asked for option in one.options]
+    neutral = options if sheet.template.unconditional else []
+    return [
+        *(Request(text, one.prompt) for one, text in options),
+        *(Request(text, one.neutral) for one, text in neutral),
+    ]
 
 
 def worth(template: Template, continuation: str, score: Score, neutral: Score | None = None) -> float:
@@ -100,13 +103,16 @@ def softmax(values: Sequence[float]) -> list[float]:
     return [power / total for power in powers]
 
 
-def chosen(one: AskedExample, chances: Sequence[float], *, expected: bool) -> Prediction:
-    """Return the likeliest option, the first of equals; or the mean of the options' numbers."""
-    if expected:
-        return math.fsum(
-            chance * float(option.prediction) for chance, option in zip(chances, one.options, strict=True)
-        )
+def likeliest(one: AskedExample, chances: Sequence[float]) -> Prediction:
+    """Return the likeliest option, the first of equals."""
     return one.options[max(range(len(chances)), key=chances.__getitem__)].prediction
+
+
+def expected(one: AskedExample, chances: Sequence[float]) -> float:
+    """Return the mean of the options' numbers."""
+    return math.fsum(
+        chance * float(option.prediction) for chance, option in zip(chances, one.options, strict=True)
+    )
 
 
 def _scored(
@@ -118,15 +124,14 @@ def _scored(
         return
     scored = engine.score(
         scorer,
-        [request for requests in wanted for request in requests],
+        list(chain.from_iterable(wanted)),
         policy=policy,
         journal=context.journal,
         progress=context.progress,
     )
-    begin = 0
+    scores = iter(scored.scores)
     for sheet, requests in zip(asked, wanted, strict=True):
-        yield _weighed(sheet, scored.scores[begin : begin + len(requests)])
-        begin += len(requests)
+        yield _weighed(sheet, list(islice(scores, len(requests))))
 
 
 def _weighed(asked: AskedTask, scores: Sequence[Score]) -> Answered:
@@ -142,10 +147,8 @@ def _weighed(asked: AskedTask, scores: Sequence[Score]) -> Answered:
         worths = [next(values) for _ in one.options]
         notes["equally good answers"] += worths.count(max(worths)) > 1
         chances.append(softmax(worths))
-    expected = asked.task.spec.form == "score"
-    predictions = [
-        chosen(one, sure, expected=expected) for one, sure in zip(asked.asked, chances, strict=True)
-    ]
+    choose = expected if asked.task.spec.form == "score" else likeliest
+    predictions = [choose(one, sure) for one, sure in zip(asked.asked, chances, strict=True)]
     return asked.answered(predictions, notes, chances=chances)
 
 
@@ -223,20 +226,12 @@ def _written(generator: Generator, sheet: AskedTask, count: int, context: RunCon
 
 def _read_answers(asked: AskedTask, texts: Sequence[str]) -> Answered:
     """Return a task's answers; a text that names no label is answered with the first one, and marked and counted."""
-    heard_options = [heard(text, one.options) for one, text in zip(asked.asked, texts, strict=True)]
+    found = [heard(text, one.options) for one, text in zip(asked.asked, texts, strict=True)]
     notes = Counter(asked.notes)
-    notes["texts that name no label, answered with the first"] += heard_options.count(None)
-    return asked.answered(
-        [
-            (option or one.options[0]).prediction
-            for one, option in zip(asked.asked, heard_options, strict=True)
-        ],
-        notes,
-        outputs=[
-            {"text": text, "matched": option is not None}
-            for text, option in zip(texts, heard_options, strict=True)
-        ],
-    )
+    notes["texts that name no label, answered with the first"] += found.count(None)
+    answers = [(option or one.options[0]).prediction for one, option in zip(asked.asked, found, strict=True)]
+    outputs = [{"text": text, "matched": bool(option)} for text, option in zip(texts, found, strict=True)]
+    return asked.answered(answers, notes, outputs=outputs)
 
 
 generate = GeneratingSystem()

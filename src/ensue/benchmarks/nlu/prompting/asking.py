@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from ensue.benchmarks import settings as read
@@ -77,12 +78,6 @@ class AskedTask:
     notes: Counter[str]
     chat: bool = False
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What tells this answer to the task from others."""
-        said = {"template": self.template.name, "shots": self.shots}
-        return {**said, "chat": "yes"} if self.chat else said
-
     def answered(
         self,
         predictions: Sequence[Prediction],
@@ -92,10 +87,11 @@ class AskedTask:
         outputs: Sequence[Mapping[str, Any]] = (),
     ) -> Answered:
         """Return what was answered to its examples, given in their order; notes that count nothing are left out."""
+        said = {"template": self.template.name, "shots": self.shots}
         return Answered(
             task=self.task.spec.name,
             predictions=self._by_split(predictions),
-            settings=self.settings,
+            settings={**said, "chat": "yes"} if self.chat else said,
             chances=self._by_split(chances),
             outputs=self._by_split(outputs),
             notes=+notes,
@@ -153,8 +149,7 @@ def chat_of(model: Model, settings: Mapping[str, Any], policy: Policy) -> Chat |
             f"{model.card.name} has no chat template here to put prompts in; leave chat out, or give a local model "
             f"that has one, such as smollm2."
         )
-    talker = model
-    return lambda prompt: talker.as_chat(prompt, policy)
+    return partial(model.as_chat, policy=policy)
 
 
 def _in_chat(one: AskedExample, chat: Chat) -> AskedExample:
@@ -215,12 +210,12 @@ def _shots(
     """Return the task's shots; None where shots are asked for and no training set is here."""
     if not settings["shots"]:
         return []
-    train = training_set(task, tasks)
-    if not train:
+    if not (train := training_set(task, tasks)):
         log.warning("%s has no training set here to draw shots from, so it is left out", task.spec.name)
         return None
-    chosen = settings["shot_seed"]
-    return draw(task.spec, train, settings["shots"], seed if chosen is None else chosen)
+    if settings["shot_seed"] is not None:
+        seed = settings["shot_seed"]
+    return draw(task.spec, train, settings["shots"], seed)
 
 
 def _shown(template: Template, spec: TaskSpec, example: Example) -> str:
@@ -250,20 +245,18 @@ def _ask(
         raise EnsueError(f"{example.where or example.id}: an example without choices cannot be asked.")
     kept = list(shown)
     prompt = template.joiner.join([*kept, filled.prompt])
-    if fits is not None and not _fits(fits, prompt, filled):
-        while kept and not _fits(fits, prompt, filled):
+    continuations = [option.continuation for option in filled.options]
+    if fits is not None and not (fitting := fits(prompt, continuations)):
+        while kept and not fitting:
             kept.pop(0)
             prompt = template.joiner.join([*kept, filled.prompt])
+            fitting = fits(prompt, continuations)
         notes["shots dropped from long prompts"] += len(shown) - len(kept)
-        if not _fits(fits, prompt, filled):
+        if not fitting:
             filled = _cut(template, spec, example, fits)
             notes["passages cut from the left"] += 1
             prompt = filled.prompt
     return AskedExample(split, example.id, prompt, filled.options, filled.neutral)
-
-
-def _fits(fits: Fits, prompt: str, filled: Filled) -> bool:
-    return fits(prompt, [option.continuation for option in filled.options])
 
 
 def _cut(template: Template, spec: TaskSpec, example: Example, fits: Fits) -> Filled:
@@ -273,7 +266,7 @@ def _cut(template: Template, spec: TaskSpec, example: Example, fits: Fits) -> Fi
 
     def fits_without(dropped: int) -> bool:
         filled = fill(template, spec, example, dropped)
-        return _fits(fits, filled.prompt, filled)
+        return fits(filled.prompt, [option.continuation for option in filled.options])
 
     place = bisect.bisect_left(ends, True, key=fits_without)
     if place == len(ends):
@@ -303,11 +296,9 @@ def draw(spec: TaskSpec, train: Sequence[Example], count: int, seed: int) -> lis
         raise EnsueError(
             f"{spec.name} has {there} training examples that could be shown, fewer than shots={count}; ask for fewer."
         )
-    mixed = []
-    for answer in sorted(groups):
-        members = groups[answer]
+    mixed = [groups[answer] for answer in sorted(groups)]
+    for members in mixed:
         generator.shuffle(members)
-        mixed.append(members)
     # Which answer is shown once more than the others, when they do not come out even, is drawn too.
     generator.shuffle(mixed)
     in_turn = (example for row in itertools.zip_longest(*mixed) for example in row if example is not None)
@@ -321,9 +312,7 @@ def _answer(spec: TaskSpec, example: Example) -> str | None:
     gold = example.gold
     if gold is None:
         return None
-    if spec.form == "score":
-        return str(round(float(str(gold))))
     if spec.form == "entity":
         right = gold if isinstance(gold, tuple) else (gold,)
         return "" if any(choice in right for choice in example.choices) else None
-    return str(gold)
+    return str(round(float(str(gold)))) if spec.form == "score" else str(gold)

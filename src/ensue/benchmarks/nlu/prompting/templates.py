@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -32,19 +32,6 @@ CHOICE_PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
     "entity": ("entity", "after", "filled"),
 }
 CONNECTIVES = {"cause": "because", "effect": "so"}
-_KEYS = {
-    "task",
-    "name",
-    "prompt",
-    "labels",
-    "choice",
-    "combine",
-    "unconditional",
-    "neutral",
-    "joiner",
-    "cut",
-    "connectives",
-}
 
 
 @dataclass(frozen=True)
@@ -68,6 +55,9 @@ class Template:
     joiner: str = "\n\n"
     cut: str = ""
     connectives: Mapping[str, str] = field(default_factory=lambda: dict(CONNECTIVES))
+
+
+_KEYS = {key.name for key in fields(Template)}
 
 
 def placeholders(text: str) -> list[str]:
@@ -185,19 +175,15 @@ def _template(one: dict[str, Any], spec: TaskSpec, where: str) -> Template:
     cut = one.get("cut", known[0] if known[0] in used else used[0])
     if cut not in used:
         raise EnsueError(f"{where}: cut names {cut!r}, which is not in the prompt ({_braced(used)}).")
-    return Template(
-        task=spec.name,
-        name=one["name"],
-        prompt=prompt,
-        labels=labels,
-        choice=choice,
-        combine=combine,
-        unconditional=one.get("unconditional", False),
-        neutral=neutral,
-        joiner=one.get("joiner", "\n\n"),
-        cut=cut,
-        connectives=_connectives(one, where),
-    )
+    connectives = one.get("connectives", {})
+    if (
+        not isinstance(connectives, dict)
+        or not all(isinstance(words, str) for words in connectives.values())
+        or set(connectives) - {*CONNECTIVES}
+    ):
+        raise EnsueError(f"{where}: connectives is a table with words for cause and effect.")
+    checked = {"task": spec.name, "labels": labels, "choice": choice, "cut": cut}
+    return Template(**{**one, **checked, "connectives": {**CONNECTIVES, **connectives}})
 
 
 def _checked(text: str, known: Sequence[str], key: str, where: str) -> list[str]:
@@ -233,7 +219,12 @@ def _answers(one: dict[str, Any], spec: TaskSpec, where: str) -> tuple[dict[str,
     if len(set(said)) < len(said):
         raise EnsueError(f"{where}: two labels have the same words, so they could never be told apart.")
     if spec.form == "score":
-        return {_number(key, where): text for key, text in labels.items()}, ""
+        for key in labels:
+            try:
+                float(key)
+            except ValueError:
+                raise EnsueError(f"{where}: a label of a scored task is a number, not {key!r}.") from None
+        return labels, ""
     if spec.form == "entity":
         raise EnsueError(f"{where}: {spec.name} has no labels; give a choice instead.")
     spelled = {label.casefold(): label for label in spec.labels}
@@ -245,25 +236,6 @@ def _answers(one: dict[str, Any], spec: TaskSpec, where: str) -> tuple[dict[str,
     if missing := [label for label in spec.labels if label not in given]:
         raise EnsueError(f"{where}: the label {missing[0]!r} is missing.")
     return {label: given[label] for label in spec.labels}, ""
-
-
-def _number(key: str, where: str) -> str:
-    try:
-        float(key)
-    except ValueError:
-        raise EnsueError(f"{where}: a label of a scored task is a number, not {key!r}.") from None
-    return key
-
-
-def _connectives(one: dict[str, Any], where: str) -> dict[str, str]:
-    given = one.get("connectives", {})
-    if (
-        not isinstance(given, dict)
-        or not all(isinstance(v, str) for v in given.values())
-        or set(given) - {*CONNECTIVES}
-    ):
-        raise EnsueError(f"{where}: connectives is a table with words for cause and effect.")
-    return {**CONNECTIVES, **given}
 
 
 def _braced(names: Sequence[str]) -> str:
@@ -301,8 +273,8 @@ def fill(template: Template, spec: TaskSpec, example: Example, dropped: int = 0)
     # A space belongs to the word after it, as tokenizers have it.
     space = prompt[len(stem) :]
     options = tuple(
-        option._replace(continuation=_after(space, option.continuation))
-        for option in _options(template, spec, example, values)
+        one if one.continuation[:1].isspace() else one._replace(continuation=space + one.continuation)
+        for one in _options(template, spec, example, values)
     )
     return Filled(stem, options, render(template.neutral, values))
 
@@ -323,10 +295,6 @@ def right_option(filled: Filled, spec: TaskSpec, example: Example) -> Option | N
     return next((option for option in filled.options if option.prediction in right), None)
 
 
-def _after(space: str, continuation: str) -> str:
-    return continuation if continuation[:1].isspace() else space + continuation
-
-
 def _values(template: Template, spec: TaskSpec, example: Example) -> dict[str, str]:
     """Return the example's texts by placeholder."""
     texts = [text.strip() for text in example.texts]
@@ -338,7 +306,7 @@ def _values(template: Template, spec: TaskSpec, example: Example) -> dict[str, s
         case "choice":
             return {
                 "premise": texts[0],
-                "premise_stem": _without_stop(texts[0]),
+                "premise_stem": texts[0][:-1] if texts[0].endswith((".", "!", "?")) else texts[0],
                 "question": texts[1],
                 "connective": template.connectives[texts[1]],
                 "choices": "\n".join(f"{n}. {c.strip()}" for n, c in enumerate(example.choices, start=1)),
@@ -356,10 +324,10 @@ def _values(template: Template, spec: TaskSpec, example: Example) -> dict[str, s
             words = [_mention(example, span) for span in example.spans]
             return {"first": texts[0], "second": texts[1], "first_word": words[0], "second_word": words[1]}
         case "coreference":
-            noun, pronoun = example.spans
+            (text,), (noun, pronoun) = example.texts, example.spans
             return {
                 "text": texts[0],
-                "marked": _marked(example.texts[0], pronoun).strip(),
+                "marked": f"{text[: pronoun.start]}*{_mention(example, pronoun)}*{text[pronoun.end :]}".strip(),
                 "noun": _mention(example, noun),
                 "pronoun": _mention(example, pronoun),
             }
@@ -392,11 +360,3 @@ def _options(template: Template, spec: TaskSpec, example: Example, values: Mappi
 
 def _mention(example: Example, span: TextSpan) -> str:
     return example.texts[span.text][span.start : span.end]
-
-
-def _marked(text: str, span: TextSpan) -> str:
-    return f"{text[: span.start]}*{text[span.start : span.end]}*{text[span.end :]}"
-
-
-def _without_stop(text: str) -> str:
-    return text[:-1] if text.endswith((".", "!", "?")) else text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ensue.benchmarks.nlu.report.scores import RunScores, ScoreLine, dev_spreads, phenomena, scores_of
+from ensue.benchmarks.nlu.report.scores import Diagnosis, RunScores, ScoreLine, dev_spreads, scores_of
 from ensue.benchmarks.nlu.report.systems import diagnostics_table, split_tables
 from ensue.benchmarks.nlu.report.table import measure_words, metric_word, task_table, trainings_table
 from ensue.benchmarks.nlu.suites import specs_of
@@ -16,36 +17,8 @@ from ensue.report.figure import count, fraction
 from ensue.report.page import Page, run_names
 from ensue.report.results import read_fits, read_results
 from ensue.report.svg import Picture, drawn_twice
-from ensue.report.table import Table
 
 _MOST_TILES = 4
-
-
-class ScoreTile(NamedTuple):
-    """A figure in large, and what it is."""
-
-    figure: str
-    about: str
-    below: str
-
-
-class RunFacts(NamedTuple):
-    """What the page says of one run by itself."""
-
-    scores: RunScores
-    several: bool
-    table: Table
-    trainings: int
-    trainings_table: Table
-    signature: str
-    remarks: dict[str, int]
-
-
-class TitledPicture(NamedTuple):
-    """A picture with what it shows."""
-
-    title: str
-    picture: Picture
 
 
 def nlu_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
@@ -62,6 +35,7 @@ def nlu_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, An
         runs.append(scores)
     first = runs[0]
     facts = [_run_facts(*each) for each in zip(folders, runs, results, strict=True)]
+    several = [run for run, about in zip(runs, facts, strict=True) if about["several"]]
     return {
         "suite": first.suite,
         "suite_title": first.title,
@@ -70,9 +44,9 @@ def nlu_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, An
         "tiles": [_tile(line) for line in _headlines(first)],
         "tables": split_tables(runs),
         "diagnostic_table": diagnostics_table(runs),
-        "heat_maps": heat_maps(runs),
+        "heat_maps": _heat_maps(runs),
         "spread_pictures": _spread_pictures(runs),
-        "varying": list(dict.fromkeys(key for run in facts if run.several for key in run.scores.varying)),
+        "varying": list(dict.fromkeys(key for run in several for key in run.varying)),
         "runs": facts,
         "citation": citation(f"ensue.benchmarks.{first.suite}"),
         # No tokens are counted, and to say that there were none would puzzle.
@@ -87,7 +61,8 @@ def _headlines(scores: RunScores) -> list[ScoreLine]:
     return [*totals, *tasks, *scores.diagnostics][:_MOST_TILES]
 
 
-def _tile(line: ScoreLine) -> ScoreTile:
+def _tile(line: ScoreLine) -> dict[str, str]:
+    """Return a figure in large, what it is, and what stands below it."""
     if line.kind == "total":
         about = f"{line.name} score on {line.split}, the mean over {line.covers}"
     else:
@@ -100,66 +75,56 @@ def _tile(line: ScoreLine) -> ScoreTile:
         below.insert(0, f"mean of {spread.of} answers ± {fraction(spread.sd)}")
     elif only and only.low is not None:
         below.insert(0, f"95 % interval {only.interval()}")
-    return ScoreTile(fraction(line.value), about, " · ".join(below))
+    return {"figure": fraction(line.value), "about": about, "below": " · ".join(below)}
 
 
-def _run_facts(folder: Path, scores: RunScores, results: Mapping[str, Any]) -> RunFacts:
+def _run_facts(folder: Path, scores: RunScores, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page says of one run by itself."""
     fits = list(read_fits(folder))
-    return RunFacts(
-        scores=scores,
-        several=any(len(line.answers) > 1 for line in scores.lines),
-        table=task_table(scores, dev_spreads(fits)),
-        trainings=len(fits),
-        trainings_table=trainings_table(fits),
-        signature=str(results.get("signature") or ""),
-        remarks={**(results.get("skipped") or {}), **(results.get("notes") or {})},
-    )
+    return {
+        "scores": scores,
+        "several": any(len(line.answers) > 1 for line in scores.lines),
+        "table": task_table(scores, dev_spreads(fits)),
+        "trainings": len(fits),
+        "trainings_table": trainings_table(fits),
+        "signature": str(results.get("signature") or ""),
+        "remarks": {**(results.get("skipped") or {}), **(results.get("notes") or {})},
+    }
 
 
-def heat_maps(runs: Sequence[RunScores]) -> list[TitledPicture]:
+def _heat_maps(runs: Sequence[RunScores]) -> list[dict[str, Any]]:
     """Return one for each tagged diagnostic set and split, a column a run that has it."""
     # Drawing needs matplotlib, which takes half a second to import; what only reads does without it.
-    from ensue.benchmarks.nlu.report.plots import HeatColumn, diagnostic_map
+    from ensue.benchmarks.nlu.report.plots import diagnostic_map
 
-    found: dict[tuple[str, str, str], list[HeatColumn]] = {}
+    found: dict[tuple[str, str, str], list[Diagnosis]] = {}
+    alone = sum(bool(run.diagnoses) for run in runs) == 1
     for run in runs:
         for one in run.diagnoses:
-            alone = len([each for each in runs if each.diagnoses]) == 1
             name = (one.way or run.name) if alone else f"{run.name}, {one.way}" if one.way else run.name
-            found.setdefault((one.task, one.metric, one.split), []).append(HeatColumn(name, one))
-    pictures = []
-    for (task, metric, split), columns in found.items():
-        places = {place for column in columns for place in column.diagnosis.figures}
-        rows = [place for place in phenomena() if place in places]
-
-        def draw(
-            width: float, columns: Any = columns, rows: Any = rows, name: str = f"{task}-{split}"
-        ) -> str:
-            return diagnostic_map(columns, rows, name=name.lower(), width=width)
-
-        pictures.append(
-            TitledPicture(f"{task} by phenomenon: {metric_word(metric)}, {split}", drawn_twice(draw))
-        )
-    return pictures
+            found.setdefault((one.task, one.metric, one.split), []).append(one._replace(way=name))
+    return [
+        {
+            "title": f"{task} by phenomenon: {metric_word(metric)}, {split}",
+            "picture": drawn_twice(partial(diagnostic_map, columns, f"{task}-{split}".lower())),
+        }
+        for (task, metric, split), columns in found.items()
+    ]
 
 
 def _spread_pictures(runs: Sequence[RunScores]) -> list[Picture]:
     """Return how far the answers to each task lie apart, a picture a split."""
-    from ensue.benchmarks.nlu.report.plots import SpreadPoints, spread_plot
+    from ensue.benchmarks.nlu.report.plots import spread_plot
 
     pictures = []
     for split in dict.fromkeys(split for run in runs for split in run.splits):
         points = [
-            SpreadPoints(run.name, several)
+            run._replace(lines=several)
             for run in runs
             if (several := [line for line in run.on(split) if line.kind == "task" and line.spread])
         ]
         if points:
-
-            def draw(width: float, points: list[SpreadPoints] = points, split: str = split) -> str:
-                return spread_plot(points, split, name=f"spread-{split}", width=width)
-
-            pictures.append(drawn_twice(draw))
+            pictures.append(drawn_twice(partial(spread_plot, points, split)))
     return pictures
 
 

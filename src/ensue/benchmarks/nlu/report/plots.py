@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
 
-from ensue.benchmarks.nlu.report.scores import Diagnosis, Phenomenon, ScoreLine
+from ensue.benchmarks.nlu.report.scores import Diagnosis, Phenomenon, RunScores, phenomena
 from ensue.report.svg import (
     BLUE,
     COLOURS,
@@ -30,64 +30,54 @@ _ROW = 0.235
 _WIDE_COLUMNS, _NARROW_COLUMNS = 9, 4
 # Through this much colour the ink of the page reads on light and on dark alike.
 _STRONGEST = 0.62
+# Longer names of columns are cut.
+_LONGEST = 30
 _SHORT = {"Predicate-Argument Structure": "Predicate-Argument"}
 
 
-class HeatColumn(NamedTuple):
-    """One run's answer to a diagnostic set, under the name that its column has."""
+def diagnostic_map(columns: Sequence[Diagnosis], name: str, width: float) -> str:
+    """Draw correlations by phenomenon, blue above zero and orange below, the stronger the further from it.
 
-    name: str
-    diagnosis: Diagnosis
-
-
-def diagnostic_map(
-    columns: Sequence[HeatColumn],
-    rows: Sequence[Phenomenon],
-    *,
-    name: str,
-    width: float,
-) -> str:
-    """Draw correlations by phenomenon, blue above zero and orange below, the stronger the further from it."""
+    A column is an answer to the diagnostic set; its `way` is the name that the column has.
+    """
     narrow = is_narrow(width)
+    rows = [place for place in phenomena() if any(place in column.figures for column in columns)]
+    sizes = [_sizes(columns, place) for place in rows]
     panels = _panels(columns, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS)
     widest = max(len(panel) for panel in panels)
+    # Room in inches for the slanted names of the columns.
+    heading = 0.3 + 0.055 * min(_LONGEST, max(len(column.way) for column in columns))
     with mpl.rc_context(STYLE):
-        figure = Drawing(
-            figsize=(width, len(panels) * (_ROW * len(rows) + 0.25 + _heading(columns))), layout="constrained"
-        )
+        height = len(panels) * (_ROW * len(rows) + 0.25 + heading)
+        figure = Drawing(figsize=(width, height), layout="constrained")
         grid = figure.subplots(len(panels), 1, squeeze=False).flat
         for axes, panel in zip(grid, panels, strict=True):
-            _draw_cells(axes, panel, rows, [_sizes(columns, place) for place in rows])
+            _draw_cells(axes, panel, rows, sizes)
             # One column on a wide page would be a bar across it.
             axes.set_xlim(-0.5, max(widest, 2 if narrow else 5) + 0.1)
         return as_svg(figure, name, width, _describe_map(columns, rows))
 
 
-def _sizes(columns: Sequence[HeatColumn], place: Phenomenon) -> str:
+def _sizes(columns: Sequence[Diagnosis], place: Phenomenon) -> str:
     """Return how many examples a row is over; runs of a part of the data have fewer."""
-    counts = [column.diagnosis.figures[place].n for column in columns if place in column.diagnosis.figures]
+    counts = [column.figures[place].n for column in columns if place in column.figures]
     low, high = min(counts), max(counts)
     return f"{high:,}" if low == high else f"{low:,}–{high:,}"
 
 
-def _heading(columns: Sequence[HeatColumn]) -> float:
-    """Room in inches for the slanted names of the columns."""
-    return 0.3 + 0.055 * min(30, max(len(column.name) for column in columns))
-
-
-def _panels(columns: Sequence[HeatColumn], most: int) -> list[list[HeatColumn]]:
+def _panels(columns: Sequence[Diagnosis], most: int) -> list[Sequence[Diagnosis]]:
     """Return the columns in as few panels as will do, none much shorter than the others."""
     size = math.ceil(len(columns) / math.ceil(len(columns) / most))
-    return [list(columns[begin : begin + size]) for begin in range(0, len(columns), size)]
+    return [columns[begin : begin + size] for begin in range(0, len(columns), size)]
 
 
 def _draw_cells(
-    axes: Any, columns: Sequence[HeatColumn], rows: Sequence[Phenomenon], sizes: Sequence[str]
+    axes: Any, columns: Sequence[Diagnosis], rows: Sequence[Phenomenon], sizes: Sequence[str]
 ) -> None:
     for y, place in enumerate(rows):
         weight = "normal" if place.tag else "bold"
         for x, column in enumerate(columns):
-            found = column.diagnosis.figures.get(place)
+            found = column.figures.get(place)
             if found is None:
                 continue
             colour = BLUE if found.value >= 0 else ORANGE
@@ -106,7 +96,9 @@ def _draw_cells(
     for label, place in zip(axes.get_yticklabels(), rows, strict=True):
         label.set_fontweight("normal" if place.tag else "bold")
     axes.xaxis.tick_top()
-    names = [column.name if len(column.name) <= 30 else column.name[:29] + "…" for column in columns]
+    names = [
+        column.way if len(column.way) <= _LONGEST else column.way[: _LONGEST - 1] + "…" for column in columns
+    ]
     slant = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"}
     axes.set_xticks(range(len(columns)), labels=names, fontsize=9.2, **slant)
     axes.tick_params(length=0)
@@ -122,15 +114,8 @@ def _hundredths(value: float) -> str:
     return "0" if float(shown) == 0 else shown.replace("-", "−").replace("0.", ".", 1)
 
 
-class SpreadPoints(NamedTuple):
-    """One run's lines that were answered in several ways."""
-
-    name: str
-    lines: list[ScoreLine]
-
-
-def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: float) -> str:
-    """Draw every answer's score by task, a stroke at the mean; runs beside one another."""
+def spread_plot(runs: Sequence[RunScores], split: str, width: float) -> str:
+    """Draw every answer's score by task, a stroke at the mean; the lines of runs, all of several answers."""
     narrow = is_narrow(width)
     tasks = list(dict.fromkeys(line.name for run in runs for line in run.lines))
     row_height = 0.26 + 0.1 * len(runs)
@@ -138,8 +123,7 @@ def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: f
         figure = Drawing(figsize=(width, row_height * len(tasks) + 0.95), layout="constrained")
         axes = figure.add_subplot()
         for index, run in enumerate(runs):
-            shift = 0.24 * (index - (len(runs) - 1) / 2)
-            _draw_run(axes, run, tasks, shift, index)
+            _draw_run(axes, run, tasks, 0.24 * (index - (len(runs) - 1) / 2), index)
         axes.set_yticks(range(len(tasks)), labels=tasks)
         axes.set_ylim(len(tasks) - 0.45, -0.55)
         axes.tick_params(axis="y", length=0)
@@ -156,30 +140,27 @@ def spread_plot(runs: Sequence[SpreadPoints], split: str, *, name: str, width: f
             frameon=False,
             fontsize=9,
         )
-        return as_svg(figure, name, width, _describe_spread(runs))
+        return as_svg(figure, f"spread-{split}", width, _describe_spread(runs))
 
 
-def _draw_run(axes: Any, run: SpreadPoints, tasks: Sequence[str], shift: float, index: int) -> None:
-    colour = COLOURS[index % len(COLOURS)]
-    points = [
-        (answer.main.value, tasks.index(line.name) + shift) for line in run.lines for answer in line.answers
-    ]
+def _draw_run(axes: Any, run: RunScores, tasks: Sequence[str], shift: float, index: int) -> None:
+    places = [tasks.index(line.name) + shift for line in run.lines]
+    points = zip(run.lines, places, strict=True)
+    answers = [(answer.main.value, place) for line, place in points for answer in line.answers]
     axes.plot(
-        [x for x, _ in points],
-        [y for _, y in points],
+        *zip(*answers, strict=True),
         linestyle="none",
         marker=MARKERS[index % len(MARKERS)],
         markersize=6.5,
         markerfacecolor="none",
-        markeredgecolor=colour,
+        markeredgecolor=COLOURS[index % len(COLOURS)],
         markeredgewidth=1.6,
         label=run.name,
         zorder=4,
     )
-    means = [(line.value, tasks.index(line.name) + shift) for line in run.lines]
     axes.plot(
-        [x for x, _ in means],
-        [y for _, y in means],
+        [line.value for line in run.lines],
+        places,
         linestyle="none",
         marker="|",
         markersize=15,
@@ -190,20 +171,21 @@ def _draw_run(axes: Any, run: SpreadPoints, tasks: Sequence[str], shift: float, 
     )
 
 
-def _describe_map(columns: Sequence[HeatColumn], rows: Sequence[Phenomenon]) -> str:
+def _describe_map(columns: Sequence[Diagnosis], rows: Sequence[Phenomenon]) -> str:
+    coarse = [place for place in rows if not place.tag]
     words = [
-        f"{column.name}: "
+        f"{column.way}: "
         + ", ".join(
-            f"{_row_label(place)} {column.diagnosis.figures[place].value:.3f}"
-            for place in rows
-            if place in column.diagnosis.figures and not place.tag
+            f"{_row_label(place)} {column.figures[place].value:.3f}"
+            for place in coarse
+            if place in column.figures
         )
         for column in columns
     ]
     return f"Correlation by phenomenon. {'; '.join(words)}."
 
 
-def _describe_spread(runs: Sequence[SpreadPoints]) -> str:
+def _describe_spread(runs: Sequence[RunScores]) -> str:
     words = [
         f"{run.name}: "
         + ", ".join(

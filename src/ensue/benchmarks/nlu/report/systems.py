@@ -55,7 +55,7 @@ _CellOf = Callable[[RunScores, _SystemsColumn], Cell | None]
 
 def split_tables(runs: Sequence[RunScores]) -> list[SystemsTable]:
     """Return a table a split: those of the runs first, then those that only published systems were judged on."""
-    printed = _published(runs[0].suite)
+    printed = published(f"ensue.benchmarks.{runs[0].suite}")
     own = dict.fromkeys(split for run in runs for split in run.splits)
     known = {base_split(row.settings["split"]) for row in printed if row.metric == SCORE}
     splits = [*own, *(split for split in (DEV, TEST) if split in known and split not in own)]
@@ -70,11 +70,8 @@ def _split_table(split: str, runs: Sequence[RunScores], printed: Sequence[Publis
     names = {
         line.name for line in judged or [line for run in runs for line in run.lines if line.kind == "task"]
     }
-    on_split = [
-        row
-        for row in printed
-        if base_split(row.settings["split"]) == split and "category" not in row.settings
-    ]
+    overall = [row for row in printed if "category" not in row.settings]
+    on_split = [row for row in overall if base_split(row.settings["split"]) == split]
     columns = []
     for spec in specs_of(suite):
         if spec.in_score and spec.name in names:
@@ -114,7 +111,9 @@ def diagnostics_table(runs: Sequence[RunScores]) -> SystemsTable | None:
     lines = [line for run in runs for line in run.diagnostics]
     if not lines:
         return None
-    printed = [row for row in _published(suite) if row.task in {line.name for line in lines}]
+    printed = [
+        row for row in published(f"ensue.benchmarks.{suite}") if row.task in {line.name for line in lines}
+    ]
     columns = []
     for spec in specs_of(suite):
         own = [measure.metric for line in lines if line.name == spec.name for measure in line.measures]
@@ -125,10 +124,7 @@ def diagnostics_table(runs: Sequence[RunScores]) -> SystemsTable | None:
     by_phenomenon = dict.fromkeys(_place_of(row) for row in printed if "category" in row.settings)
     columns += [
         _SystemsColumn(place.phenomenon.tag or place.phenomenon.category, [place])
-        for place in sorted(
-            by_phenomenon,
-            key=lambda place: order.index(place.phenomenon) if place.phenomenon in order else len(order),
-        )
+        for place in sorted(by_phenomenon, key=lambda one: (*order, one.phenomenon).index(one.phenomenon))
     ]
     splits = dict.fromkeys(line.split for line in lines)
     measured = [run for run in runs if run.diagnostics]
@@ -184,15 +180,11 @@ def _table(
 def _cell(
     values: Sequence[float | None], only: Figure | None, spread: Spread | None = None, covers: str = ""
 ) -> Cell:
-    below = ""
-    if spread:
-        below = f"± {_short(spread.sd)}"
-    elif only and only.low is not None and only.high is not None:
+    below = f"± {_short(spread.sd)}" if spread else ""
+    if not spread and only and only.low is not None and only.high is not None:
         below = f"{_short(only.low)}–{_short(only.high)}"
-    words = "/".join(map(fraction, values))
-    return Cell(
-        words, "strong", " · ".join(filter(None, (below, covers))), values[0] if len(values) == 1 else None
-    )
+    value = values[0] if len(values) == 1 else None
+    return Cell("/".join(map(fraction, values)), "strong", " · ".join(filter(None, (below, covers))), value)
 
 
 def _short(value: float) -> str:
@@ -216,7 +208,3 @@ def _published_cell(
 def _place_of(row: PublishedFigure) -> _FigurePlace:
     measure = measure_of(row.task, row.metric, row.settings["split"])
     return _FigurePlace(row.task, measure, Phenomenon.of(row.settings))
-
-
-def _published(suite: str) -> tuple[PublishedFigure, ...]:
-    return published(f"ensue.benchmarks.{suite}")

@@ -37,15 +37,14 @@ class Problem(NamedTuple):
 class Problems:
     """A list that grows to a bound: the first problems of each file in words, the others as a number."""
 
-    def __init__(self, per_file: int = PER_FILE) -> None:
-        self._per_file = per_file
+    def __init__(self) -> None:
         self._kept: dict[str, list[Problem]] = {}
         self._counts: Counter[str] = Counter()
 
     def add(self, file: str, line: int, words: str) -> None:
         kept = self._kept.setdefault(file, [])
         self._counts[file] += 1
-        if len(kept) < self._per_file:
+        if len(kept) < PER_FILE:
             kept.append(Problem(file, line, words))
 
     def count(self, file: str | None = None) -> int:
@@ -57,20 +56,17 @@ class Problems:
         for file in sorted(self._kept, key=bool):
             found += self._kept[file]
             if more := self._counts[file] - len(self._kept[file]):
-                found.append(
-                    Problem(file, 0, f"and {more:,} more such lines." if file else f"and {more:,} more.")
-                )
+                found.append(Problem(file, 0, f"and {more:,} more{' such lines' if file else ''}."))
         return found
 
 
 class Refused(EnsueError):
     """A submission that is not graded; `problems` says everything that was found."""
 
-    def __init__(self, archive: Path | str, problems: list[Problem], count: int | None = None) -> None:
-        self.archive, self.problems = Path(archive), problems
-        self.count = len(problems) if count is None else count
+    def __init__(self, archive: Path, problems: Problems) -> None:
+        self.archive, self.problems, self.count = archive, problems.listed(), problems.count()
         noun, them = ("problem", "it") if self.count == 1 else ("problems", "them")
-        lines = "".join(f"\n  {problem}" for problem in problems)
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
         super().__init__(
             f"{archive} is refused for {self.count:,} {noun}; mend {them} and grade again.{lines}"
         )
@@ -112,13 +108,8 @@ class Archive:
     """An open zip of which only the files with an expected name are ever unpacked."""
 
     def __init__(self, zipped: zipfile.ZipFile, files: dict[str, zipfile.ZipInfo], limits: Limits) -> None:
-        self._zipped, self._files, self._limits = zipped, files, limits
+        self._zipped, self.files, self._limits = zipped, files, limits
         self._left = limits.total_bytes
-
-    @property
-    def files(self) -> list[str]:
-        """The files that can be read."""
-        return list(self._files)
 
     @property
     def names(self) -> list[str]:
@@ -131,20 +122,14 @@ class Archive:
         """Return the lines of a file with their numbers, up to the first that cannot be had."""
         number = 0
         try:
-            with self._zipped.open(self._files[name]) as file:
+            with self._zipped.open(self.files[name]) as file:
                 for line in self._cut(file):
                     number += 1
                     yield number, line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         except _Stop as stop:
             problems.add(name, number + 1, str(stop))
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
+        # NotImplementedError, of a method the library does not know, is a RuntimeError.
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
             problems.add(name, 0, f"the zip is damaged here ({error}).")
 
     def _cut(self, file: IO[bytes]) -> Iterator[bytes]:
@@ -183,16 +168,15 @@ def open_archive(
     limits = limits or Limits()
     try:
         with path.open("rb") as file:
-            if fault := _fault(file, limits):
-                problems.add("", 0, fault)
-                raise Refused(path, problems.listed())
-        zipped = zipfile.ZipFile(path)
+            fault = _fault(file, limits)
+        zipped = None if fault else zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
-        problems.add("", 0, f"not a zip file that can be read ({error}).")
-        raise Refused(path, problems.listed()) from None
+        zipped, fault = None, f"not a zip file that can be read ({error})."
     except OSError as error:
-        problems.add("", 0, f"the file cannot be read: {error.strerror or error}.")
-        raise Refused(path, problems.listed()) from None
+        zipped, fault = None, f"the file cannot be read: {error.strerror or error}."
+    if zipped is None:
+        problems.add("", 0, str(fault))
+        raise Refused(path, problems)
     entries = zipped.infolist()
     _check_overlaps(entries, problems)
     top = _top_folder(entries)

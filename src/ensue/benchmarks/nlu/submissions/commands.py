@@ -45,8 +45,8 @@ def submit(
         raise EnsueError(f"--split {split} is none of {TEST}, {DEV}.")
     specs = specs_of(suite)
     read_results(run)  # an unfinished run has no predictions to be sure of
-    chosen = console.parse_settings(settings)
-    predictions = collect(read_numbered_items(run), run / ITEMS_FILE, suite, split, chosen)
+    items, chosen = read_numbered_items(run), console.parse_settings(settings)
+    predictions = collect(items, run / ITEMS_FILE, suite, split, chosen)
     filled: list[str] = []
     if fill_missing:
         answers = _most_frequent(suite, Path(data) if data else _data_of(run))
@@ -80,10 +80,7 @@ def _most_frequent(suite: str, folder: Path) -> Predictions:
     defaults = {name: setting.default for name, setting in system.settings.items()}
     tasks = list(read_labels(folder, suite).values())
     answers = system.answer(named("most-frequent"), tasks, defaults, 0, RunContext())
-    return {
-        answered.task: {split: dict(found) for split, found in answered.predictions.items()}
-        for answered in answers
-    }
+    return {one.task: {split: dict(found) for split, found in one.predictions.items()} for one in answers}
 
 
 def _data_of(run: Path) -> Path:
@@ -153,11 +150,11 @@ def _people(path: Path, labels: Path, suite: str | None, split: str, tasks: list
     found = read_labels(labels, suite, tasks)
     if not found:
         raise EnsueError(f"{labels} has no files of {tasks[0]}; name the folder that holds its labels.")
-    ((_, data),) = found.items()
+    (data,) = found.values()
     people = judge_people(path, data, split)
-    agreement = people.agreement_row()
-    judged = [row for row in rows([people.judged]) if row["metric"] != "score"] if people.judged else []
-    metrics = [*judged, *([agreement] if agreement else [])]
+    metrics = [row for row in rows([people.judged]) if row["metric"] != "score"] if people.judged else []
+    if (agreement := people.agreement_row()) is not None:
+        metrics.append(agreement)
     if not metrics:
         raise EnsueError(
             f"{path}: {data.spec.name} has no labels of {split} in {labels} to judge people by, and where all say "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
@@ -50,9 +50,7 @@ def files_of(spec: TaskSpec, split: str) -> dict[str, str]:
 def check_prediction(spec: TaskSpec, prediction: Any) -> Prediction:
     """Return a prediction that the task allows, as written; otherwise an error that says what is allowed."""
     try:
-        if spec.form == "score":
-            return _number(prediction)
-        return _entity(prediction) if not spec.labels else _label(spec, prediction)
+        return _prediction(spec, prediction)
     except _Wrong as wrong:
         raise EnsueError(f"{spec.name}: {wrong}.") from None
 
@@ -97,19 +95,14 @@ def _render_nested(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Ite
     """Write MultiRC: passages, their questions, and the answers of each."""
     passages: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for id, prediction in predictions.items():
-        passage, question, answer = _three(id)
+        if len(parts := id.split("-")) != 3:
+            raise EnsueError(f"The id {id!r} is not of the form passage-question-answer.")
+        passage, question, answer = parts
         answers = passages.setdefault(passage, {}).setdefault(question, [])
         answers.append({"idx": _json_id(answer), "label": _json_label(spec, prediction)})
     for passage, questions in passages.items():
         listed = [{"idx": _json_id(question), "answers": answers} for question, answers in questions.items()]
         yield json.dumps({"idx": _json_id(passage), "passage": {"questions": listed}}) + "\n"
-
-
-def _three(id: str) -> tuple[str, str, str]:
-    parts = id.split("-")
-    if len(parts) != 3:
-        raise EnsueError(f"The id {id!r} is not of the form passage-question-answer.")
-    return parts[0], parts[1], parts[2]
 
 
 def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
@@ -119,13 +112,12 @@ def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | 
     id, said = columns[0].strip(), columns[1].strip()
     if not id:
         raise _Wrong("there is no index")
-    yield id, _tried(_number, said) if spec.form == "score" else _tried(_label, spec, said)
+    yield id, _tried(spec, said)
 
 
 def _parse_object(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
     row = _object(_json(line), "the line")
-    id, label = _index(row), _of(row, "label")
-    yield id, _tried(_label, spec, label) if spec.labels else _tried(_entity, label)
+    yield _index(row), _tried(spec, _of(row, "label"))
 
 
 def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
@@ -135,13 +127,13 @@ def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction
         about = _index(_object(question, "a question"))
         for answer in _list(question, "answers"):
             id = _index(_object(answer, "an answer"))
-            yield f"{passage}-{about}-{id}", _tried(_label, spec, _of(answer, "label"))
+            yield f"{passage}-{about}-{id}", _tried(spec, _of(answer, "label"))
 
 
-def _tried(read: Callable[..., Prediction], *given: Any) -> Prediction | _Wrong:
+def _tried(spec: TaskSpec, given: Any) -> Prediction | _Wrong:
     """Return a prediction, or what is wrong with it: its id has been read and still counts."""
     try:
-        return read(*given)
+        return _prediction(spec, given)
     except _Wrong as wrong:
         return wrong
 
@@ -206,8 +198,14 @@ def _index(row: dict[str, Any]) -> str:
     return str(found)
 
 
-def _label(spec: TaskSpec, value: Any) -> str:
-    """Return a label of the task; JSON's true and 1 are the same as the words."""
+def _prediction(spec: TaskSpec, value: Any) -> Prediction:
+    """Return a score, the text of an entity, or a label of the task: JSON's true and 1 are the same as the words."""
+    if spec.form == "score":
+        return _number(value)
+    if not spec.labels:
+        if not isinstance(value, str) or not value.strip():
+            raise _Wrong(f"the label {_shown(value)} is not the text of an entity")
+        return value
     said = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
     if isinstance(said, str):
         if said in spec.labels:
@@ -226,12 +224,6 @@ def _number(value: Any) -> float:
     if not math.isfinite(found):
         raise _Wrong(f"the score {_shown(value)} is not a finite number")
     return found
-
-
-def _entity(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise _Wrong(f"the label {_shown(value)} is not the text of an entity")
-    return value
 
 
 def _json_id(id: str) -> str | int:

@@ -6,6 +6,7 @@ The command line and the server call the same `grade`. It needs no model, and no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,12 +40,7 @@ class GradedSubmission:
     notes: Sequence[str]
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "archive": str(self.archive),
-            "not_scored": dict(self.not_scored),
-            "notes": list(self.notes),
-        }
+        return {**vars(self), "archive": str(self.archive)}
 
 
 def grade(
@@ -66,17 +62,14 @@ def grade(
         raise EnsueError(f"A submission answers {DEV} or {TEST}, not {split!r}; choose another --split.")
     suite = suite or guess_suite(archive, limits)
     specs = _wanted(suite, tasks)
-    known = [file for spec in specs_of(suite) for file in files_of(spec, split)]
+    known = [file for _, file, _ in _files(specs_of(suite), split)]
     data = read_labels(labels, suite, tasks) if isinstance(labels, Path) else labels
     _check_labels(labels, specs, split, data)
     problems = Problems()
-    opened = open_archive(archive, known, problems, limits)
-    try:
+    with closing(open_archive(archive, known, problems, limits)) as opened:
         answers, not_scored = _read_answers(opened, specs, split, data, problems)
-    finally:
-        opened.close()
     if problems.count():
-        raise Refused(archive, problems.listed(), problems.count())
+        raise Refused(archive, problems)
     return _judge(archive, suite, split, data, answers, not_scored)
 
 
@@ -99,17 +92,15 @@ def _check_labels(
 def guess_suite(archive: Path, limits: Limits | None = None) -> str:
     """Return the suite whose files a zip has; the names of the two have different endings."""
     problems = Problems()
-    expected = [file for suite in TITLES for spec in specs_of(suite) for file in files_of(spec, TEST)]
-    opened = open_archive(archive, expected, problems, limits)
-    opened.close()
+    suites = {file: suite for suite in TITLES for _, file, _ in _files(specs_of(suite), TEST)}
+    with closing(open_archive(archive, suites, problems, limits)) as opened:
+        found = {suites[name] for name in opened.names if name in suites}
     for suite in TITLES:
-        names = {file for spec in specs_of(suite) for file in files_of(spec, TEST)}
-        if names & set(opened.names):
+        if suite in found:
             return suite
-    problems.add(
-        "", 0, f"no file of {' or '.join(TITLES)} is in it; the first would be called {expected[0]}."
-    )
-    raise Refused(archive, problems.listed(), problems.count())
+    first = next(iter(suites))
+    problems.add("", 0, f"no file of {' or '.join(TITLES)} is in it; the first would be called {first}.")
+    raise Refused(archive, problems)
 
 
 def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
@@ -201,9 +192,8 @@ def _bounded(
     """Return the lines, up to where there are far more than examples."""
     for number, line in lines:
         if number > examples + _SLACK:
-            problems.add(
-                file, number, f"far more lines than the {examples:,} examples; it was not read further."
-            )
+            words = f"far more lines than the {examples:,} examples; it was not read further."
+            problems.add(file, number, words)
             return
         yield number, line
 

@@ -17,12 +17,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
+from ensue.benchmarks.nlu.files import Row
 from ensue.benchmarks.nlu.judging import JudgedSplit, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
@@ -33,15 +34,8 @@ from ensue.stats.ranges import CORRELATION
 from ensue.stats.resampling import MadeUp, sum_draws
 
 _SCALE_TASK = "CB"
-_SCALE = {
-    1: "entailment",
-    2: "entailment",
-    3: "entailment",
-    4: "neutral",
-    5: "contradiction",
-    6: "contradiction",
-    7: "contradiction",
-}
+# The points of table A.4, from 1 on.
+_SCALE = dict(enumerate(["entailment"] * 3 + ["neutral"] + ["contradiction"] * 3, 1))
 
 
 class People(NamedTuple):
@@ -119,51 +113,42 @@ def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[
     known = {example.id for example in data.splits[split]}
     found: dict[str, tuple[str, ...]] = {}
     for number, fields in read_lines(path):
-        line = _AnnotationLine(path, number, data.spec)
-        name, labels = line.parsed(fields)
+        row = Row(f"{path}, line {number}", fields)
+        name, labels = _parsed(row, data.spec)
         if name not in known:
-            line.refuse(f"{name!r} is no example of the {split} split of {data.spec.name}")
+            row.refuse(f"{name!r} is no example of the {split} split of {data.spec.name}")
         if name in found:
-            line.refuse(f"{name!r} has labels in an earlier line already")
+            row.refuse(f"{name!r} has labels in an earlier line already")
         if found and len(labels) != (wanted := len(next(iter(found.values())))):
-            line.refuse(f"there are {len(labels)} labels where the first line has {wanted}")
+            row.refuse(f"there are {len(labels)} labels where the first line has {wanted}")
         found[name] = labels
     if not found:
         raise EnsueError(f'{path} holds no annotations; give lines like {{"id": "7", "labels": [...]}}.')
     return found
 
 
-class _AnnotationLine(NamedTuple):
-    """Where a line stands, and the task whose labels it holds."""
+def _parsed(row: Row, spec: TaskSpec) -> tuple[str, tuple[str, ...]]:
+    """Return the example's id and its labels."""
+    if not {"id", "labels"} <= row.fields.keys():
+        row.refuse('a line is an object with "id" and "labels"')
+    name, labels = row.fields["id"], row.fields["labels"]
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        row.refuse(f"the id {name!r} is neither a string nor a whole number")
+    if not isinstance(labels, list) or len(labels) < 2:
+        row.refuse('"labels" is a list of at least two labels, one an annotator')
+    return str(name), tuple(_label(row, spec, one) for one in labels)
 
-    path: Path
-    number: int
-    spec: TaskSpec
 
-    def refuse(self, what: str) -> NoReturn:
-        raise EnsueError(f"{self.path}, line {self.number}: {what}.")
-
-    def parsed(self, found: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-        """Return the example's id and its labels."""
-        if not {"id", "labels"} <= found.keys():
-            self.refuse('a line is an object with "id" and "labels"')
-        name, labels = found["id"], found["labels"]
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            self.refuse(f"the id {name!r} is neither a string nor a whole number")
-        if not isinstance(labels, list) or len(labels) < 2:
-            self.refuse('"labels" is a list of at least two labels, one an annotator')
-        return str(name), tuple(self.label(one) for one in labels)
-
-    def label(self, given: Any) -> str:
-        """Return the label meant: as the task spells it, JSON's true, false or number, or a point of CB's scale."""
-        spelled = json.dumps(given) if isinstance(given, bool | int) else given
-        if isinstance(spelled, str) and spelled in self.spec.labels:
-            return spelled
-        scale = self.spec.name == _SCALE_TASK and not isinstance(given, bool)
-        if scale and isinstance(given, int) and given in _SCALE:
-            return _SCALE[given]
-        also = ", nor a number from 1 to 7" if scale else ""
-        self.refuse(f"the label {given!r} is none of {', '.join(self.spec.labels)}{also}")
+def _label(row: Row, spec: TaskSpec, given: Any) -> str:
+    """Return the label meant: as the task spells it, JSON's true, false or number, or a point of CB's scale."""
+    spelled = json.dumps(given) if isinstance(given, bool | int) else given
+    if isinstance(spelled, str) and spelled in spec.labels:
+        return spelled
+    scale = spec.name == _SCALE_TASK and not isinstance(given, bool)
+    if scale and isinstance(given, int) and given in _SCALE:
+        return _SCALE[given]
+    also = ", nor a number from 1 to 7" if scale else ""
+    row.refuse(f"the label {given!r} is none of {', '.join(spec.labels)}{also}")
 
 
 def majority_vote(labels: Mapping[str, Sequence[str]], spec: TaskSpec, split: str) -> Answered:

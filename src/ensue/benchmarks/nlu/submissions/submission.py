@@ -29,19 +29,12 @@ class Submitted:
     path: Path
     suite: str
     split: str
-    files: Mapping[str, int]
-    missing: tuple[str, ...]
-    notes: tuple[str, ...]
+    files: dict[str, int]
+    missing: list[str]
+    notes: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "path": str(self.path),
-            "suite": self.suite,
-            "split": self.split,
-            "files": dict(self.files),
-            "missing": list(self.missing),
-            "notes": list(self.notes),
-        }
+        return {**vars(self), "path": str(self.path)}
 
 
 def collect(
@@ -66,9 +59,8 @@ def collect(
             continue
         where = f"{source}, line {line}"
         id, prediction = _prediction(specs[task], part, item, where)
-        way = json.dumps(
-            {key: settings[key] for key in sorted(settings) if key != "split"}, ensure_ascii=False
-        )
+        said = {key: value for key, value in settings.items() if key != "split"}
+        way = json.dumps(said, ensure_ascii=False, sort_keys=True)
         found = ways.setdefault((task, part), {}).setdefault(way, {})
         if id in found:
             raise EnsueError(f"{where}: {item['id']} comes twice; run the benchmark again.")
@@ -81,12 +73,7 @@ def collect(
     return predictions
 
 
-def write_submission(
-    suite: str,
-    predictions: Mapping[str, Mapping[str, Mapping[str, Prediction]]],
-    path: Path,
-    split: str = TEST,
-) -> Submitted:
+def write_submission(suite: str, predictions: Predictions, path: Path, split: str = TEST) -> Submitted:
     """Write the zip, whole or not at all; what has no predictions is left out and listed."""
     content: dict[str, str] = {}
     rows: dict[str, int] = {}
@@ -108,19 +95,15 @@ def write_submission(
         raise EnsueError(
             f"There are no predictions on {split} of any task of {suite}{how}. Nothing was written."
         )
-    _write(path, content)
-    return Submitted(path, suite, split, rows, tuple(missing), tuple(notes))
-
-
-def _write(path: Path, content: Mapping[str, str]) -> None:
-    with replacing(path) as part:
+    with replacing(path) as unfinished:
         make_folders(path.parent)
-        with zipfile.ZipFile(part, "w") as archive:
+        with zipfile.ZipFile(unfinished, "w") as archive:
             for name, text in content.items():
                 entry = zipfile.ZipInfo(name, _EPOCH)
                 entry.create_system, entry.external_attr = 3, 0o100644 << 16
                 archive.writestr(entry, text, zipfile.ZIP_DEFLATED, _COMPRESSION)
-        part.chmod(0o644)
+        unfinished.chmod(0o644)
+    return Submitted(path, suite, split, rows, missing, notes)
 
 
 def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str) -> tuple[str, Prediction]:
