@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,14 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 # gives one number, the tables of all rounds of a bootstrap give all of its numbers at once.
 Counts = NDArray[np.float64] | NDArray[np.int64]
 Numbers = NDArray[np.float64]
-
-
-class ClassCounts(NamedTuple):
-    """Of each class, how often it was gold, how often it was given, and how often it was both."""
-
-    gold: Numbers
-    given: Numbers
-    both: Numbers
 
 
 def confusion(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[np.int64]:
@@ -43,10 +33,10 @@ def confusion_cells(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[
     return np.asarray(rows * classes + columns, dtype=np.int64)
 
 
-def class_counts(counts: Counts) -> ClassCounts:
-    """Count each class against all others."""
+def class_counts(counts: Counts) -> tuple[Numbers, Numbers, Numbers]:
+    """Return of each class how often it was gold, how often it was given, and how often it was both."""
     table = _table(counts)
-    return ClassCounts(table.sum(axis=-1), table.sum(axis=-2), np.diagonal(table, axis1=-2, axis2=-1))
+    return table.sum(axis=-1), table.sum(axis=-2), np.diagonal(table, axis1=-2, axis2=-1)
 
 
 def accuracy(counts: Counts) -> Numbers:

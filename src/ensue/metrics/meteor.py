@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
@@ -29,8 +30,9 @@ def meteor_of(
     >>> meteor_of(["The mill burned."], [["The mill burned.", "A boat sank."]], lambda word: ())
     [[0.9921875, 0.125]]
     """
-    score = _nltk().single_meteor_score
-    words, stemmer, lookup = cache(tokens), _Stemmer(), _Lookup(synonyms)
+    score, words, stemmer = _nltk()[0], cache(tokens), SimpleNamespace(stem=stem)
+    # What NLTK's METEOR asks of WordNet, each word looked up once.
+    lookup = SimpleNamespace(synsets=cache(lambda word: [_Synset([_Lemma(one) for one in synonyms(word)])]))
     return [
         [
             float(score(words(reference), words(candidate), stemmer=stemmer, wordnet=lookup))
@@ -46,14 +48,8 @@ def tokens(text: str) -> list[str]:
     >>> tokens("It's 3.5 miles, he said. Don't.")
     ['It', "'s", '3.5', 'miles', ',', 'he', 'said', '.', 'Do', "n't", '.']
     """
-    divide = _nltk().tokenizer.tokenize
+    divide = _nltk()[1].tokenize
     return [word for sentence in split_sentences(text) for word in divide(sentence)]
-
-
-class _Stemmer:
-    """NLTK's Porter stemmer, each word stemmed once."""
-
-    stem = staticmethod(stem)
 
 
 class _Lemma(NamedTuple):
@@ -74,25 +70,12 @@ class _Synset(NamedTuple):
         return self.words
 
 
-class _Lookup:
-    """What NLTK's METEOR asks of WordNet, each word looked up once."""
-
-    def __init__(self, synonyms: Synonyms) -> None:
-        self.synsets = cache(lambda word: [_Synset([_Lemma(one) for one in synonyms(word)])])
-
-
-class _Nltk(NamedTuple):
-    """What is used of it."""
-
-    single_meteor_score: Any
-    tokenizer: Any
-
-
 @cache
-def _nltk() -> _Nltk:
+def _nltk() -> tuple[Any, Any]:
+    """Return NLTK's METEOR of one pair of texts and its tokeniser."""
     try:
         from nltk.tokenize import NLTKWordTokenizer
         from nltk.translate.meteor_score import single_meteor_score
     except ImportError as error:
         raise EnsueError(f"METEOR needs NLTK: pip install 'ensue[summaries]' ({error}).") from None
-    return _Nltk(single_meteor_score, NLTKWordTokenizer())
+    return single_meteor_score, NLTKWordTokenizer()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from ensue.jsonl import JSON_LINES
 from ensue.text.io.rows import (
     TEXT_FILES,
     SourceRow,
-    is_hub_name,
+    path_of,
     read_folder,
     read_hub,
     read_json_lines,
@@ -117,18 +116,11 @@ def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterato
     """Return the rows of a source, by what it is."""
     if source == BUNDLED:
         return _bundled_rows()
-    if not str(source):
-        raise EnsueError("No documents are named: give a file, a folder or a hub data set.")
-    path = Path(source).expanduser()
-    # Not Path.exists, which raises on a name that is too long or holds a NUL.
-    if not os.path.exists(path):
-        if isinstance(source, str) and is_hub_name(source):
-            return read_hub(source, text_column=text_column)
-        raise EnsueError(f"{source} does not exist.")
+    path = path_of(source, "documents are")
+    if path is None:
+        return read_hub(str(source), text_column=text_column)
     if path.is_dir():
         return read_folder(path, text_column=text_column, encoding=encoding)
-    if not path.is_file():
-        raise EnsueError(f"{source} is neither a file nor a folder.")
     if path.suffix.lower() in JSON_LINES:
         return read_json_lines(path, text_column=text_column, encoding=encoding)
     if path.suffix.lower() in TEXT_FILES:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
+from ensue.jsonl import text_lines
 from ensue.report.figure import Figure
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import SHARE
@@ -91,15 +92,13 @@ def read_annotations(path: str | Path) -> Annotations:
 def write_sheet(examples: Iterable[str], path: str | Path) -> int:
     """Write a CSV sheet to be filled in, a row per example, and say how many rows it has."""
     path = Path(path)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
     names = list(dict.fromkeys(examples))
-    writer.writerows([name, *("" for _ in ASPECTS)] for name in names)
     try:
         # Never over a file that is there: it may be a sheet somebody spent days on.
         with path.open("x", encoding="utf-8", newline="") as file:
-            file.write(text.getvalue())
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows([name, *("" for _ in ASPECTS)] for name in names)
     except FileExistsError as error:
         raise EnsueError(f"{path} is there already; name another file for the empty sheet.") from error
     except OSError as error:
@@ -109,11 +108,8 @@ def write_sheet(examples: Iterable[str], path: str | Path) -> int:
 
 def run_examples(items: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the chapter-break examples of a run's items, each once, in order, as a sheet wants them."""
-    found: dict[str, None] = {}
-    for item in items:
-        if item["settings"].get("boundary") == "chapter":
-            found[example_of(item)] = None
-    return list(found)
+    chosen = (item for item in items if item["settings"].get("boundary") == "chapter")
+    return list(dict.fromkeys(map(example_of, chosen)))
 
 
 def example_of(item: Mapping[str, Any]) -> str:
@@ -127,12 +123,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Read the rows of a file with where each stands; a file that opens with a brace is JSON lines."""
     if not path.is_file():
         raise EnsueError(f"{path} is not an annotation file: there is no such file.")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise EnsueError(f"{path} is not UTF-8 text; save it as UTF-8.") from error
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
+    text = "".join(line for _, line in text_lines(path, newline=""))
     if text.lstrip().startswith("{"):
         for place, row in json_objects(path):
             _check_columns(row, place)
@@ -156,11 +147,10 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _check_columns(present: Iterable[str], place: str) -> None:
     names = list(present)
-    missing = [column for column in COLUMNS if column not in names]
-    if missing:
-        close = _closest(missing[0], [name for name in names if name not in COLUMNS])
+    if missing := next((column for column in COLUMNS if column not in names), None):
+        close = _closest(missing, [name for name in names if name not in COLUMNS])
         hint = f" instead of {close!r}" if close else ""
-        raise EnsueError(f"{place}: an annotation needs a column {missing[0]!r}{hint}.")
+        raise EnsueError(f"{place}: an annotation needs a column {missing!r}{hint}.")
 
 
 def _cell(row: Mapping[str, Any], column: str, place: str) -> str:
@@ -263,12 +253,9 @@ def longest_results(items: Iterable[Mapping[str, Any]]) -> dict[str, ExampleResu
         suffixes = by_length.setdefault((item["task"], settings["prefix_tokens"]), {})
         results = suffixes.setdefault(settings["suffix_tokens"], {})
         results[example_of(item)] = ExampleResult(float(accuracy), str(item.get("cluster", item["id"])))
-    longest: dict[str, int] = {}
-    for split, prefix in by_length:
-        longest[split] = max(prefix, longest.get(split, 0))
     found: dict[str, ExampleResult] = {}
-    for split, prefix in longest.items():
-        suffixes = by_length[split, prefix]
+    for split in dict.fromkeys(split for split, _ in by_length):
+        suffixes = by_length[split, max(prefix for other, prefix in by_length if other == split)]
         found |= suffixes[main_suffix(suffixes)]
     return found
 

@@ -56,35 +56,19 @@ def chapterbreak(
     json: console.Json = False,
 ) -> None:
     """Build ChapterBreak data: what follows a chapter break, against what follows later ones."""
+    # All that was given, by the names of the parameters of `build`.
+    options = {name: value for name, value in locals().items() if name != "json"}
     import ensue
     from ensue.benchmarks.chapterbreak.data.build import build
     from ensue.parallel import cores
 
-    options: dict[str, Any] = {
-        "kind": kind,
-        "headings": headings,
-        "boundaries": tuple(name.strip() for name in boundary.split(",")),
-        "negatives": negatives,
-        "negatives_data": negatives_data,
+    options |= {
+        "boundaries": tuple(name.strip() for name in options.pop("boundary").split(",")),
         "tokenizer": ensue.load_tokenizer(tokenizer) if tokenizer else None,
+        "workers": workers or cores(),
     }
     with console.stoppable("nothing was written"), console.progress_bar("chapterbreak") as progress:
-        done = build(
-            source,
-            output,
-            split=split,
-            seed=seed,
-            prefix_words=prefix_words,
-            suffix_words=suffix_words,
-            per_work=per_work,
-            workers=workers or cores(),
-            limit=limit,
-            only=only,
-            exclude=exclude,
-            overwrite=overwrite,
-            progress=progress,
-            **options,
-        )
+        done = build(**options, progress=progress)
     if json:
         console.print_json({**done.as_dict(), "folder": str(done.folder)})
         return
@@ -115,12 +99,6 @@ def statistics_tables(statistics: dict[str, Any]) -> list[Table]:
     )
     for boundary, splits in statistics["examples"].items():
         for split, row in splits.items():
-            examples.add(
-                boundary,
-                split,
-                row["works"],
-                row["examples"],
-                mean(row["context_words"]),
-                mean(row["gold_words"]),
-            )
+            means = mean(row["context_words"]), mean(row["gold_words"])
+            examples.add(boundary, split, row["works"], row["examples"], *means)
     return [works, examples]

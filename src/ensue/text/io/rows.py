@@ -247,16 +247,31 @@ def is_hub_name(name: str) -> bool:
     return "/" in match["parts"] or match["split"] is not None
 
 
+def path_of(source: str | Path, what: str) -> Path | None:
+    """Return where a source of `what` lies, a file or a folder; None where it is a hub data set."""
+    if not str(source):
+        raise EnsueError(f"No {what} named: give a file, a folder or a hub data set.")
+    path = Path(source).expanduser()
+    # Not Path.exists, which raises on a name that is too long or holds a NUL.
+    if not os.path.exists(path):
+        if isinstance(source, str) and is_hub_name(source):
+            return None
+        raise EnsueError(f"{source} does not exist.")
+    if not path.is_dir() and not path.is_file():
+        raise EnsueError(f"{source} is neither a file nor a folder.")
+    return path
+
+
 def read_hub(name: str, *, text_column: str | None = None) -> Iterator[SourceRow]:
     """Read the rows of a hub data set; those without text come as empty rows, since the user cannot mend them."""
     path, _, wanted = name.partition(":")
     parts = path.split("/")
     datasets = hub_library(path)
-    split, rows = _from_hub(name, lambda: _open(datasets, parts, wanted))
+    split, rows = from_hub(name, lambda: _open(datasets, parts, wanted))
     stream = iter(rows)
     domain = parts[1] if len(parts) == 3 else parts[-1]
     for number in count(1):
-        columns = _from_hub(name, lambda: next(stream, None))
+        columns = from_hub(name, lambda: next(stream, None))
         if columns is None:
             return
         yield row_from_columns(
@@ -317,7 +332,7 @@ def _load(datasets: Any, parts: list[str]) -> Any:
         return datasets.load_dataset(*parts, streaming=True)
 
 
-def _from_hub(name: str, call: Callable[[], Given]) -> Given:
+def from_hub(name: str, call: Callable[[], Given]) -> Given:
     """Call the library; raise one sentence where it raises any of its dozens of types."""
     try:
         return call()

@@ -91,22 +91,18 @@ def _begins_with_heading(path: Path) -> bool:
 def _in_file(path: Path, label: str, kind: str, skipped: Counter[str]) -> Iterator[StructuredDocument]:
     if kind == "works":
         yield from _works(path, label, skipped)
-        return
-    if kind in ("wikitext", "mediawiki"):
-        articles = read_wikitext(path) if kind == "wikitext" else read_mediawiki(path, skipped)
-        for number, (place, title, events) in enumerate(articles, 1):
-            name = f"{label}:{place if kind == 'mediawiki' else number}"
-            yield from _built(name, title, events, skipped)
-        return
-    title, events = _read_whole(path, kind)
-    yield from _built(label, title or path.stem, events, skipped)
-
-
-def _read_whole(path: Path, kind: str) -> tuple[str, list[Event]]:
-    text = unix_lines(decoded(read_bytes(path), str(path)))
-    if not text.strip():
-        raise EnsueError(f"{path} is empty: leave it out, or fetch it again.")
-    return read_markdown(text) if kind == "markdown" else read_html(text)
+    elif kind == "wikitext":
+        for number, (title, events) in enumerate(read_wikitext(path), 1):
+            yield from _built(f"{label}:{number}", title, events, skipped)
+    elif kind == "mediawiki":
+        for page, title, events in read_mediawiki(path, skipped):
+            yield from _built(f"{label}:{page}", title, events, skipped)
+    else:
+        text = unix_lines(decoded(read_bytes(path), str(path)))
+        if not text.strip():
+            raise EnsueError(f"{path} is empty: leave it out, or fetch it again.")
+        title, events = read_markdown(text) if kind == "markdown" else read_html(text)
+        yield from _built(label, title or path.stem, events, skipped)
 
 
 def _built(id: str, title: str, events: list[Event], skipped: Counter[str]) -> Iterator[StructuredDocument]:

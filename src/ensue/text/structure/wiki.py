@@ -197,16 +197,16 @@ def _name(element: Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def read_wikitext(path: Path) -> Iterator[tuple[str, str, list[Event]]]:
-    """Read place, title and events of every article, one article held at a time."""
-    title, place, events = "", f"{path}, line 1", list[Event]()
+def read_wikitext(path: Path) -> Iterator[tuple[str, list[Event]]]:
+    """Read title and events of every article, one article held at a time."""
+    title, events = "", list[Event]()
     empty = True
-    for number, line, lone in _lines(path):
+    for line, lone in _lines(path):
         heading = wikitext_heading(line) if lone else None
         if heading is not None and heading.rank == 1:
             if title or events:
-                yield place, title, events
-            title, place, events = heading.title, f"{path}, line {number}", []
+                yield title, events
+            title, events = heading.title, []
             empty = False
         elif heading is not None:
             events.append(heading)
@@ -216,7 +216,7 @@ def read_wikitext(path: Path) -> Iterator[tuple[str, str, list[Event]]]:
     if empty:
         raise EnsueError(f"{path} is empty: leave it out, or fetch it again.")
     if title or events:
-        yield place, title, events
+        yield title, events
 
 
 def wikitext_heading(line: str) -> Heading | None:
@@ -241,14 +241,14 @@ def detokenised(text: str) -> str:
     return _OPENING.sub(r"\1", _CLOSING.sub(r"\1", text))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """Yield numbered, stripped lines, each with whether it stands between blank ones, as every heading does."""
-    before, waiting = "", ""
-    number = 0
-    for number, line in text_lines(path, newline="\n"):
+def _lines(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield stripped lines, each with whether it stands between blank ones, as every heading does."""
+    before, waiting = "", None
+    for _, line in text_lines(path, newline="\n"):
         line = line.strip()
-        if number > 1:
-            yield number - 1, waiting, not before and not line
-        before, waiting = waiting, line
-    if number:
-        yield number, waiting, not before
+        if waiting is not None:
+            yield waiting, not before and not line
+            before = waiting
+        waiting = line
+    if waiting is not None:
+        yield waiting, not before

@@ -241,9 +241,8 @@ class _StoryParser(HTMLParser):
         text = one_line(raw)
         if not text:
             return
-        tags = {each.tag for each in self._open}
         if not any(each.id == "chapters" for each in self._open):
-            self._add_to_preface(tags, text)
+            self._add_to_preface({each.tag for each in self._open}, text)
         elif any(each.tag == "h2" and "heading" in each.classes for each in self._open):
             self.chapters.append((text, []))
         else:
@@ -258,12 +257,9 @@ class _StoryParser(HTMLParser):
             self.tags.setdefault(self._key, text)
 
     def _add_to_chapter(self, raw: str, text: str) -> None:
-        is_label = text.lower().rstrip(":") in _NOTES
-        in_meta = any("meta" in each.classes or each.note for each in self._open)
-        if in_meta or is_label:
-            self._after_notes_label = is_label
+        self._after_notes_label = text.lower().rstrip(":") in _NOTES
+        if self._after_notes_label or any("meta" in each.classes or each.note for each in self._open):
             return
-        self._after_notes_label = False
         if not self.chapters:
             self.chapters.append(("", []))
         # Two line breaks in a row divide paragraphs in many stories.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import takewhile
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -67,8 +68,7 @@ def read_gutenberg(data: bytes, place: str, id: str, headings: Headings) -> Work
     if not text.strip():
         raise NotUsable("no text")
     body, title = without_licence(text)
-    split: Callable[[str], list[Chapter]] = paper_chapters if headings == "paper" else find_chapters
-    chapters = split(body)
+    chapters = paper_chapters(body) if headings == "paper" else find_chapters(body)
     if not chapters:
         raise NotUsable("no chapter headings")
     return make_work(id, title, chapters)
@@ -88,19 +88,14 @@ def without_licence(text: str) -> tuple[str, str]:
     if headers:
         stated = _TITLE.search(text, 0, headers[-1].start())
         title = one_line(stated[1]) if stated else ""
-        text = _without_credits(text[headers[-1].end() :])
+        text = text[headers[-1].end() :]
+        while _CREDITS.match(text):
+            _, _, text = text.lstrip().partition("\n\n")
     for footer in _FOOTER_BEGINS.finditer(text):
         if footer.start() > len(text) / 2 or headers:
             text = text[: footer.start()]
             break
     return text, title
-
-
-def _without_credits(text: str) -> str:
-    """Remove the paragraphs at the head of a text that say who produced the file."""
-    while _CREDITS.match(text):
-        _, _, text = text.lstrip().partition("\n\n")
-    return text
 
 
 def paper_chapters(text: str) -> list[Chapter]:
@@ -209,8 +204,6 @@ def _lengths(chain: Sequence[Candidate], total: int) -> list[int]:
 
 def _filled(chain: list[Candidate], candidates: Sequence[Candidate]) -> list[Candidate]:
     """Add headings of other styles where a number is missing in the chain, or continues it at its end."""
-    if not chain:
-        return []
     filled: list[Candidate] = []
     for place, member in enumerate(chain):
         following = chain[place + 1] if place + 1 < len(chain) else None
@@ -235,17 +228,13 @@ def _with_others(
 ) -> list[_Start]:
     """Return the headings of all chapters: those chosen, their books', opening letters, prologue and epilogue."""
     style, first, last = chosen[0].style, chosen[0], chosen[-1]
-    starts = {each.block: _Start(each.block, each.block + 1) for each in chosen}
     leading = [each for each in candidates if each.block < first.block and each.mark.label == "letter"]
     series, score = best_chain(leading, [])
-    if score > 2:
-        starts |= {each.block: _Start(each.block, each.block + 1) for each in series}
-    for other in candidates:
-        if other.block < first.block:
-            continue
-        if other.style != style and (other in parents or _leads_to(other, chosen)):
-            starts.setdefault(other.block, _Start(other.block, other.block + 1, True))
-    for other in _leading(first, candidates):
+    chapters = [*chosen, *(series if score > 2 else ())]
+    starts = {each.block: _Start(each.block, each.block + 1) for each in chapters}
+    later = [each for each in candidates if each.block >= first.block and each.style != style]
+    above = [each for each in later if each in parents or _leads_to(each, chosen)]
+    for other in (*above, *_leading(first, candidates)):
         starts.setdefault(other.block, _Start(other.block, other.block + 1, True))
     numbered = {each.block for each in candidates}
     for place, block in enumerate(blocks):
@@ -342,9 +331,7 @@ def _cut(blocks: Sequence[Block], starts: Sequence[_Start]) -> list[Chapter]:
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         body = blocks[start.stop : following.first if following else len(blocks)]
         if following is None:
-            body = body[
-                : next((place for place, block in enumerate(body) if is_end_matter(block)), len(body))
-            ]
+            body = list(takewhile(lambda block: not is_end_matter(block), body))
         heads = [block for block in blocks[start.first : start.stop] if not _is_editors_note(block)]
         heading = "\n".join(one_line(line) for block in heads for line in block.lines)
         text = "\n\n".join(block.text for block in body)

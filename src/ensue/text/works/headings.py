@@ -64,12 +64,9 @@ def word_value(words: str) -> int | None:
     """
     words = words.lower()
     hundred = _HUNDRED.match(words)
-    rest = words[hundred.end() :] if hundred else words
-    rest = rest.replace(" ", "-")
+    rest = words[hundred.end() if hundred else 0 :].replace(" ", "-")
     below = _CARDINALS.get(rest, _ORDINALS.get(rest))
-    if hundred:
-        return 100 + (below or 0)
-    return below
+    return 100 + (below or 0) if hundred else below
 
 
 PARENTS = frozenset({"book", "part", "volume", "phase", "period", "narrative"})
@@ -135,15 +132,12 @@ def parse_heading(line: str) -> Mark | None:
     14
     >>> parse_heading("Chapter and verse were quoted.")
     """
-    found = _LABELLED.match(line) or _REVERSED.match(line)
-    if found:
-        form = _form_after_label(found, line)
-        return _mark(found, form, _label(found)) if form else None
-    found = _BARE.match(line)
-    if found:
-        form = _form_of_bare(found, line)
-        return _mark(found, form, "") if form else None
-    return None
+    labelled = _LABELLED.match(line) or _REVERSED.match(line)
+    found = labelled or _BARE.match(line)
+    if found is None:
+        return None
+    form = _form_after_label(found, line) if labelled else _form_of_bare(found, line)
+    return _mark(found, form) if form else None
 
 
 def split_index(heading_and_text: str) -> tuple[str, str]:
@@ -234,10 +228,10 @@ def _is_initial(mark: Mark, line: str) -> bool:
 
 
 def _form_after_label(found: re.Match[str], line: str) -> Form | None:
-    rest = line[found.end() :]
+    rest, label = line[found.end() :], found["label"]
     if not rest.strip():
-        return "alone" if _is_capitalised(found) or "chap" in found["label"].lower() else None
-    if not _is_capitalised(found):
+        return "alone" if label[0].isupper() or "chap" in label.lower() else None
+    if not label[0].isupper():
         return None
     if _DASH.match(rest) or _BRACKET.match(rest):
         return "titled"
@@ -269,21 +263,14 @@ def _is_loose_title(title: str) -> bool:
     return looks_like_title(title) and (title.isupper() or not title.endswith((".", ",", ";")))
 
 
-def _is_capitalised(found: re.Match[str]) -> bool:
-    return found["label"][0].isupper()
-
-
-def _label(found: re.Match[str]) -> str:
-    label = found["label"].lower()
-    return _ALIASES.get(label, label)
-
-
-def _mark(found: re.Match[str], form: Form, label: str) -> Mark:
+def _mark(found: re.Match[str], form: Form) -> Mark:
     groups = found.groupdict()
-    roman = groups.get("roman") or groups.get("small")
-    opening = found["open"].strip()
-    if roman:
-        return Mark(label, "roman", roman_value(roman), form, opening, found.end())
-    if groups.get("arabic"):
-        return Mark(label, "arabic", int(found["arabic"]), form, opening, found.end())
-    return Mark(label, "word", word_value(found["word"]), form, opening, found.end())
+    label = (groups.get("label") or "").lower()
+    number: int | None
+    if roman := groups.get("roman") or groups.get("small"):
+        numerals, number = "roman", roman_value(roman)
+    elif arabic := groups.get("arabic"):
+        numerals, number = "arabic", int(arabic)
+    else:
+        numerals, number = "word", word_value(found["word"])
+    return Mark(_ALIASES.get(label, label), numerals, number, form, found["open"].strip(), found.end())

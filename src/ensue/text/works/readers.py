@@ -19,11 +19,8 @@ __all__ = ["Chapter", "Headings", "Kind", "NotUsable", "Unread", "Work", "find_w
 
 Kind = Literal["auto", "gutenberg", "tei", "json", "ao3"]
 
-_TEXTS, _PAGES, _XML = (
-    frozenset({".txt", ""}),
-    frozenset({".html", ".htm", ".xhtml"}),
-    frozenset({".xml", ".tei"}),
-)
+_TEXTS, _XML = frozenset({".txt", ""}), frozenset({".xml", ".tei"})
+_PAGES = frozenset({".html", ".htm", ".xhtml"})
 _LINES = frozenset({".jsonl", ".ndjson"})
 _JSON = _LINES | {".json"}
 _SUFFIXES: dict[str, frozenset[str]] = {
@@ -81,10 +78,10 @@ def read_work(unread: Unread, *, headings: Headings = "robust") -> Work:
     if headings not in get_args(Headings):
         raise EnsueError(f"Headings are found the 'paper' or the 'robust' way, not {headings!r}.")
     path, place, kind = unread.path, unread.place, unread.kind
-    data = unread.line if unread.line is not None else read_bytes(path)
-    suffix = path.suffix.lower()
-    id = printable(path.stem)
-    if unread.line is not None:
+    id, data, suffix = printable(path.stem), unread.line, path.suffix.lower()
+    if data is None:
+        data = read_bytes(path)
+    else:
         id = f"{id}:{place.rpartition(' ')[2]}"
     if kind == "tei":
         return read_tei(data, place, id)
@@ -129,8 +126,8 @@ def _in_file(path: Path, kind: Kind) -> Iterator[Unread]:
     suffix = path.suffix.lower()
     if suffix in _LINES or (suffix == ".json" and _is_lines(path)):
         yield from _in_lines(path, kind)
-        return
-    yield Unread(str(path), _kind_of_file(path, kind), path)
+    else:
+        yield Unread(str(path), _kind_of_file(path) if kind == "auto" else kind, path)
 
 
 def _in_lines(path: Path, kind: Kind) -> Iterator[Unread]:
@@ -146,29 +143,25 @@ def _in_lines(path: Path, kind: Kind) -> Iterator[Unread]:
                     raise EnsueError(
                         f"{place} holds a NUL byte, so it is UTF-16 or no text: convert it to UTF-8."
                     )
-                yield Unread(place, _kind_of_object(line, kind), path, line)
+                yield Unread(place, _kind_of_object(line) if kind == "auto" else kind, path, line)
     except OSError as error:
         raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
     if empty:
         raise EnsueError(f"{path} is empty: give a file with one work a line.")
 
 
-def _kind_of_object(data: bytes, kind: Kind) -> Kind:
-    if kind != "auto":
-        return kind
+def _kind_of_object(data: bytes) -> Kind:
     return "ao3" if _RATING_COLUMN.search(data) else "json"
 
 
-def _kind_of_file(path: Path, kind: Kind) -> Kind:
+def _kind_of_file(path: Path) -> Kind:
     suffix = path.suffix.lower()
-    if kind != "auto":
-        return kind
     if suffix in _XML:
         return "tei"
     if suffix in _PAGES:
         return "ao3"
     if suffix == ".json":
-        return _kind_of_object(read_bytes(path), kind)
+        return _kind_of_object(read_bytes(path))
     return "ao3" if _RATING_LINE.search(read_bytes(path, _HEADER_BYTES)) else "gutenberg"
 
 

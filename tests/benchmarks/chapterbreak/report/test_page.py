@@ -259,14 +259,14 @@ def test_table_2_has_published_and_measured_rows(tmp_path):
 def test_the_hardest_are_the_most_negative_margins_at_the_longest_prefix(tmp_path):
     items = make_chapterbreak_items(negatives=("in-book", "same-split"), skill=-1.0)
     [run] = facts(write_run(tmp_path / "run", items, make_chapterbreak_results(items)))
-    found = item_facts(items, [longest(run, "pg19")])
+    chance, hardest = item_facts(items, [longest(run, "pg19")])
     margins = sorted(
         item["scores"]["margin"]
         for item in items
         if (item["settings"]["prefix_tokens"], item["settings"]["negatives"]) == (8192, "in-book")
     )
-    assert [item.margin for item in found.hardest] == margins[:MOST_HARD]
-    assert found.chance == pytest.approx(1 / 6)
+    assert [item.margin for item in hardest] == margins[:MOST_HARD]
+    assert chance == pytest.approx(1 / 6)
     for item in items:
         item["outputs"]["scores"] = item["outputs"]["scores"][:4]
         item["scores"]["margin"] = 0.5

@@ -5,18 +5,18 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ensue.errors import EnsueError
 from ensue.jsonl import in_words
-from ensue.text.io.rows import is_hub_name
+from ensue.text.io.rows import from_hub, path_of
 
 Boundary = Literal["chapter", "cause", "dialogue"]
 BOUNDARIES: tuple[Boundary, ...] = get_args(Boundary)
@@ -196,17 +196,11 @@ def _unusable(context: str, gold: str, negatives: tuple[str, ...]) -> str | None
 
 def _find_files(source: str) -> tuple[list[Path], int]:
     """Find the data files of a source, and how many were left out: those of shorter contexts of the same examples."""
-    if not source:
-        raise EnsueError("No ChapterBreak data is named: give a file, a folder or a hub data set.")
-    path = Path(source).expanduser()
-    if not os.path.exists(path):
-        if is_hub_name(source):
-            return _longest(_in_folder(_from_hub(source)))
-        raise EnsueError(f"{source} does not exist.")
+    path = path_of(source, "ChapterBreak data is")
+    if path is None:
+        path = _from_hub(source)
     if path.is_dir():
         return _longest(_in_folder(path))
-    if not path.is_file():
-        raise EnsueError(f"{source} is neither a file nor a folder.")
     if not path.name.lower().endswith(_ENDINGS):
         raise EnsueError(
             f"{source} is no ChapterBreak data: give a .json or .json.gz file, or a folder of them."
@@ -247,13 +241,8 @@ def _from_hub(name: str) -> Path:
         raise EnsueError(
             f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
         ) from error
-    try:
-        return Path(snapshot_download(name, repo_type="dataset", allow_patterns=["*.json", "*.json.gz"]))
-    except Exception as error:  # the library raises many unrelated types
-        said = " ".join(str(error).split())[:300].rstrip(".")
-        raise EnsueError(
-            f"{name} does not exist here and could not be read from the hub ({type(error).__name__}: {said})."
-        ) from error
+    names = [f"*{ending}" for ending in _ENDINGS]
+    return Path(from_hub(name, lambda: snapshot_download(name, repo_type="dataset", allow_patterns=names)))
 
 
 def _read_json(path: Path) -> Any:
@@ -269,26 +258,18 @@ def _read_json(path: Path) -> Any:
     if not content.strip():
         raise EnsueError(f"{path} is empty.")
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once)
-    except _Twice as twice:
-        raise EnsueError(f"{path} has the key {twice.key!r} twice in one object.") from None
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=partial(_once, path))
     except UnicodeDecodeError as error:
         raise EnsueError(f"{path} is not UTF-8 (byte {error.start:,}).") from error
     except (ValueError, RecursionError) as error:
         raise EnsueError(f"{path} is not JSON: {error}.") from error
 
 
-class _Twice(Exception):
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.key = key
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise EnsueError(f"{path} has the key {key!r} twice in one object.")
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ensue.benchmarks.chapterbreak.annotation import (
     breakdown,
@@ -41,21 +41,8 @@ from ensue.errors import EnsueError
 from ensue.report.page import Page
 from ensue.report.results import read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
-from ensue.report.table import Table
 
 MOST_ROWS = 300
-
-
-class SplitSection(NamedTuple):
-    """All that the page says of one split."""
-
-    name: str
-    boundaries: Picture
-    negatives: Picture | None
-    suffixes: Picture | None
-    table: Table
-    rows_left_out: int
-    with_published: bool
 
 
 def chapterbreak_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
@@ -86,20 +73,22 @@ def chapterbreak_facts(folders: Sequence[Path], annotations: Path | None) -> dic
     }
 
 
-def _section(runs: Sequence[RunRows], split: str, chance: float) -> SplitSection:
+def _section(runs: Sequence[RunRows], split: str, chance: float) -> dict[str, Any]:
+    """Return all that the page says of one split."""
     present = [run for run in runs if run.of(split)]
-    several_kinds, several_lengths = negatives_panels(present, split), suffix_panels(present, split)
-    return SplitSection(
-        split,
-        _lengths_picture("boundaries", boundary_panels(present, split), split, chance, "prefix", 3.7),
-        _lengths_picture("negatives", several_kinds, split, chance, "prefix", 3.0) if several_kinds else None,
-        _lengths_picture("suffixes", several_lengths, split, chance, "suffix", 2.7)
-        if several_lengths
-        else None,
-        split_table(runs, split, MOST_ROWS),
-        max(0, sum(len(run.of(split)) for run in present) - MOST_ROWS),
-        split in PUBLISHED_SPLITS,
-    )
+
+    def picture(name: str, panels: Sequence[Panel], length: str, height: float) -> Picture | None:
+        return _lengths_picture(name, panels, split, chance, length, height) if panels else None
+
+    return {
+        "name": split,
+        "boundaries": picture("boundaries", boundary_panels(present, split), "prefix", 3.7),
+        "negatives": picture("negatives", negatives_panels(present, split), "prefix", 3.0),
+        "suffixes": picture("suffixes", suffix_panels(present, split), "suffix", 2.7),
+        "table": split_table(runs, split, MOST_ROWS),
+        "rows_left_out": max(0, sum(len(run.of(split)) for run in present) - MOST_ROWS),
+        "with_published": split in PUBLISHED_SPLITS,
+    }
 
 
 def _lengths_picture(

@@ -62,7 +62,9 @@ def lengths_plot(
     drawn = [line for panel in panels for line in panel.lines]
     names = list(dict.fromkeys(line.name for line in drawn))
     points = list(published) if any(panel.with_published for panel in panels) else []
-    place = _positions([length(row) for line in drawn for row in line.rows], [int(p.x) for p in points])
+    measured = [length(row) for line in drawn for row in line.rows]
+    lengths = [tokens for tokens in (*measured, *(int(p.x) for p in points)) if tokens > 0] or [1]
+    place = _Positions(min(lengths), max(lengths), 0 in measured)
     columns = 1 if narrow else min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
     legend = _legend_below([*names, *map(_published_label, points)], narrow, columns)
@@ -138,11 +140,6 @@ class _Positions(NamedTuple):
             ticks[self(0)] = "none"
         axes.set_xticks(list(ticks), labels=list(ticks.values()))
         axes.set_xlim(self(0 if self.has_zero else self.least) - 0.35, self(self.most) + 0.35)
-
-
-def _positions(measured: Sequence[int], published: Sequence[int]) -> _Positions:
-    lengths = [tokens for tokens in (*measured, *published) if tokens > 0] or [1]
-    return _Positions(min(lengths), max(lengths), 0 in measured)
 
 
 def _draw_panel(

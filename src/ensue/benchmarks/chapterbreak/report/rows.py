@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.chapterbreak.annotation import main_suffix
+from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES
 from ensue.benchmarks.published import published
 from ensue.report.figure import Figure
 from ensue.report.results import metrics_by_setting, value_of
@@ -16,10 +17,15 @@ PACKAGE = "ensue.benchmarks.chapterbreak"
 # The paper's examples have five negatives; a run says how many its own had.
 CHANCE = 1 / 6
 PUBLISHED_SPLITS = ("pg19", "ao3")
-BOUNDARIES = ("chapter", "cause", "dialogue")
-NEGATIVES = ("in-book", "same-split", "other-split")
+# What the paper names, in its order; other names come after these.
+_KNOWN: dict[str, tuple[str, ...]] = {
+    "split": PUBLISHED_SPLITS,
+    "boundary": BOUNDARIES,
+    "negatives": ("in-book", "same-split", "other-split"),
+}
 MOST_HARD = 10
 _SETTINGS = {"boundary": str, "negatives": str, "prefix_tokens": int, "suffix_tokens": int}
+_OTHERS = ("rank", "margin", "word_perplexity", "subwords_per_word")
 
 
 class Measured(NamedTuple):
@@ -72,13 +78,6 @@ class HardItem(NamedTuple):
     margin: float
 
 
-class ItemFacts(NamedTuple):
-    """What is learned from a run's items: the accuracy of guessing, and the items furthest from right."""
-
-    chance: float
-    hardest: list[HardItem]
-
-
 class ModelRow(NamedTuple):
     """A model of the paper's table 2 or of a run, with its figures by metric and split.
 
@@ -118,45 +117,37 @@ def measured(results: Mapping[str, Any]) -> list[Measured]:
         for row in results["metrics"]
         if all(isinstance(row["settings"].get(name), kind) for name, kind in _SETTINGS.items())
     )
-    found = metrics_by_setting(known)
-    return [_measured(metrics) for metrics in found if value_of(metrics, "accuracy") is not None]
-
-
-def _measured(metrics: Mapping[str, Mapping[str, Any]]) -> Measured:
-    main = metrics["accuracy"]
-    boundary, negatives, prefix, suffix = (main["settings"][name] for name in _SETTINGS)
-    return Measured(
-        str(main["task"]),
-        boundary,
-        negatives,
-        prefix,
-        suffix,
-        accuracy=Figure.of(main),
-        rank=value_of(metrics, "rank"),
-        margin=value_of(metrics, "margin"),
-        perplexity=value_of(metrics, "word_perplexity"),
-        subwords=value_of(metrics, "subwords_per_word"),
-    )
+    return [
+        Measured._make(
+            [
+                str(main["task"]),
+                *(main["settings"][name] for name in _SETTINGS),
+                Figure.of(main),
+                *(value_of(metrics, name) for name in _OTHERS),
+            ]
+        )
+        for metrics in metrics_by_setting(known)
+        if (main := metrics.get("accuracy")) is not None and main["value"] is not None
+    ]
 
 
 def _order(row: Measured) -> tuple[Any, ...]:
-    return (
-        *_place(row.split, PUBLISHED_SPLITS),
-        *_place(row.boundary, BOUNDARIES),
-        *_place(row.negatives, NEGATIVES),
-        row.suffix,
-        row.prefix,
-    )
+    return *(_place(name, getattr(row, name)) for name in _KNOWN), row.suffix, row.prefix
 
 
-def _place(name: str, known: Sequence[str]) -> tuple[int, str]:
+def _place(column: str, name: str) -> tuple[int, str]:
+    known = _KNOWN[column]
     return (known.index(name) if name in known else len(known), name)
+
+
+def _names(column: str, rows: Iterable[Measured]) -> list[str]:
+    """Return the values of a column, those of the paper first."""
+    return sorted({getattr(row, column) for row in rows}, key=lambda name: _place(column, name))
 
 
 def splits(runs: Iterable[RunRows]) -> list[str]:
     """Return the splits of all runs, those of the paper first."""
-    names = {row.split for run in runs for row in run.rows}
-    return sorted(names, key=lambda name: _place(name, PUBLISHED_SPLITS))
+    return _names("split", (row for run in runs for row in run.rows))
 
 
 def usual(chosen: Iterable[Measured]) -> list[Measured]:
@@ -164,7 +155,7 @@ def usual(chosen: Iterable[Measured]) -> list[Measured]:
     known = list(chosen)
     if not known:
         return []
-    kind = min((row.negatives for row in known), key=lambda name: _place(name, NEGATIVES))
+    kind = _names("negatives", known)[0]
     known = [row for row in known if row.negatives == kind]
     length = main_suffix(row.suffix for row in known)
     return [row for row in known if row.suffix == length]
@@ -175,7 +166,7 @@ def longest(run: RunRows, split: str) -> Measured | None:
     known = usual(run.of(split))
     if not known:
         return None
-    boundary = min((row.boundary for row in known), key=lambda name: _place(name, BOUNDARIES))
+    boundary = _names("boundary", known)[0]
     return max((row for row in known if row.boundary == boundary), key=lambda row: row.prefix)
 
 
@@ -184,10 +175,8 @@ def published_models() -> list[ModelRow]:
     rows: dict[str, ModelRow] = {}
     for found in published(PACKAGE):
         if found.table == "2":
-            facts = found.facts
-            made = ModelRow(
-                found.system, True, facts["sequence"], {}, facts["parameters"], facts.get("subset", False)
-            )
+            length, size, partly = (found.facts.get(name) for name in ("sequence", "parameters", "subset"))
+            made = ModelRow(found.system, True, length, {}, size, bool(partly))
             rows.setdefault(found.system, made).figures[found.metric, found.task] = Figure(found.value)
     return list(rows.values())
 
@@ -216,7 +205,7 @@ def boundary_panels(runs: Sequence[RunRows], split: str) -> list[Panel]:
     for run in runs:
         for line in _lines(usual(run.of(split)), lambda row: row.boundary):
             by_boundary.setdefault(line.name, []).append(PlotLine(run.name, line.rows))
-    names = sorted(by_boundary, key=lambda name: _place(name, BOUNDARIES))
+    names = sorted(by_boundary, key=lambda name: _place("boundary", name))
     return [Panel(boundary_words(name), by_boundary[name], name == "chapter") for name in names]
 
 
@@ -224,7 +213,7 @@ def negatives_panels(runs: Sequence[RunRows], split: str) -> list[Panel]:
     """Return a line per kind of negatives, a panel for each run that has several kinds; none where no run has."""
     panels = []
     for run in runs:
-        known = _chapters(run.of(split))
+        known = [row for row in run.of(split) if row.boundary == "chapter"]
         length = main_suffix(row.suffix for row in known) if known else 0
         lines = _lines([row for row in known if row.suffix == length], lambda row: row.negatives)
         if len(lines) > 1:
@@ -236,17 +225,13 @@ def suffix_panels(runs: Sequence[RunRows], split: str) -> list[Panel]:
     """Return accuracy by suffix length at the longest prefix, a line for each run that has several; else none."""
     lines = []
     for run in runs:
-        known = _chapters(run.of(split))
-        kind = min((row.negatives for row in known), key=lambda name: _place(name, NEGATIVES), default="")
+        known = [row for row in run.of(split) if row.boundary == "chapter"]
         furthest = max((row.prefix for row in known), default=0)
-        chosen = [row for row in known if (row.negatives, row.prefix) == (kind, furthest)]
+        kinds = _names("negatives", known)[:1]
+        chosen = [row for row in known if row.negatives in kinds and row.prefix == furthest]
         if len(chosen) > 1:
             lines.append(PlotLine(f"{run.name}, prefix {length_words(furthest)}", chosen))
     return [Panel("", lines)] if lines else []
-
-
-def _chapters(chosen: Iterable[Measured]) -> list[Measured]:
-    return [row for row in chosen if row.boundary == "chapter"]
 
 
 def _lines(chosen: Iterable[Measured], name: Callable[[Measured], str]) -> list[PlotLine]:
@@ -275,7 +260,9 @@ def length_words(tokens: int) -> str:
     return f"{tokens // 1024}K" if tokens and tokens % 1024 == 0 else str(tokens)
 
 
-def item_facts(items: Iterable[Mapping[str, Any]], chosen: Iterable[Measured]) -> ItemFacts:
+def item_facts(
+    items: Iterable[Mapping[str, Any]], chosen: Iterable[Measured]
+) -> tuple[float, list[HardItem]]:
     """Find the accuracy of guessing over all items, and the hardest of those that make up the chosen rows."""
     wanted = {(row.split, row.boundary, row.negatives, row.prefix, row.suffix) for row in chosen}
     hard: list[tuple[float, int, HardItem]] = []
@@ -295,4 +282,4 @@ def item_facts(items: Iterable[Mapping[str, Any]], chosen: Iterable[Measured]) -
         if len(hard) > MOST_HARD:
             heapq.heappop(hard)
     hardest = [entry for _, _, entry in sorted(hard, key=lambda each: each[:2], reverse=True)]
-    return ItemFacts(guessed / count if count else CHANCE, hardest)
+    return guessed / count if count else CHANCE, hardest
