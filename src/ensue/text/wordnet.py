@@ -31,7 +31,7 @@ class WordNet:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._index = {part: dict(_read_index(folder / f"index.{part}")) for part in _PARTS}
-        self._irregular = {part: dict(_read_exceptions(folder / f"{part}.exc")) for part in _PARTS}
+        self._irregular = {part: _read_exceptions(folder / f"{part}.exc") for part in _PARTS}
         # A synset's offset is its byte position, so the files are kept as bytes.
         self._data = {part: _bytes(folder / f"data.{part}") for part in _PARTS}
         self.synonyms = lru_cache(maxsize=1 << 17)(self._synonyms)
@@ -113,11 +113,9 @@ def _read_index(path: Path) -> Iterator[tuple[str, list[int]]]:
         yield fields[0], offsets
 
 
-def _read_exceptions(path: Path) -> Iterator[tuple[str, list[str]]]:
-    for line in _bytes(path).decode("ascii", "replace").splitlines():
-        fields = line.split()
-        if fields:
-            yield fields[0], fields[1:]
+def _read_exceptions(path: Path) -> dict[str, list[str]]:
+    lines = map(str.split, _bytes(path).decode("ascii", "replace").splitlines())
+    return {word: forms for word, *forms in filter(None, lines)}
 
 
 def _bytes(path: Path) -> bytes:

@@ -213,8 +213,7 @@ class SegmentRanker(Ranker):
     @property
     def signature(self) -> str:
         card = self.model.card
-        weights = card.identity.get("weights", "-")[:12]
-        return f"model:{card.signed_name} weights:{weights} suffixes:segments"
+        return f"model:{card.signed_name} weights:{card.identity.get('weights', '-')[:12]} suffixes:segments"
 
     def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
         for place, question in enumerate(questions):
@@ -235,14 +234,11 @@ class SegmentRanker(Ranker):
             found = self.model.score_suffixes(
                 context, texts, prefix_tokens=self.prefixes, suffix_tokens=length
             )
-            self._refuse_none(found, texts)
-            self.records.add(_SUFFIXES, [(key, found)])
-        return found
-
-    def _refuse_none(self, found: list[list[float]], texts: list[str]) -> None:
-        card = self.model.card
-        for row in found:
-            for value, text in zip(row, texts, strict=True):
+            for value, text in (
+                (value, text) for row in found for value, text in zip(row, texts, strict=True)
+            ):
                 if not math.isfinite(value):
                     dtype = card.identity.get("dtype")
                     raise not_finite(value, model=card.name, dtype=dtype, what=beginning(text))
+            self.records.add(_SUFFIXES, [(key, found)])
+        return found

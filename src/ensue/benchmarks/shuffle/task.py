@@ -96,10 +96,9 @@ class ShuffleRun:
         pairs = list(zip(versions, scored.scores[len(documents) :], strict=True))
         items = [_item(v, originals[v.document.id], s) for v, s in pairs]
         accuracy = _accuracy_by_document(items)
+        joiner = self.settings["joiner"]
         profiles = [
-            _profile_row(
-                v.document, self.settings["joiner"], originals[v.document.id], v, s, accuracy[v.document.id]
-            )
+            _profile_row(v, joiner, originals[v.document.id], s, accuracy[v.document.id])
             for v, s in pairs
             if v in shown
         ]
@@ -204,14 +203,10 @@ def _item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
 
 
 def _profile_row(
-    document: Document,
-    joiner: str,
-    original: Score,
-    version: ShuffledVersion,
-    shuffled: Score,
-    accuracy: dict[str, float],
+    version: ShuffledVersion, joiner: str, original: Score, shuffled: Score, accuracy: dict[str, float]
 ) -> dict[str, Any]:
     """Return a line of profiles.jsonl: each sentence's surprisal, in the document as it is and as first shuffled."""
+    document = version.document
     order = sentence_order(len(document.sentences), version.block_size, version.order)
     mixed = [document.sentences[i] for i in order]
     name = f"shuffled (block size {version.block_size})"

@@ -74,7 +74,14 @@ def row_from_columns(
     elif value is not None:
         wanted = "a list of strings" if column == _SENTENCES else "a string"
         raise EnsueError(f"{place} has {in_words(value)} as {column!r}, where {wanted} is expected.")
-    return SourceRow(place, _id(columns, place) or id, domain, _domain(columns, place), text, sentences)
+    return SourceRow(
+        place,
+        _id(columns, place) or id,
+        domain,
+        _name(columns.get("domain"), place, "domain, where a name"),
+        text,
+        sentences,
+    )
 
 
 def checked(text: str, place: str) -> str:
@@ -126,10 +133,6 @@ def _id(columns: Mapping[str, Any], place: str) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return _name(value, place, "id, where a name or a whole number")
-
-
-def _domain(columns: Mapping[str, Any], place: str) -> str | None:
-    return _name(columns.get("domain"), place, "domain, where a name")
 
 
 def _name(value: Any, place: str, wanted: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -110,8 +111,6 @@ def plain(text: str) -> str:
     >>> plain("A [link](http://x) and **bold** `code`.")
     'A link and bold code.'
     """
-    import html
-
     text = _AUTOLINK.sub("", _IMAGE.sub("", text))
     text = _TAG.sub("", _LINK.sub(r"\1", text))
     text = _CODE.sub(r"\2", text)

@@ -89,18 +89,13 @@ def _closed(opened: list[_Open]) -> tuple[Section, ...]:
     return tuple(section for section in closed if section.paragraphs or section.sections)
 
 
-def walk(document: StructuredDocument) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def walk(
+    part: StructuredDocument | Section, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the path and the paragraphs of the lead and of every section, in reading order."""
-    yield (), document.paragraphs
-    for section in document.sections:
-        yield from _walk(section, ())
-
-
-def _walk(section: Section, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    path = (*above, section.title)
-    yield path, section.paragraphs
-    for inner in section.sections:
-        yield from _walk(inner, path)
+    yield path, part.paragraphs
+    for section in part.sections:
+        yield from walk(section, (*path, section.title))
 
 
 def split_paragraphs(document: StructuredDocument) -> list[SplitParagraph]:

@@ -28,7 +28,7 @@ def test_says_what_the_run_found(shuffle_run):
     first = block_rows(json.loads((shuffle_run / "results.json").read_text()))[0]
     assert "Does some-model notice shuffled text?" in page.text
     assert first.accuracy.text() in page.text
-    assert f"{first.accuracy.low:.3f} – {first.accuracy.high:.3f}" in page.text
+    assert first.accuracy.interval() in page.text
     assert first.accuracy.interval() in page.text
     for words in [
         "Each of 12 documents",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -167,32 +167,19 @@ def _pool(
     limit: int | None,
 ) -> Pool:
     """Find what out-of-book negatives are drawn from: all works in a first pass, or data that was built before."""
+    found: Iterable[Example]
     if kind == "other-split":
         assert data is not None
-        others = [suffix_of(e) for e in read_examples(data).items if e.split != recipe.split]
-        if not others:
+        found = [example for example in read_examples(data).items if example.split != recipe.split]
+        if not found:
             raise EnsueError(
                 f"{data} has no split other than {recipe.split!r}; name this one otherwise with --split."
             )
-        return Pool(reservoir(others, _RESERVOIR, recipe.seed), kind)
-    golds = (
-        suffix_of(example)
-        for work in _with_examples(made(), limit)
-        for examples in work.examples.values()
-        for example in examples
-    )
-    return Pool(reservoir(golds, _RESERVOIR, recipe.seed), kind)
-
-
-def _with_examples(works: Iterator[Made], limit: int | None) -> Iterator[Made]:
-    """Yield the first `limit` works that gave examples."""
-    found = 0
-    for made in works:
-        if any(made.examples.values()):
-            yield made
-            found += 1
-            if found == limit:
-                return
+    else:
+        # The first `limit` works that give examples.
+        giving = islice((work for work in made() if any(work.examples.values())), limit)
+        found = (e for work in giving for examples in work.examples.values() for e in examples)
+    return Pool(reservoir(map(suffix_of, found), _RESERVOIR, recipe.seed), kind)
 
 
 @dataclass
@@ -243,22 +230,16 @@ class BuildStatistics:
 
     def as_dict(self, split: str) -> dict[str, Any]:
         """Return `works`, `chapters` and `words` of the works read, and `examples` by boundary and split."""
-        rows = {
-            boundary: {
-                "works": works.count,
-                "examples": works.total,
-                "context_words": contexts.mean,
-                "gold_words": golds.mean,
-            }
-            for boundary in BOUNDARIES
-            if boundary in self._examples
-            for works, contexts, golds in [self._examples[boundary]]
-        }
+        rows: dict[str, Any] = {}
+        for boundary in filter(self._examples.__contains__, BOUNDARIES):
+            works, contexts, golds = self._examples[boundary]
+            row = {"works": works.count, "examples": works.total}
+            rows[boundary] = {split: {**row, "context_words": contexts.mean, "gold_words": golds.mean}}
         return {
             "works": self.chapters.count,
             "chapters": self.chapters.as_dict(),
             "words": self.words.as_dict(),
-            "examples": {boundary: {split: row} for boundary, row in rows.items()},
+            "examples": rows,
         }
 
 

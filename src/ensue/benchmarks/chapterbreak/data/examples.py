@@ -183,15 +183,13 @@ def _fields(row: object, place: str) -> tuple[str, str, tuple[str, ...]]:
 
 def _unusable(context: str, gold: str, negatives: tuple[str, ...]) -> str | None:
     """Say why an example that is well formed cannot be scored."""
-    if not context.strip():
-        return "examples with an empty context"
-    if not gold.strip():
-        return "examples with an empty gold suffix"
-    if not negatives:
-        return "examples without negatives"
-    if not all(text.strip() for text in negatives):
-        return "examples with an empty negative"
-    return None
+    sound = {
+        "with an empty context": context.strip(),
+        "with an empty gold suffix": gold.strip(),
+        "without negatives": negatives,
+        "with an empty negative": all(text.strip() for text in negatives),
+    }
+    return next((f"examples {fault}" for fault, right in sound.items() if not right), None)
 
 
 def _find_files(source: str) -> tuple[list[Path], int]:

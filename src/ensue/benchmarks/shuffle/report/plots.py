@@ -29,7 +29,7 @@ def accuracy_plot(
     with mpl.rc_context(STYLE):
         narrow = is_narrow(width)
         figure = Figure(figsize=(width, 4.9 if narrow else 4.0), layout="constrained")
-        axes = figure.add_subplot()
+        axes: Any = figure.add_subplot()
         axes.axhline(CHANCE, color=INK, linewidth=0.9, linestyle=(0, (1, 3)), label="chance")
         for (name, points), style in zip(published.items(), _PUBLISHED, strict=False):
             axes.plot(
@@ -40,10 +40,22 @@ def accuracy_plot(
                 markersize=4.5,
                 label=f"{name} (published)",
             )
-        _draw_measured(axes, measured)
+        figures = [row.accuracy for row in measured]
+        axes.errorbar(
+            [row.block_size for row in measured],
+            [each.value for each in figures],
+            yerr=error_bars(figures),
+            color=BLUE,
+            linewidth=2.4,
+            elinewidth=1.6,
+            capsize=4,
+            marker="o",
+            markersize=6.5,
+            label="this run, 95 % interval",
+            zorder=5,
+        )
         # Block sizes are whole numbers; there may be twenty of them.
         axes.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-        figures = [row.accuracy for row in measured]
         lowest = min([CHANCE, *(each.value if each.low is None else each.low for each in figures)])
         axes.set_ylim(max(0.0, lowest - 0.05), 1.015)
         axes.set_xlabel("block size (sentences kept together)")
@@ -52,26 +64,6 @@ def accuracy_plot(
         handles, labels = axes.get_legend_handles_labels()
         place = {"loc": "outside lower center", "ncols": 1} if narrow else {"loc": "outside right center"}
         figure.legend(handles[::-1], labels[::-1], frameon=False, fontsize=9.5, **place)
-        return as_svg(figure, "accuracy", width, _describe(measured))
-
-
-def _draw_measured(axes: Any, rows: Sequence[BlockRow]) -> None:
-    figures = [row.accuracy for row in rows]
-    axes.errorbar(
-        [row.block_size for row in rows],
-        [figure.value for figure in figures],
-        yerr=error_bars(figures),
-        color=BLUE,
-        linewidth=2.4,
-        elinewidth=1.6,
-        capsize=4,
-        marker="o",
-        markersize=6.5,
-        label="this run, 95 % interval",
-        zorder=5,
-    )
-
-
-def _describe(rows: Sequence[BlockRow]) -> str:
-    points = ", ".join(f"{row.accuracy.value:.3f} at block size {row.block_size}" for row in rows)
-    return f"Accuracy of this run: {points}. Published figures are dashed; chance is {CHANCE}."
+        said = ", ".join(f"{row.accuracy.value:.3f} at block size {row.block_size}" for row in measured)
+        about = f"Accuracy of this run: {said}. Published figures are dashed; chance is {CHANCE}."
+        return as_svg(figure, "accuracy", width, about)

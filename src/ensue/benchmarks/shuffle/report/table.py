@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.published import published
 from ensue.report.figure import Figure, settings_text
 from ensue.report.results import Results, metrics_by_setting, value_of
-from ensue.report.table import Cell, Column, Table, blank_on_page
+from ensue.report.table import Cell, Column, Content, Table, blank_on_page
 
 PACKAGE = "ensue.benchmarks.shuffle"
 # A corpus with a domain per site would make a table nobody reads.
@@ -85,8 +85,9 @@ def _task(domain: str | None) -> str:
 
 
 # Short words on two lines: the whole must fit a terminal of 80 columns.
-_SIZE, _ACCURACY, _INTERVAL = Column("block\nsize"), Column("accuracy"), Column("95 %\ninterval")
-_PER_TOKEN, _DOCUMENTS = Column("per\ntoken", wide="accuracy per token"), Column("docs", wide="documents")
+_MAIN = map(Column, ("block\nsize", "accuracy", "95 %\ninterval"))
+_FIRST = (*_MAIN, Column("per\ntoken", wide="accuracy per token"))
+_DOCUMENTS = Column("docs", wide="documents")
 
 
 def tables(results: Results, folder: Path | None = None) -> list[Table]:
@@ -107,10 +108,7 @@ def blocks_table(rows: Iterable[BlockRow]) -> Table:
     """Return the accuracies by block size over all documents."""
     table = Table(
         [
-            _SIZE,
-            _ACCURACY,
-            _INTERVAL,
-            _PER_TOKEN,
+            *_FIRST,
             Column("ties"),
             Column("pairs"),
             _DOCUMENTS,
@@ -120,10 +118,7 @@ def blocks_table(rows: Iterable[BlockRow]) -> Table:
     )
     for row in rows:
         table.add(
-            row.label,
-            _strong(row.accuracy),
-            row.accuracy.interval(),
-            row.per_token,
+            *_first_cells(row),
             row.ties,
             row.accuracy.n,
             row.accuracy.clusters,
@@ -138,10 +133,7 @@ def domains_table(results: Mapping[str, Any]) -> Table:
     table = Table(
         [
             Column("domain", words=True),
-            _SIZE,
-            _ACCURACY,
-            _INTERVAL,
-            _PER_TOKEN,
+            *_FIRST,
             Column("pairs"),
             _DOCUMENTS,
             Column("published: GPT2-medium", published=True),
@@ -152,10 +144,7 @@ def domains_table(results: Mapping[str, Any]) -> Table:
         for place, row in enumerate(block_rows(results, domain)):
             table.add(
                 blank_on_page(name) if place else name,
-                row.label,
-                _strong(row.accuracy),
-                row.accuracy.interval(),
-                row.per_token,
+                *_first_cells(row),
                 row.accuracy.n,
                 row.accuracy.clusters,
                 row.gpt2,
@@ -164,5 +153,7 @@ def domains_table(results: Mapping[str, Any]) -> Table:
     return table
 
 
-def _strong(accuracy: Figure) -> Cell:
-    return Cell(accuracy.text(), "strong", value=accuracy.value)
+def _first_cells(row: BlockRow) -> list[Content]:
+    accuracy = row.accuracy
+    strong = Cell(accuracy.text(), "strong", value=accuracy.value)
+    return [row.label, strong, accuracy.interval(), row.per_token]
