@@ -58,8 +58,14 @@ class Made:
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-# Context, gold and negatives of an example that has no name yet.
-Draft = tuple[str, str, tuple[str, ...]]
+class Draft(NamedTuple):
+    """An example that has no name yet."""
+
+    context: str
+    gold: str
+    negatives: tuple[str, ...]
+
+
 Drafts = tuple[list[Draft], Counter[str]]
 
 
@@ -133,7 +139,7 @@ def chapter_breaks(work: str, laid: Laid, recipe: Recipe) -> Drafts:
         return [], skipped
     ends = [end for _, end in laid.bodies]
     starts = [sizes.start(laid.words, *span) for span in zip(laid.chapters, ends, strict=True)]
-    drafts: dict[int, tuple[str, tuple[str, ...]]] = {}
+    drafts: dict[int, tuple[str, list[str]]] = {}
     for number in range(1, len(starts)):
         gold = sizes.cut(starts[number])
         later = range(number + 1, len(starts))
@@ -145,12 +151,15 @@ def chapter_breaks(work: str, laid: Laid, recipe: Recipe) -> Drafts:
         if len(negatives) < count:
             skipped[f"breaks with fewer than {number_words(count)} different later chapters"] += 1
             continue
-        drafts[number] = gold, tuple(negatives)
+        drafts[number] = gold, negatives
     kept = list(drafts)
     if recipe.per_work is not None and len(kept) > recipe.per_work:
         random = generator(recipe.seed, work, "chapter", "selection")
         kept = sorted(int(n) for n in random.choice(kept, recipe.per_work, replace=False))
-    return [(sizes.context(laid.words, laid.chapters[number]), *drafts[number]) for number in kept], skipped
+    return [
+        Draft(sizes.context(laid.words, laid.chapters[number]), drafts[number][0], tuple(drafts[number][1]))
+        for number in kept
+    ], skipped
 
 
 def cause_positions(text: str) -> list[int]:
@@ -228,7 +237,7 @@ def inner_breaks(boundary: Inner, work: str, laid: Laid, recipe: Recipe) -> Draf
         if len(negatives) < count:
             skipped[f"{boundary} boundaries with fewer than {number_words(count)} different later ones"] += 1
         else:
-            drafts.append((sizes.context(laid.words, offsets[place]), gold, tuple(negatives)))
+            drafts.append(Draft(sizes.context(laid.words, offsets[place]), gold, tuple(negatives)))
     return drafts, skipped
 
 
