@@ -155,5 +155,5 @@ def test_help_names_the_options_and_imports_nothing_heavy():
     for option in ("--boundary", "--negatives-data", "--tokenizer", "--overwrite", "--json"):
         assert option in done.out
     assert "chapterbreak" in in_process_of_its_own("build", "--help").out
-    code = "import sys, ensue.cli.build; print({'numpy', 'rich.table', 'transformers'} & set(sys.modules))"
+    code = "import sys, ensue.cli.groups; print({'numpy', 'rich.table', 'transformers'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

@@ -31,7 +31,7 @@ def test_bad_files_and_settings_are_one_sentence(texts, tmp_path) -> None:
     refused(here("qags", "--source", source, "--summary", tmp_path / "no.txt"), "no.txt", "cannot be read")
     bad = tmp_path / "latin.txt"
     bad.write_bytes("Ein Café.\nNoch eins: é\n".encode("latin-1"))
-    refused(here("qags", "--source", bad, "--summary", summary), "latin.txt, line 1", "not UTF-8")
+    refused(here("qags", "--source", bad, "--summary", summary), "latin.txt", "line 1", "not UTF-8")
     refused(here("qags", "--source", source, "--summary", summary, "--set", "preset=slow"), "preset=slow")
     refused(here("qags", "--source", source, "--summary", summary, "--set", "beam=3"), "did you mean beams?")
 

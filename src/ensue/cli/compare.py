@@ -34,10 +34,11 @@ def compare(
     if json:
         console.print_json(found.as_dict())
         return
-    from ensue.runs.tables import comparison_table, untested_words
+    from ensue.runs.pairing import by_reason
+    from ensue.runs.tables import comparison_table
 
     console.print_tables([comparison_table(found)], form)
     # Beside a table that is a file by itself, words go where people read them.
     tell = print if form == "table" else console.say
-    for words in [*untested_words(found), *found.notes]:
+    for words in [*(f"Not tested: {one}." for one in by_reason(found.untested)), *found.notes]:
         tell(words)

@@ -10,25 +10,14 @@ from typing import Annotated
 
 import typer
 
-from ensue.cli.build import app as build
 from ensue.cli.compare import compare
-from ensue.cli.groups import LazyGroup
+from ensue.cli.groups import Commands, build
 from ensue.cli.models import app as models
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
 from ensue.cli.train import app as train
 from ensue.errors import EnsueError, RunFailed
-
-
-class Commands(LazyGroup):
-    """The commands of the house and those that benchmarks add."""
-
-    def references(self) -> dict[str, str]:
-        from ensue.benchmarks import registry
-
-        return {name: where for one in registry.every() for name, where in one.commands.items()}
-
 
 app = typer.Typer(
     name="ensue",

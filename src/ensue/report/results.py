@@ -17,6 +17,7 @@ PROFILES_FILE = "profiles.jsonl"
 FITS_FILE = "fits.jsonl"
 
 _ROW_KEYS = ("task", "metric", "value", "n", "settings")
+_NOUNS = {str: "string", dict: "object", list: "list", float: "number"}
 _ITEM_KEYS: dict[str, type] = {"id": str, "task": str, "settings": dict, "scores": dict}
 
 
@@ -107,45 +108,44 @@ def is_finished(folder: str | Path) -> bool:
 
 
 def read_items(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """The items of a run, one at a time, each with at least an id, a task, settings and scores."""
-    for _, item in read_numbered_items(folder):
-        yield item
+    """Read the items of a run, one at a time, each with at least an id, a task, settings and scores."""
+    return (item for _, item in read_numbered_items(folder))
 
 
 def read_numbered_items(folder: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The items with their line numbers, for readers that may yet find fault with one."""
+    """Read the items with their line numbers, for readers that may yet find fault with one."""
     folder = _run_folder(folder)
     path = folder / ITEMS_FILE
     if not path.exists() and not (folder / RESULTS_FILE).exists():
         raise _unfinished(folder)
-    for line, item in read_lines(path):
-        for key, kind in _ITEM_KEYS.items():
-            if not isinstance(item.get(key), kind):
-                noun = "string" if kind is str else "object"
-                raise EnsueError(f"{path}, line {line}: an item needs a JSON {noun} called {key!r}.")
-        yield line, item
+    yield from _checked_lines(path, _ITEM_KEYS)
+
+
+def read_beside(
+    folder: str | Path, name: str, keys: Mapping[str, type] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read a file that a run may have left beside its items, a row at a time; nothing where it left none."""
+    path = _run_folder(folder) / name
+    return (row for _, row in _checked_lines(path, keys or {})) if path.exists() else iter(())
 
 
 def read_profiles(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """The surprisal profiles of a run, one document at a time; none where the run made no profiles."""
-    path = _run_folder(folder) / PROFILES_FILE
-    if not path.exists():
-        return
-    for line, profile in read_lines(path):
-        if not isinstance(profile.get("versions"), list):
-            raise EnsueError(f"{path}, line {line}: a profile needs a JSON list called 'versions'.")
-        yield profile
+    """Read the surprisal profiles of a run, one document at a time; none where the run made no profiles."""
+    return read_beside(folder, PROFILES_FILE, {"versions": list})
 
 
 def read_fits(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """How the trainings of a run went, one at a time; none where nothing was trained."""
-    path = _run_folder(folder) / FITS_FILE
-    if not path.exists():
-        return
-    for line, fit in read_lines(path):
-        if not isinstance(fit.get("task"), str):
-            raise EnsueError(f"{path}, line {line}: a training needs a JSON string called 'task'.")
-        yield fit
+    """Read how the trainings of a run went, one at a time; none where nothing was trained."""
+    return read_beside(folder, FITS_FILE, {"task": str})
+
+
+def _checked_lines(path: Path, keys: Mapping[str, type]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read numbered rows, each of which must have these keys with values of these types."""
+    for line, row in read_lines(path):
+        for key, kind in keys.items():
+            if not isinstance(row.get(key), (int, float) if kind is float else kind):
+                raise EnsueError(f"{path}, line {line}: there must be a JSON {_NOUNS[kind]} called {key!r}.")
+        yield line, row
 
 
 def _run_folder(folder: str | Path) -> Path:

@@ -210,11 +210,13 @@ def check_format(form: str) -> None:
         raise EnsueError(f"Invalid format {form!r}: expected one of {', '.join(FORMATS)}.")
 
 
-def figure_cell(figure: Figure | None, *, digits: int = 3, strong: bool = False) -> Cell:
-    """Return a figure as a cell with its interval beneath."""
+def figure_cell(
+    figure: Figure | None, *, digits: int = 3, below_digits: int | None = None, strong: bool = False
+) -> Cell:
+    """Return a figure as a cell with its interval beneath, in as many digits where no other number is given."""
     if figure is None:
         return Cell(NONE)
-    below = figure.interval(digits) if figure.low is not None else ""
+    below = figure.interval(below_digits or digits) if figure.low is not None else ""
     return Cell(figure.text(digits), "strong" if strong else "", below, figure.value)
 
 

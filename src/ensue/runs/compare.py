@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.comparing import Comparing, MeanScores, Pairs, Resampling, Settings, Tested, Untested
+from ensue.benchmarks.comparing import Comparing, MeanScores, Resampling, Settings, Tested, Untested
 from ensue.errors import EnsueError
 from ensue.report.provenance import model_name
 from ensue.report.results import is_finished, read_run
-from ensue.runs.pairing import Side, match, read_side
+from ensue.runs.pairing import Side, by_reason, match, read_side
 from ensue.runs.run import Run, folder_of, part_of, suite_of
 from ensue.stats.paired import PairedTest, holm
 
@@ -84,12 +84,13 @@ def compare_runs(
         raise EnsueError(
             f"{folders[0]} and {folders[1]} share no items: compare runs of the same benchmark, data and settings."
         )
-    tested, untested = _tests(comparing, matched.pairs, Resampling(rounds, seed))
-    untested = [*untested, *matched.untested]
+    how = Resampling(rounds, seed)
+    found = [one for group in matched.pairs for one in comparing.tests(group, how)]
+    tested = [one for one in found if isinstance(one, Tested)]
+    untested = [*(one for one in found if isinstance(one, Untested)), *matched.untested]
     if not tested:
-        raise EnsueError(
-            f"{folders[0]} and {folders[1]} share nothing that could be tested ({_reasons(untested)})."
-        )
+        why = "; ".join(by_reason(untested)) or "no metric that both scored"
+        raise EnsueError(f"{folders[0]} and {folders[1]} share nothing that could be tested ({why}).")
     return Comparison(
         path_a=str(folders[0]),
         path_b=str(folders[1]),
@@ -115,29 +116,6 @@ def _comparing(folders: Sequence[Path], about: Sequence[dict[str, Any]]) -> Comp
             f"{folders[0]} is a run of {names[0]} and {folders[1]} one of {names[1]}; compare runs of one benchmark."
         )
     return (part_of(names[0], "comparing") if names else None) or MeanScores()
-
-
-def _tests(
-    comparing: Comparing, pairs: Sequence[Pairs], how: Resampling
-) -> tuple[list[Tested], list[Untested]]:
-    tested: list[Tested] = []
-    untested: list[Untested] = []
-    for group in pairs:
-        for one in comparing.tests(group, how):
-            if isinstance(one, Tested):
-                tested.append(one)
-            else:
-                untested.append(one)
-    return tested, untested
-
-
-def _reasons(untested: Sequence[Untested]) -> str:
-    """Why nothing could be tested, each reason once."""
-    tasks: dict[str, dict[str, None]] = {}
-    for one in untested:
-        tasks.setdefault(one.reason, {})[one.task] = None
-    said = [f"{', '.join(names)}: {reason}" for reason, names in tasks.items()]
-    return "; ".join(said) or "no metric that both scored"
 
 
 def _rows(tested: Sequence[Tested]) -> list[ComparedRow]:

@@ -272,6 +272,14 @@ def place_words(task: str, settings: Settings) -> str:
     return f"{task} ({words})" if words else task
 
 
+def by_reason(untested: Sequence[Untested]) -> list[str]:
+    """Say for every reason, once, what could not be tested for it."""
+    places: dict[str, list[str]] = {}
+    for one in untested:
+        places.setdefault(one.reason, []).append(place_words(one.task, one.settings))
+    return [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in places.items()]
+
+
 def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ensue.report.figure import fraction, interval, p_value, settings_text, signed, signed_interval
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Table, Tone
-from ensue.runs.pairing import in_common, place_words
+from ensue.runs.pairing import in_common
 from ensue.runs.run import part_of, suite_of
 
 if TYPE_CHECKING:
@@ -121,14 +121,6 @@ def _place_words(row: ComparedRow, only_sizes: bool, several_tasks: bool, same: 
 def _size_words(row: ComparedRow) -> str:
     clusters = "" if row.test.clusters == row.test.n else f"/{row.test.clusters:,}"
     return f"n {row.test.n:,}{clusters}"
-
-
-def untested_words(comparison: Comparison) -> list[str]:
-    """A line for every reason, with what could not be tested for it."""
-    places: dict[str, list[str]] = {}
-    for one in comparison.untested:
-        places.setdefault(one.reason, []).append(place_words(one.task, one.settings))
-    return [f"Not tested: {', '.join(names)}: {reason}." for reason, names in places.items()]
 
 
 def _alike_words(comparison: Comparison) -> str:

@@ -175,7 +175,10 @@ def test_one_bad_pair_ends_nothing_and_is_named(tmp_path) -> None:
         ([{"source": "a", "summary": "x", "id": ["1"]}], "line 1.*id"),
         ([{"source": "a", "summary": "x", "id": "\ud83d"}], "line 1.*half a character"),
         ([{"source": "a", "summary": 3}], "line 1.*summary"),
-        ([{"source": "a", "summary": "x", "id": 1}, {"source": "a", "summary": "y", "id": "1"}], "'1' twice"),
+        (
+            [{"source": "a", "summary": "x", "id": 1}, {"source": "a", "summary": "y", "id": "1"}],
+            "'1' is there twice",
+        ),
         ([], "no rows"),
     ],
 )

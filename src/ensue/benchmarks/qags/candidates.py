@@ -80,11 +80,7 @@ def distinct(candidates: Iterable[AnswerCandidate]) -> list[AnswerCandidate]:
     >>> [one.text for one in distinct(found)]
     ['the Ark']
     """
-    found: dict[str, AnswerCandidate] = {}
-    for candidate in sorted(candidates, key=_place):
-        if candidate.kind != "pronoun" and (key := normalised(candidate.text)):
-            found.setdefault(key, candidate)
-    return list(found.values())
+    return _first_of_each(candidates, lambda one: "" if one.kind == "pronoun" else normalised(one.text))
 
 
 def every(candidates: Iterable[AnswerCandidate]) -> list[AnswerCandidate]:
@@ -95,10 +91,17 @@ def every(candidates: Iterable[AnswerCandidate]) -> list[AnswerCandidate]:
     >>> [one.text for one in every(found)]
     ['the Ark', 'Ark', 'it']
     """
+    return _first_of_each(candidates, lambda one: one.text if one.text.strip() else "")
+
+
+def _first_of_each(
+    candidates: Iterable[AnswerCandidate], name: Callable[[AnswerCandidate], str]
+) -> list[AnswerCandidate]:
+    """Return the first candidate of each name, by its place; what has none is left out."""
     found: dict[str, AnswerCandidate] = {}
     for candidate in sorted(candidates, key=_place):
-        if candidate.text.strip():
-            found.setdefault(candidate.text, candidate)
+        if key := name(candidate):
+            found.setdefault(key, candidate)
     return list(found.values())
 
 

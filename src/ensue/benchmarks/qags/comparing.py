@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.benchmarks.comparing import Asked, Pairs, Resampling, Settings, Tested, Untested, mean_tested
+from ensue.benchmarks.comparing import MeanScores, Pairs, Resampling, Settings, Tested, Untested, mean_tested
 from ensue.benchmarks.qags.judging import verdict_of, worth
 from ensue.benchmarks.qags.metaeval import Correlated, correlations, difference
 from ensue.stats.paired import PairedTest
@@ -24,11 +24,8 @@ class JudgedItem(NamedTuple):
     system: str | None
 
 
-class QagsComparing:
+class QagsComparing(MeanScores):
     """Correlations with people by the paired bootstrap, as within a run; rankings by the paired permutation test."""
-
-    def asked(self, item: Mapping[str, Any]) -> Asked:
-        return Asked(item["id"], item["task"], item["settings"], {})
 
     def kept(self, item: Mapping[str, Any]) -> JudgedItem:
         outputs = item["outputs"]
@@ -40,16 +37,12 @@ class QagsComparing:
     def tests(self, pairs: Pairs, how: Resampling) -> Iterator[Tested | Untested]:
         a, b = ([item[0] for item in side] for side in (pairs.a, pairs.b))
         ranked = all(one.id.endswith((CONSISTENT, INCONSISTENT)) for one in a)
-        for measure in a[0].values:
-            if measure not in b[0].values:
-                yield Untested(pairs.task, {"measure": measure}, "it was computed in the first run only")
-            elif ranked:
-                yield from _ranking(pairs, measure, a, b, how)
+        for measure in dict.fromkeys([*a[0].values, *b[0].values]):
+            if measure in a[0].values and measure in b[0].values:
+                yield from (_ranking if ranked else _correlations)(pairs, measure, a, b, how)
             else:
-                yield from _correlations(pairs, measure, a, b, how)
-        for measure in b[0].values:
-            if measure not in a[0].values:
-                yield Untested(pairs.task, {"measure": measure}, "it was computed in the second run only")
+                where = "first" if measure in a[0].values else "second"
+                yield Untested(pairs.task, {"measure": measure}, f"it was computed in the {where} run only")
 
 
 def _ranking(

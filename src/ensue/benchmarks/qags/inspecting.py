@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
+from ensue.benchmarks.nlu.files import Found, jsonl_rows
 from ensue.benchmarks.qags.pipeline import Pair, QagsModels, examine, is_halved
 from ensue.benchmarks.qags.questions import Preset
 from ensue.benchmarks.qags.scoring import QuestionRow, question_rows, scored
@@ -108,36 +107,27 @@ def pieces_of(summary: str, lines: Sequence[QuestionRow]) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-class GivenPair(NamedTuple):
-    """A pair as it was given, and what it is called."""
+def read_pairs(path: Path) -> dict[str, Pair]:
+    """Read rows with `source`, `summary` and perhaps `id`, by id or else by number.
 
-    id: str
-    pair: Pair
-
-
-def read_pairs(path: Path) -> list[GivenPair]:
-    """Read rows with `source`, `summary` and perhaps `id`; a text may be empty, which is noted when it is scored."""
-    found = [
-        GivenPair(_id(row, number), Pair(row.any_text("source"), row.any_text("summary")))
-        for number, row in enumerate(jsonl_rows(Found(path)), start=1)
-    ]
-    if twice := [name for name, count in Counter(one.id for one in found).items() if count > 1]:
-        raise EnsueError(f"{path} has the id {twice[0]!r} twice; give every pair an id of its own, or none.")
+    A text may be empty, which is noted when it is scored.
+    """
+    found: dict[str, Pair] = {}
+    for number, row in enumerate(jsonl_rows(Found(path)), start=1):
+        given = row.fields.get("id")
+        if isinstance(given, list | dict | bool):
+            row.refuse("'id' is neither a text nor a number")
+        name = str(number if given is None else given)
+        if is_halved(name):
+            row.refuse("'id' has half a character in it (a lone surrogate)")
+        if name in found:
+            row.refuse(f"the id {name!r} is there twice; give every pair an id of its own, or none")
+        found[name] = Pair(row.any_text("source"), row.any_text("summary"))
     return found
 
 
-def _id(row: Row, number: int) -> str:
-    """Return what a pair is called: its number where it says nothing."""
-    given = row.fields.get("id")
-    if isinstance(given, list | dict | bool):
-        row.refuse("'id' is neither a text nor a number")
-    if is_halved(str(given)):
-        row.refuse("'id' has half a character in it (a lone surrogate)")
-    return str(number if given is None else given)
-
-
 def score_pairs(
-    given: Sequence[GivenPair],
+    given: Mapping[str, Pair],
     models: QagsModels,
     preset: Preset,
     *,
@@ -147,14 +137,14 @@ def score_pairs(
     progress: Progress | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield one row a pair: its score, its questions and the parts in doubt; 0 where `trouble` says why."""
-    pairs = [one.pair for one in given]
+    pairs = list(given.values())
     examined = examine(pairs, models, preset.asking, [preset.keeping], records=records, progress=progress)
     results = scored(examined, 0, similarity, encoder)
-    for one, found, result in zip(given, examined, results, strict=True):
+    for name, found, result in zip(given, examined, results, strict=True):
         lines = () if result.trouble else question_rows(found, result)
-        pieces = pieces_of(one.pair.summary, lines)
+        pieces = pieces_of(given[name].summary, lines)
         yield {
-            "id": one.id,
+            "id": name,
             "score": result.score,
             "questions": [line._asdict() for line in lines],
             "inconsistent": [piece.place for piece in pieces if piece.inconsistent],

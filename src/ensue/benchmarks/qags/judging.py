@@ -18,8 +18,9 @@ from ensue.benchmarks.qags.metaeval import CONSTANT_ARTICLES, Correlated, correl
 from ensue.errors import EnsueError
 from ensue.metrics.agreement import alpha_of_coincidences, coincidences
 from ensue.metrics.correlation import rowwise
+from ensue.report.figure import Figure
 from ensue.report.results import MetricRow
-from ensue.stats.clustered import Interval, clustered_interval
+from ensue.stats.clustered import clustered_interval
 from ensue.stats.paired import PairedTest, holm, paired_test
 from ensue.stats.paired_statistic import PairedDifference, williams_test
 from ensue.stats.ranges import CORRELATION, SHARE
@@ -39,13 +40,9 @@ class Ranking(NamedTuple):
     coin toss would on average: such a metric has 0.5. Triplets of one article are resampled together.
     """
 
-    accuracy: Interval
-    half: Interval
+    accuracy: Figure
+    half: Figure
     verdicts: tuple[Verdict, ...]
-
-    @property
-    def ties(self) -> int:
-        return self.verdicts.count("tie")
 
 
 class SetFindings(NamedTuple):
@@ -64,7 +61,11 @@ def judge(judged: JudgedSet, values: Values) -> SetFindings:
     notes: Counter[str] = Counter(judged.notes)
     comparisons: list[dict[str, Any]] = []
     if judged.judged and any(len(s.responses) > 1 for one in judged.judged for s in one.sentences):
-        rows += _agreement_rows(judged, notes)
+        alpha = agreement(judged.judged)
+        if np.isfinite(alpha.value):
+            rows.append(alpha.row(judged.name, "alpha", {}))
+        else:
+            notes[f"{judged.name}: workers who all said the same, so that there is no alpha"] += alpha.n
     found = {name: correlations_of(judged, given) for name, given in values.items()}
     for name, levels in found.items():
         rows += correlation_rows(judged, levels, {"measure": name}, notes)
@@ -106,14 +107,6 @@ def correlation_rows(
             figure.row(judged.name, kind, {**settings, **at}) for kind, figure in correlated.figures.items()
         ]
     return rows
-
-
-def _agreement_rows(judged: JudgedSet, notes: Counter[str]) -> list[MetricRow]:
-    figure = agreement(judged.judged)
-    if not np.isfinite(figure.value):
-        notes[f"{judged.name}: workers who all said the same, so that there is no alpha"] += figure.n
-        return []
-    return [figure.row(judged.name, "alpha", {})]
 
 
 def _pairs(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -160,23 +153,10 @@ def _ranked(judged: JudgedSet, values: Values) -> SetFindings:
     for name, given in values.items():
         found = rank(judged.triplets, given)
         right[name] = [float(verdict == "right") for verdict in found.verdicts]
-        ties = found.half._replace(value=found.ties / len(judged.triplets), low=None, high=None)
-        for metric, interval in (
-            ("accuracy", found.accuracy),
-            ("accuracy_half_ties", found.half),
-            ("ties", ties),
-        ):
-            rows.append(
-                MetricRow(
-                    task=judged.name,
-                    metric=metric,
-                    value=interval.value,
-                    ci95=[interval.low, interval.high],
-                    n=interval.n,
-                    clusters=interval.clusters,
-                    settings={"measure": name},
-                )
-            )
+        share = found.verdicts.count("tie") / len(judged.triplets)
+        ties = found.half._replace(value=share, low=None, high=None)
+        figures = {"accuracy": found.accuracy, "accuracy_half_ties": found.half, "ties": ties}
+        rows += [figure.row(judged.name, metric, {"measure": name}) for metric, figure in figures.items()]
     clusters = [one.cluster for one in judged.triplets]
     comparisons = []
     for a, b in _pairs(list(values)):
@@ -198,7 +178,7 @@ def rank(triplets: Sequence[Triplet], scores: Sequence[float]) -> Ranking:
         verdicts.append(verdict_of(consistent, inconsistent))
     clusters = [triplet.cluster for triplet in triplets]
     right, half = (
-        clustered_interval([worth(verdict, tie) for verdict in verdicts], clusters, bounds=SHARE)
+        Figure(*clustered_interval([worth(verdict, tie) for verdict in verdicts], clusters, bounds=SHARE))
         for tie in (0.0, 0.5)
     )
     return Ranking(right, half, tuple(verdicts))

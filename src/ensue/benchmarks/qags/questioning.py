@@ -32,17 +32,13 @@ class QagsVariant(NamedTuple):
     similarity: str
 
 
-class VariantPlan(NamedTuple):
-    """The selections that are needed, that of the run itself first, and the variants made of them."""
-
-    keepings: tuple[Keeping, ...]
-    variants: tuple[QagsVariant, ...]
-
-
 def plan_variants(
     preset: Preset, similarity: str, ablations: Sequence[str], *, with_vectors: bool = False
-) -> VariantPlan:
-    """Plan the variants of a run; more questions than can be made are left out."""
+) -> tuple[list[Keeping], list[QagsVariant]]:
+    """Return the selections that are needed, that of the run itself first, and the variants made of them.
+
+    More questions than can be made are left out.
+    """
     main = preset.keeping
     keepings = [main]
     variants: list[QagsVariant] = []
@@ -68,7 +64,7 @@ def plan_variants(
             *(("order", order, replace(main, order=order)) for order in ORDER),
         ]
         variants += [QagsVariant(name, rule, place(keeping), similarity) for name, rule, keeping in rules]
-    return VariantPlan(tuple(keepings), tuple(variants))
+    return keepings, variants
 
 
 class Questioned(NamedTuple):
@@ -95,15 +91,15 @@ def question_all(
 ) -> Questioned:
     """Question all summaries of all sets at once, and score them in every way that was asked for."""
     vectors = None if encoder is None else require(encoder, Encoder, "Comparing answers by their vectors")
-    planned = plan_variants(
+    keepings, variants = plan_variants(
         preset, settings["similarity"], settings["ablations"] or (), with_vectors=vectors is not None
     )
     pairs = [pair for one in sets for pair in one.pairs]
-    examined = examine(pairs, models, preset.asking, planned.keepings, records=records, progress=progress)
+    examined = examine(pairs, models, preset.asking, keepings, records=records, progress=progress)
     main = scored(examined, 0, settings["similarity"], vectors)
     varied = [
         (variant, [one.score for one in scored(examined, variant.selection, variant.similarity, vectors)])
-        for variant in planned.variants
+        for variant in variants
     ]
     accounts = [_account(*both, preset.keeping) for both in zip(examined, main, strict=True)]
     spans = _spans(sets)
@@ -111,18 +107,19 @@ def question_all(
         {name: [one.score for one in main[span]] for name, span in spans.items()},
         {name: [(variant, values[span]) for variant, values in varied] for name, span in spans.items()},
         {name: accounts[span] for name, span in spans.items()},
-        [row for one in sets for row in _rows(one, examined[spans[one.name]], main[spans[one.name]])],
+        list(_rows(sets, examined, main)),
         _notes(examined, main),
     )
 
 
 def _rows(
-    judged: JudgedSet, examined: Sequence[Examined], main: Sequence[SummaryScore]
+    sets: Sequence[JudgedSet], examined: Sequence[Examined], main: Sequence[SummaryScore]
 ) -> Iterator[dict[str, Any]]:
-    for id, one, result in zip(judged.ids, examined, main, strict=True):
+    places = [(judged.name, id) for judged in sets for id in judged.ids]
+    for (name, id), one, result in zip(places, examined, main, strict=True):
         if not result.trouble:
             for row in question_rows(one, result):
-                yield {"set": judged.name, "id": id, **row._asdict()}
+                yield {"set": name, "id": id, **row._asdict()}
 
 
 def _spans(sets: Sequence[JudgedSet]) -> dict[str, slice]:

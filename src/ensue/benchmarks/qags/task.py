@@ -146,13 +146,13 @@ class QagsRun:
     def _models(self, model: Model, context: RunContext) -> QagsModels:
         questioner = require(model, Questioner, "QAGS")
         named = self.settings["answerer"]
-        answers = model if named == SAME else _load(str(named), context)
+        answers = model if named == SAME else context.load_further(str(named))
         return QagsModels(self.finder(), questioner, require(answers, Answerer, "QAGS"))
 
     def _encoder(self, context: RunContext) -> Model | None:
         name = self.settings["encoder"]
         if name is not None:
-            return _load(str(name), context)
+            return context.load_further(str(name))
         if self.settings["similarity"] == "embedding" or "bertscore" in (self.settings["metrics"] or ()):
             raise EnsueError("Comparing by vectors needs an encoder; name one, such as --set encoder=minilm.")
         return None
@@ -244,12 +244,6 @@ class QagsRun:
             f"kept:{keeping.questions} agree:{keeping.agree} padding:{keeping.padding} order:{keeping.order} "
             f"finds:{models.finder.identity} similarity:{self.settings['similarity']} {vectors}seed:{asking.seed}"
         )
-
-
-def _load(name: str, context: RunContext) -> Model:
-    if context.load is None:
-        raise EnsueError(f"This run cannot load {name}: its context has no way to load a further model.")
-    return context.load(name)
 
 
 class QagsTask:

@@ -42,8 +42,8 @@ def test_entries_are_what_json_has_on_the_line_where_they_begin(
     path.write_bytes(text.encode("utf-8"))
     found = json_entries(path)
     keyed = held.items() if isinstance(held, dict) else ((str(n), one) for n, one in enumerate(held))
-    assert [(entry.key, dict(entry.row.fields)) for entry in found] == [(key, one) for key, one in keyed]
-    lines = [int(entry.row.where.rpartition(" ")[2]) for entry in found]
+    assert [(key, dict(row.fields)) for key, row in found.items()] == list(keyed)
+    lines = [int(row.where.rpartition(" ")[2]) for row in found.values()]
     assert lines == sorted(lines)
     for line in lines:
         assert "{" in text.split("\n")[line - 1]
@@ -52,7 +52,7 @@ def test_entries_are_what_json_has_on_the_line_where_they_begin(
 def test_the_line_is_that_of_the_entry(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     path.write_text('\ufeff{\n "p": {"x": 1},\n\n "q":\n  {"x": 2}\n}\n', "utf-8")
-    assert [entry.row.where for entry in json_entries(path)] == [f"{path}, line 2", f"{path}, line 5"]
+    assert [row.where for row in json_entries(path).values()] == [f"{path}, line 2", f"{path}, line 5"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_faults_name_file_and_line(tmp_path: Path, text: str, line: int, what: s
 def test_bytes_that_are_no_text_and_files_that_are_not_there(tmp_path: Path) -> None:
     path = tmp_path / "latin.json"
     path.write_bytes(b'[\n {"x": "caf\xe9"}]')
-    with pytest.raises(EnsueError, match=r"line 2: byte 14 of the file is not UTF-8; convert"):
+    with pytest.raises(EnsueError, match=r"is not UTF-8 \(line 2, byte 13\): convert"):
         json_entries(path)
     with pytest.raises(EnsueError, match="cannot be read"):
         json_entries(tmp_path / "nowhere.json")

@@ -16,11 +16,11 @@ from typing import NamedTuple, NoReturn
 
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.errors import EnsueError
+from ensue.jsonl import text_lines
 from ensue.text.sentences import split_sentences
 
 _VOTES: Mapping[str, bool] = {"yes": True, "no": False}
 _DECODER = json.JSONDecoder()
-_BYTE_ORDER_MARK = "\ufeff"
 _GAP = frozenset(" \t\n\r,:")
 
 
@@ -142,7 +142,7 @@ def _sentence(row: Row) -> JudgedSentence:
 
 def read_triplets(path: Path) -> list[Triplet]:
     """Read Falke's sentence pairs, each with its source sentence."""
-    return [_triplet(entry.row) for entry in json_entries(path)]
+    return [_triplet(row) for row in json_entries(path).values()]
 
 
 def _triplet(row: Row) -> Triplet:
@@ -160,14 +160,13 @@ def read_collection(path: Path, scores: Sequence[str]) -> Collection:
     """Read a collection whose summaries have these human scores."""
     notes: Counter[str] = Counter()
     articles: list[JudgedArticle] = []
-    for entry in json_entries(path):
-        article = _article(entry, scores, notes)
+    for key, row in json_entries(path).items():
+        article = _article(key, row, scores, notes)
         articles.append(_in_order(article, articles[0]) if articles else article)
     return Collection(tuple(articles), dict(notes))
 
 
-def _article(entry: JsonEntry, scores: Sequence[str], notes: Counter[str]) -> JudgedArticle:
-    row = entry.row
+def _article(key: str, row: Row, scores: Sequence[str], notes: Counter[str]) -> JudgedArticle:
     source = row.text("src")
     references = text_list(row, "ref_summs") if "ref_summs" in row.fields else (row.text("ref_summ"),)
     # A set that was published without references was stored with the source in their place. A source is no
@@ -179,7 +178,7 @@ def _article(entry: JsonEntry, scores: Sequence[str], notes: Counter[str]) -> Ju
     summaries = tuple(_summary(str(system), systems.inner(system), scores) for system in systems.fields)
     if not summaries:
         row.refuse("no system has summarised the article; take the entry away or add a summary")
-    return JudgedArticle(entry.key, source, references, summaries, row.where)
+    return JudgedArticle(key, source, references, summaries, row.where)
 
 
 def _summary(system: str, row: Row, scores: Sequence[str]) -> ScoredSummary:
@@ -203,15 +202,11 @@ def _in_order(article: JudgedArticle, first: JudgedArticle) -> JudgedArticle:
     return replace(article, summaries=tuple(mine[one] for one in wanted))
 
 
-class JsonEntry(NamedTuple):
-    """One entry: its key in the object, or its number from 0 in the list, and its fields."""
+def json_entries(path: Path) -> dict[str, Row]:
+    """Read the entries of a file that holds an object of objects or a list of objects; there must be one.
 
-    key: str
-    row: Row
-
-
-def json_entries(path: Path) -> list[JsonEntry]:
-    """Read the entries of a file that holds an object of objects or a list of objects; there must be one."""
+    They go by their keys, or by their numbers from 0 in a list.
+    """
     text = read_text(path)
     try:
         held = json.loads(text)
@@ -221,7 +216,7 @@ def json_entries(path: Path) -> list[JsonEntry]:
         _refuse(path, 1, "this is not JSON (nested too deeply or too long)")
     if not isinstance(held, dict | list):
         _refuse(path, 1, "the file is neither a JSON object nor a JSON list")
-    found: dict[str, JsonEntry] = {}
+    found: dict[str, Row] = {}
     line, counted = 1, 0
     for key, start, fields in _entries(text):
         line, counted = line + text.count("\n", counted, start), start
@@ -230,10 +225,10 @@ def json_entries(path: Path) -> list[JsonEntry]:
             _refuse(path, line, f"the key {key!r} is there twice")
         if not isinstance(fields, dict):
             raise EnsueError(f"{where}: entry {key!r} is not a JSON object.")
-        found[key] = JsonEntry(key, Row(where, fields))
+        found[key] = Row(where, fields)
     if not found:
         raise EnsueError(f"{path} has no entries; download it again or take it away.")
-    return list(found.values())
+    return found
 
 
 def _entries(text: str) -> Iterator[tuple[str, int, object]]:
@@ -278,14 +273,4 @@ def text_list(row: Row, name: str) -> tuple[str, ...]:
 
 def read_text(path: Path) -> str:
     """Read a file as UTF-8 text; what is not is named by its line."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
-    try:
-        return raw.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise EnsueError(
-            f"{path}, line {line}: byte {error.start + 1} of the file is not UTF-8; convert the file first."
-        ) from None
+    return "".join(line for _, line in text_lines(path, newline=""))

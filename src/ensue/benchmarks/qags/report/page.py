@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ensue.benchmarks.qags.inspecting import CONSISTENT, Inspection
 from ensue.benchmarks.qags.measures import QAGS, TO_BEAT
@@ -17,46 +17,28 @@ from ensue.benchmarks.qags.report.table import (
     set_sheets,
     set_table,
 )
-from ensue.errors import EnsueError
-from ensue.jsonl import read_lines
 from ensue.report.figure import Figure, fraction
 from ensue.report.page import Page, run_names, write_page
-from ensue.report.results import read_results, read_run
-from ensue.report.table import Table
+from ensue.report.results import read_beside, read_results, read_run
 
 COMPARISONS_FILE = "comparisons.jsonl"
+_COMPARED = {"set": str, "a": str, "b": str, "kind": str, "difference": float}
 # More of a source than this is not read on a page that is about its summary.
 MOST_SOURCE = 20_000
-
-
-class SetTile(NamedTuple):
-    """A figure in large type, and what it is."""
-
-    figure: Figure
-    words: str
-    beside: str
-
-
-class TitledTable(NamedTuple):
-    """A table under its heading, with a sentence before it."""
-
-    heading: str
-    words: str
-    table: Table
 
 
 def qags_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
     """Return what the template needs; nothing where the run has no rows that are known."""
     results = [read_results(folder) for folder in folders]
-    sheets = set_sheets(results[0], read_comparisons(folders[0]))
+    sheets = set_sheets(results[0], read_beside(folders[0], COMPARISONS_FILE, _COMPARED))
     if not sheets:
         return {}
     names = run_names(folders, results)
-    sections = [TitledTable(sheet.title, _agreement_words(sheet), set_table(sheet)) for sheet in sheets]
-    sections += [TitledTable(title, "", table) for title, table in ablation_tables(results[0]).items()]
+    sections = [(sheet.title, _agreement_words(sheet), set_table(sheet)) for sheet in sheets]
+    sections += [(title, "", table) for title, table in ablation_tables(results[0]).items()]
     if len(folders) > 1:
         models = [_models(folder) for folder in folders]
-        sections.append(TitledTable("By what asks and answers", "", runs_table(names, models, results)))
+        sections.append(("By what asks and answers", "", runs_table(names, models, results)))
     return {
         "names": names,
         "tiles": _tiles(sheets),
@@ -64,19 +46,6 @@ def qags_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, A
         "to_beat": TO_BEAT,
         "limit": read_run(folders[0]).get("asked", {}).get("limit"),
     }
-
-
-def read_comparisons(folder: Path) -> list[dict[str, Any]]:
-    """Read the differences between metrics that a run has tested; none where it kept none."""
-    path = folder / COMPARISONS_FILE
-    if not path.is_file():
-        return []
-    found = []
-    for number, row in read_lines(path):
-        if not {"set", "a", "b", "kind", "difference"} <= set(row):
-            raise EnsueError(f"{path}, line {number}: this is no comparison of two metrics; run it again.")
-        found.append(row)
-    return found
 
 
 def _agreement_words(sheet: SetSheet) -> str:
@@ -88,7 +57,7 @@ def _agreement_words(sheet: SetSheet) -> str:
     return f"Workers agree at α = {sheet.alpha.text(2)}{interval}{beside}."
 
 
-def _tiles(sheets: Sequence[SetSheet]) -> list[SetTile]:
+def _tiles(sheets: Sequence[SetSheet]) -> list[tuple[Figure, str, str]]:
     """Return QAGS on the sets of the paper, or the baseline where there is no QAGS."""
     tiles = []
     for sheet in sheets:
@@ -96,7 +65,7 @@ def _tiles(sheets: Sequence[SetSheet]) -> list[SetTile]:
         figure = sheet.figure(name)
         if figure is not None and not sheet.level:
             what = "share ranked right" if "accuracy" in sheet.kinds else "correlation with people (Pearson)"
-            tiles.append(SetTile(figure, f"{name} on {sheet.title}: {what}", _beaten_words(sheet)))
+            tiles.append((figure, f"{name} on {sheet.title}: {what}", _beaten_words(sheet)))
     return tiles
 
 

@@ -6,14 +6,15 @@ The terminal shows all sets beside each other, a page a table for each; `ensue q
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ensue.benchmarks.published import citation, published
 from ensue.benchmarks.qags.inspecting import CONSISTENT, Inspection
 from ensue.benchmarks.qags.measures import QAGS, TO_BEAT
-from ensue.report.figure import NONE, Figure, count, signed, signed_interval
-from ensue.report.table import Cell, Column, Table
+from ensue.report.figure import Figure, count, signed, signed_interval
+from ensue.report.table import Cell, Column, Table, figure_cell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -42,6 +43,8 @@ ABLATION_TITLES = {
 _PRINTED_SETS = ("cnndm", "xsum")
 # In the terminal headings are short and figures in two lines, so that five sets stand beside each other.
 MOST_COLUMNS = 5
+# An interval beneath a figure is told well enough by two digits.
+_cell = partial(figure_cell, below_digits=2, strong=True)
 _SHORT = {"falke": "Falke", "pearson": "r", "accuracy": "right"}
 
 
@@ -219,14 +222,6 @@ def _set_caption(sheet: SetSheet, printed: bool) -> str:
 
 def _printed_column(there: bool) -> list[Column]:
     return [Column("published", published=True)] if there else []
-
-
-def _cell(figure: Figure | None, *, strong: bool = True) -> Cell:
-    """Return a figure with its interval beneath, which two digits are enough for."""
-    if figure is None:
-        return Cell(NONE)
-    below = "" if figure.low is None else figure.interval(2)
-    return Cell(figure.text(), "strong" if strong else "", below, figure.value)
 
 
 def ablation_tables(results: Mapping[str, Any]) -> dict[str, Table]:

@@ -11,7 +11,7 @@ from ensue.benchmarks.published import citation
 from ensue.benchmarks.squality.report import table as tables
 from ensue.errors import EnsueError
 from ensue.report.page import Page, run_names
-from ensue.report.results import read_items, read_results, read_run
+from ensue.report.results import read_beside, read_items, read_results, read_run
 from ensue.report.table import Table
 
 _AS_PEOPLE = (
@@ -41,7 +41,7 @@ def squality_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
     asked = [read_run(folder).get("asked") or {} for folder in folders]
     encoders = [str((one.get("settings") or {}).get("bertscore_model", "")) for one in asked]
     systems = list(zip(names, results, strict=True))
-    statistics = tables.rows_in(folders[0], "statistics.jsonl")
+    statistics = list(read_beside(folders[0], "statistics.jsonl"))
     return {
         "human_eval": False,
         "names": names,

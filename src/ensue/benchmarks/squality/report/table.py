@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.published import citation, facts_of, published
-from ensue.jsonl import read_lines
 from ensue.report.figure import NONE, Figure, fraction
-from ensue.report.results import Results
+from ensue.report.results import Results, read_beside
 from ensue.report.table import Cell, Column, Content, Table, figure_cell
 
 PACKAGE = "ensue.benchmarks.squality"
@@ -48,13 +47,6 @@ def place_of(results: Results) -> str:
     """Return the version and split that a run is of."""
     settings = results["metrics"][0]["settings"] if results["metrics"] else {}
     return f"{settings.get('version', '')} {settings.get('split', '')}".strip()
-
-
-def rows_in(folder: Path | None, name: str) -> list[dict[str, Any]]:
-    """Read what a run left beside its items; nothing where it left none."""
-    if folder is None or not (folder / name).is_file():
-        return []
-    return [row for _, row in read_lines(folder / name)]
 
 
 def _printed_scores() -> dict[str, dict[str, float]]:
@@ -164,7 +156,8 @@ def human_eval_tables(results: Results, folder: Path | None, kinds: Iterable[str
     for row in results["metrics"]:
         if "system" in row["settings"]:
             systems.setdefault(row["settings"]["system"], {})[row["metric"]] = Figure.of(row)
-    ratings = {(row["system"], row["property"]): row for row in rows_in(folder, "ratings.jsonl")}
+    rated = read_beside(folder, "ratings.jsonl") if folder else ()
+    ratings = {(row["system"], row["property"]): row for row in rated}
     found = [
         _ratings_table(systems, ratings),
         *(_correlation_table(results, kind) for kind in kinds),
