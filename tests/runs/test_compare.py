@@ -155,7 +155,7 @@ def test_an_unfinished_run_has_no_results(tmp_path):
         (b"\xff\xfe\n", r"is UTF-16 \(line 1"),
         (b"\n\n[1]\n", "line 3 is not a JSON object but a list"),
         (b'{"id": "x\x00"}\n', "line 1 holds a NUL byte"),
-        (b'{"id": "x", "task": "t", "settings": [], "scores": {}}\n', "line 1: an item needs a JSON object"),
+        (b'{"id": "x", "task": "t", "settings": [], "scores": {}}\n', "line 1: it needs a JSON object"),
         (b'{"id": 5, "task": "t", "settings": {}, "scores": {}}\n', "needs a JSON string called 'id'"),
     ],
 )
@@ -197,7 +197,7 @@ def test_profiles_may_be_absent_but_not_broken(tmp_path):
     folder = write_run(tmp_path / "a", [])
     assert list(read_profiles(folder)) == []
     (folder / "profiles.jsonl").write_text('{"document": "d", "versions": []}\n{"document": "e"}\n')
-    with pytest.raises(EnsueError, match=r"profiles\.jsonl, line 2: a profile needs"):
+    with pytest.raises(EnsueError, match=r"profiles\.jsonl, line 2: it needs"):
         list(read_profiles(folder))
 
 

@@ -144,7 +144,7 @@ def _checked_lines(path: Path, keys: Mapping[str, type]) -> Iterator[tuple[int, 
     for line, row in read_lines(path):
         for key, kind in keys.items():
             if not isinstance(row.get(key), (int, float) if kind is float else kind):
-                raise EnsueError(f"{path}, line {line}: there must be a JSON {_NOUNS[kind]} called {key!r}.")
+                raise EnsueError(f"{path}, line {line}: it needs a JSON {_NOUNS[kind]} called {key!r}.")
         yield line, row
 
 
