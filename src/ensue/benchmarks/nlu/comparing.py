@@ -20,13 +20,11 @@ from ensue.benchmarks.comparing import (
     mean_tested,
 )
 from ensue.benchmarks.nlu.examples import TaskSpec
-from ensue.benchmarks.nlu.judging import of_counts
+from ensue.benchmarks.nlu.judging import OF_GROUPS, of_counts
 from ensue.metrics.answers import equal_pairs, whole_groups_right
 from ensue.metrics.classification import confusion_cells
 from ensue.stats.paired_statistic import Numbers, mean_over, paired_statistic_test
 from ensue.stats.resampling import one_hot
-
-_BY_GROUP = ("em", "gender_parity")
 
 
 class PairedAnswer(NamedTuple):
@@ -74,7 +72,7 @@ class NluComparing:
                     yield from mean_test(pairs, metric, partial(_score, metric), how)
                 elif metric == "accuracy":
                     yield from mean_test(pairs, metric, lambda one: float(one.label == one.predicted), how)
-                elif metric in _BY_GROUP:
+                elif metric in OF_GROUPS:
                     yield _of_groups(metric, pairs, how)
                 else:
                     yield _of_counts(spec, metric, pairs, how)

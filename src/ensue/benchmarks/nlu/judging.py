@@ -20,7 +20,7 @@ from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpe
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.metrics.answers import best_over, equal_pairs, exact_match, token_f1, whole_groups_right
-from ensue.metrics.classification import accuracy, confusion_cells, f1, macro_f1, matthews
+from ensue.metrics.classification import Counts, accuracy, confusion_cells, f1, macro_f1, matthews
 from ensue.metrics.correlation import pearson, spearman
 from ensue.report.results import Item
 from ensue.stats.correlation import correlation_draws
@@ -149,9 +149,14 @@ def check_gold(spec: TaskSpec, examples: Sequence[Example], split: str) -> None:
 
 # From counts [..., classes, classes], gold by row, to a number each.
 OfCounts = Callable[[Numbers], Numbers]
-_OF_COUNTS: Mapping[str, OfCounts] = {"accuracy": accuracy, "f1a": f1, "mcc": matthews, "r3": matthews}
+_OF_COUNTS: Mapping[str, Callable[[Counts], Numbers]] = {
+    "accuracy": accuracy,
+    "f1a": f1,
+    "mcc": matthews,
+    "r3": matthews,
+}
 # What is judged by the group: MultiRC's questions, AX-g's pairs of sentences.
-_OF_GROUPS = ("em", "gender_parity")
+OF_GROUPS = ("em", "gender_parity")
 
 
 def measure(spec: TaskSpec, examples: Sequence[Example], given: Sequence[Prediction]) -> dict[str, Drawn]:
@@ -171,7 +176,7 @@ def of_classes(
     codes = {label: code for code, label in enumerate(spec.labels)}
     gold = [codes[str(example.gold)] for example in examples]
     cells = one_hot(confusion_cells(gold, [codes[label] for label in given], classes), classes * classes)
-    by_group = {metric: _group_columns(metric, examples, given) for metric in metrics if metric in _OF_GROUPS}
+    by_group = {metric: _group_columns(metric, examples, given) for metric in metrics if metric in OF_GROUPS}
     table = np.hstack([cells, *by_group.values()])
     sums = _Sums(table, examples, _guess(table, classes), random_answer(cells, classes))
     found = {}
@@ -185,7 +190,7 @@ def of_classes(
     return found
 
 
-def of_counts(metric: str, classes: int) -> OfCounts:
+def of_counts(metric: str, classes: int) -> Callable[[Counts], Numbers]:
     """Return the metric of that name as a function of confusion tables; F1 of more than two classes is their mean."""
     if metric == "f1":
         return f1 if classes == 2 else macro_f1

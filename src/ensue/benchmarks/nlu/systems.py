@@ -83,12 +83,9 @@ def mode_of(model: Model, asked: str | None) -> str:
         return model.card.kind
     if model.card.kind == "untrained":
         return "train"
-    if isinstance(model, Scorer):
-        return "prompt"
-    if isinstance(model, Encoder):
-        return "frozen"
-    if isinstance(model, Generator):
-        return "generate"
+    for kind, mode in ((Scorer, "prompt"), (Encoder, "frozen"), (Generator, "generate")):
+        if isinstance(model, kind):
+            return mode
     raise EnsueError(f"{model.card.name} has no way of answering tasks; give a scorer or an encoder.")
 
 

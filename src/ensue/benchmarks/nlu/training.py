@@ -16,6 +16,7 @@ import numpy as np
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import PredictedAnswers, spread
+from ensue.benchmarks.nlu.judging import OF_GROUPS, of_counts
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.metrics import answers as texts
@@ -65,9 +66,6 @@ class Stopping:
     """
 
     rate: float = FIRST_RATE
-    lowest: float = LOWEST_RATE
-    divisor: float = DIVISOR
-    patience: int = PATIENCE
     best: float = -math.inf
     failures: int = 0
 
@@ -77,13 +75,13 @@ class Stopping:
             self.best, self.failures = score, 0
             return True
         self.failures += 1
-        self.rate /= self.divisor
+        self.rate /= DIVISOR
         return False
 
     @property
     def over(self) -> bool:
         """Whether training is to stop."""
-        return self.rate < self.lowest or self.failures >= self.patience
+        return self.rate < LOWEST_RATE or self.failures >= PATIENCE
 
 
 _POSITIVE = ("1", "true")
@@ -122,15 +120,11 @@ def positive_class(spec: TaskSpec) -> int:
 
 
 def _of_classes(metric: str, spec: TaskSpec, counts: classification.Counts) -> float:
-    if metric == "accuracy":
-        return float(classification.accuracy(counts))
-    if metric in ("mcc", "r3"):
-        return float(classification.matthews(counts))
-    if metric == "f1" and len(spec.labels) > 2:
-        return float(classification.macro_f1(counts))
-    if metric in ("f1", "f1a"):
+    if metric in ("f1", "f1a") and len(spec.labels) == 2:
         return float(classification.f1(counts, positive_class(spec)))
-    raise EnsueError(f"{spec.name} cannot be chosen by the metric {metric}.")
+    if metric in OF_GROUPS:
+        raise EnsueError(f"{spec.name} cannot be chosen by the metric {metric}.")
+    return float(of_counts(metric, len(spec.labels))(counts))
 
 
 def _correlation(metric: str, examples: Sequence[Example], given: Sequence[Prediction]) -> float:

@@ -11,7 +11,6 @@ from ensue.benchmarks.nlu.report.scores import (
     Measure,
     Phenomenon,
     RunScores,
-    ScoreLine,
     Spread,
     base_split,
     measure_of,
@@ -86,7 +85,13 @@ def _split_table(split: str, runs: Sequence[RunScores], printed: Sequence[Publis
 
     def cell_of(run: RunScores, column: _SystemsColumn) -> Cell | None:
         line = next((line for line in run.on(split) if line.name == column.places[0].task), None)
-        return line and _line_cell(line, column)
+        if line is None:
+            return None
+        # A section of MNLI that was not judged is a gap, so that the other is not taken for both.
+        measures = [place.measure for place in column.places]
+        values = [line.mean(one) if one in line.measures else None for one in measures]
+        covers = "in part" if line.part else line.short_covers.replace(" tasks", "")
+        return _cell([line.value] if line.kind == "total" else values, line.only, line.spread, covers)
 
     return _table(split, columns, [run for run in runs if split in run.splits], cell_of, on_split)
 
@@ -95,14 +100,6 @@ def _ordered(measures: Iterable[Measure], metrics: Sequence[str]) -> list[Measur
     """Return measures in the order of the task's metrics; others after them, by name."""
     known = [*metrics, *sorted({one.metric for one in measures} - {*metrics})]
     return sorted(measures, key=lambda one: (known.index(one.metric), one.section))
-
-
-def _line_cell(line: ScoreLine, column: _SystemsColumn) -> Cell:
-    # A section of MNLI that was not judged is a gap, so that the other is not taken for both.
-    measures = [place.measure for place in column.places]
-    values = [line.mean(one) if one in line.measures else None for one in measures]
-    covers = "in part" if line.part else line.short_covers.replace(" tasks", "")
-    return _cell([line.value] if line.kind == "total" else values, line.only, line.spread, covers)
 
 
 def diagnostics_table(runs: Sequence[RunScores]) -> SystemsTable | None:

@@ -8,12 +8,10 @@ from typing import Any
 
 from ensue.benchmarks.nlu.examples import DEV
 from ensue.benchmarks.nlu.report.scores import (
-    Diagnosis,
     Measure,
     RunScores,
     ScoreLine,
     Spread,
-    TaskAnswer,
     dev_spreads,
     phenomena,
     scores_of,
@@ -95,8 +93,16 @@ def _add_line(
     several = line.answers if spread else []
     shown = several[:most]
     for answer in shown:
-        best = spread is not None and answer.way == spread.best_way
-        _add_answer(table, line.split, answer, "best" if best else "")
+        table.add(
+            f"  {answer.way}",
+            line.split,
+            "best" if spread and answer.way == spread.best_way else "",
+            "/".join(fraction(figure.value) for figure in answer.measures.values()),
+            "" if answer.score is None else answer.score,
+            _interval(answer.main),
+            answer.main.n,
+            tone="quiet",
+        )
     if len(several) > len(shown):
         table.add(f"  {len(several) - len(shown)} more", line.split, *[""] * 5, tone="quiet")
     for answer in line.answers if line.split == DEV else []:
@@ -106,40 +112,23 @@ def _add_line(
             table.add(words, line.split, f"best {fraction(found.best)}", *cells, tone="quiet")
 
 
-def _add_answer(table: Table, split: str, answer: TaskAnswer, mark: str) -> None:
-    table.add(
-        f"  {answer.way}",
-        split,
-        mark,
-        "/".join(fraction(figure.value) for figure in answer.measures.values()),
-        "" if answer.score is None else answer.score,
-        _interval(answer.main),
-        answer.main.n,
-        tone="quiet",
-    )
-
-
 def phenomena_tables(results: Mapping[str, Any]) -> list[Table]:
     """Return a table for each tagged diagnostic set of a run, a line a category and a tag below it."""
-    scores = scores_of(results)
-    return [_phenomena_table(diagnosis) for diagnosis in scores.diagnoses] if scores else []
-
-
-def _phenomena_table(diagnosis: Diagnosis) -> Table:
-    way = f", {diagnosis.way}" if diagnosis.way else ""
-    table = Table(
-        [
-            Column("phenomenon", words=True),
-            *map(Column, (_METRICS[diagnosis.metric][0], "95 %\ninterval", "n")),
-        ],
-        title=f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}",
-        caption="Where all answers or all labels are alike there is no correlation, which counts as 0.",
-    )
-    for place in phenomena():
-        if figure := diagnosis.figures.get(place):
-            name = f"  {place.tag}" if place.tag else place.category or "all"
-            table.add(name, figure, _interval(figure), figure.n, tone="" if place.tag else "strong")
-    return table
+    scores, tables = scores_of(results), []
+    for diagnosis in scores.diagnoses if scores else ():
+        way = f", {diagnosis.way}" if diagnosis.way else ""
+        headings = (_METRICS[diagnosis.metric][0], "95 %\ninterval", "n")
+        table = Table(
+            [Column("phenomenon", words=True), *map(Column, headings)],
+            title=f"{diagnosis.task} by phenomenon, {diagnosis.split}{way}",
+            caption="Where all answers or all labels are alike there is no correlation, which counts as 0.",
+        )
+        for place in phenomena():
+            if figure := diagnosis.figures.get(place):
+                name = f"  {place.tag}" if place.tag else place.category or "all"
+                table.add(name, figure, _interval(figure), figure.n, tone="" if place.tag else "strong")
+        tables.append(table)
+    return tables
 
 
 def trainings_table(fits: Sequence[Mapping[str, Any]]) -> Table:
@@ -189,9 +178,8 @@ def _measures_cell(line: ScoreLine) -> Cell:
     """Return a line's measures, short but on a page."""
     from markupsafe import escape
 
-    return Cell(
-        measure_words(line.measures) or "mean", html=escape(measure_words(line.measures, long=True) or "mean")
-    )
+    words, long = (measure_words(line.measures, long=long) or "mean" for long in (False, True))
+    return Cell(words, html=escape(long))
 
 
 def _deviation(spread: Spread) -> Cell:
