@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ensue.report.figure import fraction, interval, p_value, settings_text, signed, signed_interval
+from ensue.report.figure import Figure, p_value, settings_text, signed, signed_interval
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Table, Tone
 from ensue.runs.pairing import in_common
@@ -36,15 +36,10 @@ def plain_table(results: Results, most: int | None = None) -> Table:
         title=f"{results.get('benchmark', '')} · {results.get('model', '')}",
     )
     for row in rows:
-        table.add(
-            str(row["task"]),
-            *([settings_text(row["settings"])] if with_settings else []),
-            str(row["metric"]),
-            Cell(fraction(row["value"]), "strong", value=row["value"]),
-            interval(*(row.get("ci95") or (None, None))),
-            row["n"],
-            row.get("clusters"),
-        )
+        settings, figure = [settings_text(row["settings"])] if with_settings else [], Figure.of(row)
+        value = Cell(figure.text(), "strong", value=figure.value)
+        cells = (value, figure.interval(), figure.n, figure.clusters)
+        table.add(str(row["task"]), *settings, str(row["metric"]), *cells)
     return table
 
 
