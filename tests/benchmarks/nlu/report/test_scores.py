@@ -201,7 +201,7 @@ def test_tasks_trained_together_have_a_spread_each():
 
 def test_a_broken_line_of_trainings_is_named(tmp_path):
     folder = write_nlu(tmp_path / "run", make_nlu_results(), [{"task": "CoLA"}, {"seed": 1}])
-    with pytest.raises(EnsueError, match=r"fits.jsonl, line 2: a training needs .*'task'"):
+    with pytest.raises(EnsueError, match=r"fits.jsonl, line 2: it needs .*'task'"):
         list(read_fits(folder))
 
 
