@@ -37,16 +37,32 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def find_corpus(
-    folder: Path, question: Mapping[str, Any], load: Callable[[dict[str, Any]], C | None]
+    folder: Path, question: Mapping[str, Any], load: Callable[[Path, dict[str, Any]], C | None]
 ) -> C | None:
     """Load a corpus from its index in the folder; None where it answers another question or is not complete."""
     try:
         index = json.loads((folder / INDEX).read_text("utf-8"))
         if {key: index[key] for key in question} != json.loads(json.dumps(question)):
             return None
-        return load(index)
+        return load(folder, index)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def find_or_make(
+    folder: Path,
+    question: Mapping[str, Any],
+    load: Callable[[Path, dict[str, Any]], C | None],
+    make: Callable[[], None],
+) -> C:
+    """Return the corpus that answers the question, made now where it is not in the folder."""
+    with held(folder):
+        found = find_corpus(folder, question, load)
+        if found is None:
+            make()
+            found = find_corpus(folder, question, load)
+    assert found is not None, "a corpus that was just made answers its question"
+    return found
 
 
 def source_state(path: Path) -> list[Any]:

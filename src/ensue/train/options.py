@@ -65,13 +65,10 @@ class LoopSettings:
     precision: str = "auto"
     device: str = "auto"
 
-    def steps_in(self, batches: int, processes: int) -> int:
-        """Count the steps of an epoch of so many batches, one at least."""
-        return max(batches // (self.accumulate * processes), 1)
-
     def counted(self, batches: int, processes: int, epochs: int) -> LoopSettings:
-        """Return the settings with so many epochs counted out in steps, unless steps were asked for."""
-        return replace(self, steps=self.steps or self.steps_in(batches, processes) * epochs)
+        """Return the settings with epochs of so many batches counted out in steps, unless steps were asked for."""
+        steps = max(batches // (self.accumulate * processes), 1) * epochs
+        return replace(self, steps=self.steps or steps)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from accelerate import Accelerator
 from torch import nn
 
 from ensue.atomic import write_atomic
+from ensue.backends.hf.loading import file_digest
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.jsonl import read_object
@@ -146,11 +147,5 @@ def content_digest(files: Iterable[str | Path]) -> str:
     """Return a digest of what is in some files, by which a training knows its data again wherever it lies."""
     found = hashlib.sha256()
     for name in files:
-        found.update(bytes.fromhex(file_digest(name)))
+        found.update(bytes.fromhex(file_digest(Path(name).expanduser())))
     return found.hexdigest()
-
-
-def file_digest(name: str | Path) -> str:
-    """Return the SHA-256 of a file."""
-    with Path(name).expanduser().open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -41,7 +41,7 @@ def test_every_sentence_stands_there_with_its_place_and_titles(sources, corpus):
             assert corpus.label("document")[number] == place
 
             def row(name, number=number):
-                bag = getattr(batches, name)
+                bag = batches.words if name == "words" else batches.bags[name]
                 return bag.table[number, : bag.lengths[number]].tolist()
 
             assert row("words") == expected
@@ -49,13 +49,12 @@ def test_every_sentence_stands_there_with_its_place_and_titles(sources, corpus):
             assert row("after") == (encode(record.after)[:12] if record.after else [])
             assert row("section") == (encode(record.path[-1]) if record.path else [])
             assert row("document") == encode(record.document_title)
-            assert batches.level[number] == record.level
-            assert (batches.sentence[number], batches.sentences[number]) == (
-                record.sentence,
-                record.sentences,
-            )
-            assert batches.paragraph[number] == record.document_paragraph
-            assert batches.paragraphs[number] == record.document_paragraphs
+            places = batches.places
+            assert places["level"][number] == record.level
+            assert places["sentence"][number] == record.sentence
+            assert places["sentences"][number] == record.sentences
+            assert places["paragraph"][number] == record.document_paragraph
+            assert places["paragraphs"][number] == record.document_paragraphs
             number += 1
     assert number == corpus.sentences
 
@@ -125,7 +124,7 @@ def test_an_epoch_holds_each_sentence_once_in_batches_of_like_length(corpus):
 
 def test_dev_batches_hold_every_row(corpus):
     rows = corpus.rows(dev=True)
-    assert sum(len(batch.level) for batch in fixed_batches(corpus, rows, 7)) == len(rows)
+    assert sum(len(batch.words.lengths) for batch in fixed_batches(corpus, rows, 7)) == len(rows)
 
 
 def test_batches_in_counts_what_an_epoch_makes():

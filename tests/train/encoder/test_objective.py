@@ -9,12 +9,12 @@ import torch
 
 from ensue.backends.discourse.model import DiscourseNetwork, EncoderShape
 from ensue.train.encoder.objective import (
-    Batch,
-    Objective,
+    EncoderObjective,
     Ragged,
-    Tally,
+    SentenceBatch,
     bag_losses,
     class_losses,
+    dev_figures,
     share_class,
 )
 from ensue.train.encoder.options import TERMS, EncoderOptions
@@ -57,14 +57,15 @@ PLACES = {
 
 def make_batch():
     bags = {name: ragged(rows) for name, rows in ROWS.items()}
-    return Batch(**bags, **{name: np.asarray(value, dtype=np.int64) for name, value in PLACES.items()})
+    places = {name: np.asarray(value, dtype=np.int64) for name, value in PLACES.items()}
+    return SentenceBatch(bags.pop("words"), bags, places)
 
 
 def make_objective(losses, **others):
     asked = {"data": [], "output": Path(), "steps": 1, "hidden": 6, "position_classes": 5, **others}
     options = EncoderOptions(losses=losses, **asked)
     torch.manual_seed(1)
-    return Objective(DiscourseNetwork(EncoderShape(10, 4, 3)), options)
+    return EncoderObjective(DiscourseNetwork(EncoderShape(10, 4, 3)), options)
 
 
 def naive_terms(objective, exact=False):
@@ -147,26 +148,26 @@ def test_the_loss_of_a_batch_is_the_weighted_sum(losses, positions):
     weights = objective.options.weights
     expected = sum(weight * sum(terms[t] for t in TERMS[loss]) for loss, weight in weights.items())
     assert objective(make_batch()).item() == pytest.approx(expected, abs=1e-5)
-    tally = Tally(objective.options)
-    tally.add(objective.term_losses(make_batch()))
-    figures = tally.figures()
+    figures = dev_figures(objective, [make_batch()])
     assert figures.pop("dev_loss") == pytest.approx(expected, abs=1e-5)
     assert figures == pytest.approx(
         {f"dev_{loss}": sum(terms[t] for t in TERMS[loss]) for loss in weights}, abs=1e-5
     )
 
 
-def test_a_tally_of_two_batches_is_the_mean_over_all_sentences():
+def test_dev_figures_of_two_batches_are_means_over_all_sentences():
     objective = make_objective("nsp,sdt")
-    whole, parts = Tally(objective.options), Tally(objective.options)
-    batch = make_batch()
-    whole.add(objective.term_losses(batch))
+    batch, parts = make_batch(), []
+
+    def cut(bag, rows):
+        lengths = bag.lengths[rows]
+        return Ragged(bag.table[rows, : max(int(lengths.max()), 1)], lengths)
+
     for rows in (slice(0, 1), slice(1, 3)):
-        cut = [Ragged(f.table[rows], f.lengths[rows]) if isinstance(f, Ragged) else f[rows] for f in batch]
-        width = [max(int(f.lengths.max()), 1) if isinstance(f, Ragged) else 0 for f in cut]
-        cut = [Ragged(f.table[:, :w], f.lengths) if w else f for f, w in zip(cut, width, strict=True)]
-        parts.add(objective.term_losses(Batch(*cut)))
-    assert parts.figures() == pytest.approx(whole.figures(), abs=1e-5)
+        bags = {name: cut(bag, rows) for name, bag in batch.bags.items()}
+        places = {name: values[rows] for name, values in batch.places.items()}
+        parts.append(SentenceBatch(cut(batch.words, rows), bags, places))
+    assert dev_figures(objective, parts) == pytest.approx(dev_figures(objective, [batch]), abs=1e-5)
 
 
 def test_prediction_of_before_and_after_are_separate_networks():

@@ -153,8 +153,8 @@ def test_losses_and_their_weights():
         (["--epochs", "2"], ["--steps or --epochs"]),
         (["--batch", "40000"], ["smaller --batch"]),
         (["--vectors", "/nowhere.txt"], ["/nowhere.txt"]),
-        (["--vectors", "WIDE"], ["wide.txt, line 1", "--embedding is 8"]),
-        (["--vectors", "WORDS"], ["words.txt, line 1", "no number"]),
+        (["--vectors", "WIDE"], ["wide.txt", "--embedding is 8"]),
+        (["--vectors", "WORDS"], ["words.txt, line 1", "not a finite number"]),
         (["--device", "cuda"], ["cuda"]),
     ],
 )

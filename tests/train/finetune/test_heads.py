@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.train.finetune.inputs import Inputs, Row, Sequences
+from ensue.train.finetune.inputs import Inputs, Sequences, TokenRow
 from ensue.train.finetune.network import Packs, TaskNetwork, attended, pooled_states
 from tests.train.finetune import invented
 
@@ -25,7 +25,7 @@ def model(tmp_path_factory):
 )
 def test_batches_hold_every_row_once_and_pad_it_on_the_right(lengths, size):
     numbers = iter(range(1, 10_000))
-    rows = [[Row([next(numbers) for _ in range(n)], [1] * n) for n in group] for group in lengths]
+    rows = [[TokenRow([next(numbers) for _ in range(n)], [1] * n) for n in group] for group in lengths]
     flat = [row for group in rows for row in group]
     packs = Packs(Sequences(flat, [len(group) for group in rows], []), len(rows), CPU, pad=0)
     for plan in (packs.shuffled(size, random.Random(0)), packs.budgeted(20)):
@@ -43,7 +43,7 @@ def test_batches_hold_every_row_once_and_pad_it_on_the_right(lengths, size):
 
 def test_batches_are_of_like_length_and_in_another_order_each_time():
     draw = random.Random(1)
-    rows = [Row([1] * draw.randrange(1, 100), []) for _ in range(400)]
+    rows = [TokenRow([1] * draw.randrange(1, 100), []) for _ in range(400)]
     rows = [row._replace(types=[0] * len(row.ids)) for row in rows]
     packs = Packs(Sequences(rows, [1] * 400, []), 400, CPU, pad=0)
     plan, again = packs.shuffled(8, draw), packs.shuffled(8, draw)

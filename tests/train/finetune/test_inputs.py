@@ -176,4 +176,4 @@ def test_bad_questions_and_lengths_are_said(tokenizers):
         rows(tokenizers["bert"], "entity", Example("0", ("A.", "B."), choices=("C",)))
     with pytest.raises(EnsueError, match="max_length=4 leaves no room"):
         Inputs(tokenizers["bert"], 4)
-    assert find_frames(tokenizers["bert"]).two.extra == 3
+    assert find_frames(tokenizers["bert"])[1].extra == 3

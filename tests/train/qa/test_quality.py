@@ -69,8 +69,7 @@ def test_means_and_the_best_threshold_are_those_of_plain_loops(rows):
         )
 
     best = best_threshold(examples, given_, odds)
-    assert best.f1 == pytest.approx(max(at(half / 2) for half in range(-9, 10)))
-    assert best.f1 == pytest.approx(at(best.threshold))
+    assert at(best) == pytest.approx(max(at(half / 2) for half in range(-9, 10)))
 
 
 class Searcher:
@@ -95,7 +94,5 @@ def test_any_answerer_can_be_measured():
     assert found.as_dict() == pytest.approx(
         {"exact": 2 / 3, "f1": 2 / 3, "has_answer_exact": 1.0, "has_answer_f1": 1.0, "no_answer": 0.5}
     )
-    assert (found.questions, found.answerable) == (3, 1)
-    assert [one.article for one in found.judged] == ["a", "a", "b"]
     with pytest.raises(EnsueError, match="no question"):
         evaluate_answerer(Searcher(), [])

@@ -17,7 +17,7 @@ from ensue.models.protocols import AnswerSpan
 from ensue.text.io.squad import read_squad, read_squads
 from ensue.train.qg.rows import (
     QuestionExample,
-    Row,
+    QuestionRow,
     epoch_batches,
     fixed_batches,
     make_batch,
@@ -37,13 +37,13 @@ def tokenizer(tmp_path_factory):
 
 def test_answerable_questions_are_read_with_the_place_of_their_answer(tmp_path):
     path = invented.write(tmp_path / "squad.json")
-    found = question_examples(read_squads([path, path]))
-    assert len(found.examples) == 6 * 6 * 3
-    assert found.skipped == {"unanswerable": 36}
-    first = found.examples[0]
+    examples, skipped = question_examples(read_squads([path, path]))
+    assert len(examples) == 6 * 6 * 3
+    assert skipped == {"unanswerable": 36}
+    first = examples[0]
     assert first.context[first.answer.start : first.answer.end] == "Anna"
     assert first.question == "Who had a boat by the hill?"
-    for example in found.examples:
+    for example in examples:
         assert example.context[slice(*example.answer)] not in example.question
 
 
@@ -58,17 +58,17 @@ def test_the_answer_most_people_marked_is_taken(tmp_path):
     document = {"data": [{"title": "A", "paragraphs": [{"context": context, "qas": [asked]}]}]}
     path = tmp_path / "squad.json"
     path.write_text(json.dumps(document), "utf-8")
-    (example,) = question_examples(read_squad(path)).examples
+    ((example,), _) = question_examples(read_squad(path))
     assert example == QuestionExample("A", context, AnswerSpan(8, 12), "What burned down?")
 
 
 @pytest.mark.parametrize("bos", [None, 0])
 def test_exactly_the_question_and_its_end_are_learned(tokenizer, tmp_path, bos):
-    examples = question_examples(read_squad(invented.write(tmp_path / "squad.json"))).examples
-    made = make_rows(tokenizer, bos, examples, 10_000)
-    assert made.too_long == 0
-    batch = make_batch(made.rows)
-    for place, (row, example) in enumerate(zip(made.rows, examples, strict=True)):
+    examples, _ = question_examples(read_squad(invented.write(tmp_path / "squad.json")))
+    rows, kept = make_rows(tokenizer, bos, examples, 10_000)
+    assert kept == examples
+    batch = make_batch(rows)
+    for place, (row, example) in enumerate(zip(rows, examples, strict=True)):
         mine = batch.rows == place
         columns = batch.columns[mine]
         assert columns.tolist() == list(range(row.start - 1, len(row.ids) - 1))
@@ -84,19 +84,19 @@ def test_exactly_the_question_and_its_end_are_learned(tokenizer, tmp_path, bos):
         assert tokenizer.decode(read) == prompt.shared + prompt.own
 
 
-def test_rows_too_long_are_counted(tokenizer, tmp_path):
-    examples = question_examples(read_squad(invented.write(tmp_path / "squad.json"))).examples
-    lengths = sorted(len(row.ids) for row in make_rows(tokenizer, None, examples, 10_000).rows)
+def test_rows_too_long_are_left_out(tokenizer, tmp_path):
+    examples, _ = question_examples(read_squad(invented.write(tmp_path / "squad.json")))
+    lengths = sorted(len(row.ids) for row in make_rows(tokenizer, None, examples, 10_000)[0])
     limit = lengths[len(lengths) // 2]
-    made = make_rows(tokenizer, None, examples, limit)
-    assert made.too_long == sum(length > limit for length in lengths) > 0
-    assert sorted(len(row.ids) for row in made.rows) == [length for length in lengths if length <= limit]
-    assert make_rows(tokenizer, None, made.examples, limit).rows == made.rows
+    rows, kept = make_rows(tokenizer, None, examples, limit)
+    assert len(examples) - len(kept) == sum(length > limit for length in lengths) > 0
+    assert sorted(len(row.ids) for row in rows) == [length for length in lengths if length <= limit]
+    assert make_rows(tokenizer, None, kept, limit)[0] == rows
 
 
 rows = st.lists(
     st.integers(2, 40).flatmap(
-        lambda n: st.builds(Row, st.just(tuple(range(1, n + 1))), st.integers(1, n - 1))
+        lambda n: st.builds(QuestionRow, st.just(tuple(range(1, n + 1))), st.integers(1, n - 1))
     ),
     min_size=1,
     max_size=60,
@@ -121,6 +121,6 @@ def test_every_row_comes_once_an_epoch_within_the_budget(rows, tokens, seed):
 def test_the_real_questions_that_can_be_learned_from_are_counted():
     """Those of 1.1; the answerable ones of 2.0 are among them."""
     folder = Path(DATA or "") / "squad"
-    found = question_examples(read_squads([folder / "dev-v1.1.json", folder / "dev-v2.0.json"]))
-    assert found.skipped == {"unanswerable": 5_945, "asked twice": 29}
-    assert len(found.examples) == 10_570 - 29
+    found, skipped = question_examples(read_squads([folder / "dev-v1.1.json", folder / "dev-v2.0.json"]))
+    assert skipped == {"unanswerable": 5_945, "asked twice": 29}
+    assert len(found) == 10_570 - 29

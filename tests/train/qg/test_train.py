@@ -84,10 +84,10 @@ def test_training_lowers_the_perplexity_of_held_out_articles(trained):
 def test_the_perplexity_of_a_saved_generator_is_that_of_a_plain_loop(trained, data):
     model = load_model(str(trained[0]))
     articles = split_articles(read_squad(data), dev_share=0.2, test_share=0.2).test
-    dev = question_examples(articles).examples[:5]
+    dev = question_examples(articles)[0][:5]
     found = evaluate_questioner(model, dev)
-    assert found.questions == 5
-    assert found.perplexity == pytest.approx(
+    assert found["questions"] == 5
+    assert found["perplexity"] == pytest.approx(
         naive_perplexity(model.model.network, model.model.tokenizer, dev), rel=1e-4
     )
 
@@ -97,8 +97,8 @@ def test_loss_and_perplexity_of_the_base_are_those_of_a_plain_loop(base, data):
         AutoModelForCausalLM.from_pretrained(base).eval(),
         AutoTokenizer.from_pretrained(base),
     )
-    examples = question_examples(read_squad(data)).examples[:4]
-    rows = make_rows(tokenizer, None, examples, 500).rows
+    examples = question_examples(read_squad(data))[0][:4]
+    rows = make_rows(tokenizer, None, examples, 500)[0]
     expected = naive_perplexity(network, tokenizer, examples)
     objective = QuestionObjective(network)
     figures = dev_figures(objective, [make_batch(rows[:1]), make_batch(rows[1:])])

@@ -116,7 +116,7 @@ def test_a_torn_or_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(EnsueError, match=r"training\.json is not JSON"):
         write_report(folder)
     (folder / "training.json").write_text("[]")
-    with pytest.raises(EnsueError, match="must hold a JSON object"):
+    with pytest.raises(EnsueError, match="is not a JSON object"):
         write_report(folder)
     (folder / "training.json").unlink()
     with pytest.raises(EnsueError, match=r"has no training\.json, so"):

@@ -11,19 +11,19 @@ import torch
 from ensue.benchmarks.nlu.framing import TextRow
 from ensue.train.sentences import ARCHITECTURES
 from ensue.train.sentences.network import (
+    HeadSize,
     SentenceNetwork,
-    Shape,
-    Task,
+    SentenceShape,
     attend,
     max_pool,
     mean_between,
     mean_pool,
 )
-from ensue.train.sentences.rows import Vocabulary, number
+from ensue.train.sentences.rows import TextVocabulary, number
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "while", "dogs", "slept"]
 RNG = np.random.default_rng(0)
-VOCABULARY = Vocabulary(
+VOCABULARY = TextVocabulary(
     {word: place for place, word in enumerate(WORDS, 1)}, RNG.normal(size=(10, 6)).astype(np.float32)
 )
 
@@ -69,8 +69,8 @@ def test_attention_is_that_of_the_formula() -> None:
 
 def network(architecture: str) -> SentenceNetwork:
     torch.manual_seed(0)
-    tasks = {"one": Task(1, 0, 2), "two": Task(2, 0, 3)}
-    return SentenceNetwork(VOCABULARY, Shape(architecture, 4, 8), tasks).eval()
+    tasks = {"one": HeadSize(1, 0, 2), "two": HeadSize(2, 0, 3)}
+    return SentenceNetwork(VOCABULARY, SentenceShape(architecture, 4, 8), tasks).eval()
 
 
 ROWS = [
@@ -122,7 +122,7 @@ def test_attention_puts_a_second_bilstm_over_states_and_contexts() -> None:
 def test_published_vectors_stay_and_learned_ones_move() -> None:
     assert not network("cbow").words.weight.requires_grad
     learned = SentenceNetwork(
-        Vocabulary(VOCABULARY.numbers, None), Shape("cbow", 4, 8), {"one": Task(1, 0, 2)}
+        TextVocabulary(VOCABULARY.numbers, None), SentenceShape("cbow", 4, 8), {"one": HeadSize(1, 0, 2)}
     )
     assert learned.words.weight.requires_grad
     assert learned.words.weight.shape == (10, 300)
@@ -130,8 +130,10 @@ def test_published_vectors_stay_and_learned_ones_move() -> None:
 
 def test_the_papers_sizes() -> None:
     with torch.device("meta"):
-        learned = Vocabulary(VOCABULARY.numbers, None)
-        made = SentenceNetwork(learned, Shape("bilstm-attention", 1500, 512), {"two": Task(2, 0, 3)})
+        learned = TextVocabulary(VOCABULARY.numbers, None)
+        made = SentenceNetwork(
+            learned, SentenceShape("bilstm-attention", 1500, 512), {"two": HeadSize(2, 0, 3)}
+        )
     assert made.encoder.lstm.num_layers == 2
     assert made.encoder.lstm.weight_hh_l1_reverse.shape == (6000, 1500)
     assert made.after_attention.lstm.input_size == 6000

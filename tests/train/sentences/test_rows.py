@@ -14,7 +14,7 @@ from ensue.benchmarks.nlu.examples import TextSpan
 from ensue.benchmarks.nlu.framing import TextRow
 from ensue.errors import EnsueError
 from ensue.train.sentences.rows import (
-    Vocabulary,
+    TextVocabulary,
     number,
     published_vectors,
     vocabulary_of,
@@ -64,7 +64,9 @@ def test_vectors_that_are_none_are_refused() -> None:
         published_vectors("random")
 
 
-VOCABULARY = Vocabulary({word: place for place, word in enumerate(["a", "b", "c", "d", "e", "f"], 1)}, None)
+VOCABULARY = TextVocabulary(
+    {word: place for place, word in enumerate(["a", "b", "c", "d", "e", "f"], 1)}, None
+)
 
 
 def test_rows_share_their_texts_and_batches_hold_each_once() -> None:

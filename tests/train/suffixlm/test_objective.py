@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from ensue.backends.suffixlm.model import SegmentBlock, Shape, SuffixLM, bare_encoder, truncate_encoder
-from ensue.train.suffixlm.objective import Negatives, Places, contrastive_loss
+from ensue.train.suffixlm.objective import Negatives, WindowBatch, contrastive_loss
 
 SHAPE = Shape(dimension=16, inner=32, heads=4, layers=2, dropout=0.0, max_segments=12)
 
@@ -76,7 +76,7 @@ def test_the_loss_is_the_formula(weight, horizon, negatives):
     openings = torch.zeros(3, 5, dtype=torch.bool)
     openings[0, 2] = openings[2, 4] = True
     ahead = torch.randint(1, horizon + 1, (3, 5), generator=g)
-    places = Places(rows, works, openings)
+    places = WindowBatch(rows, works, openings)
     found = contrastive_loss(predicted, vectors, places, negatives, ahead=ahead, break_weight=weight)
     expected = naive_loss(
         predicted, vectors, rows.tolist(), works.tolist(), openings, negatives, ahead.tolist(), weight
@@ -88,7 +88,7 @@ def test_without_a_horizon_the_next_segment_is_the_true_one():
     g = torch.Generator().manual_seed(2)
     predicted, vectors = (torch.randn(2, 4, 6, generator=g) for _ in range(2))
     rows = torch.tensor([[0, 1, 2, 3], [7, 8, -1, -1]])
-    places = Places(rows, torch.where(rows < 0, -1, rows // 7), torch.zeros(2, 4, dtype=torch.bool))
+    places = WindowBatch(rows, torch.where(rows < 0, -1, rows // 7), torch.zeros(2, 4, dtype=torch.bool))
     scores = predicted.reshape(8, 6) @ vectors.reshape(8, 6)[:6].T
     expected = torch.nn.functional.cross_entropy(scores[[0, 1, 2, 4]], torch.tensor([1, 2, 3, 5]))
     assert float(contrastive_loss(predicted, vectors, places)) == pytest.approx(float(expected), abs=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -14,9 +15,7 @@ from ensue.benchmarks.squality.data import examples, read_stories
 from ensue.benchmarks.squality.inputs import layout_of, room_of, truncated
 from ensue.train.summarizer.instances import (
     Instance,
-    Objective,
-    Shape,
-    batches_in,
+    SummaryObjective,
     epoch_batches,
     fixed_batches,
     held_out_figures,
@@ -44,13 +43,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     return list(examples(read_stories(path)))
 
 
-def shape_of(model: Any) -> Shape:
-    return Shape(model.card.kind == "causal", 200, 40)
+def instances_of(model: Any, asked: list[Any]) -> list[Instance]:
+    causal = model.card.kind == "causal"
+    return make_instances(asked, model.tokenizer, causal=causal, max_input=200, max_output=40)
 
 
 def test_every_reference_is_an_instance_of_what_the_benchmark_asks(model: Any, asked: list[Any]) -> None:
-    shape = shape_of(model)
-    found = make_instances(asked, model.tokenizer, shape)
+    found = instances_of(model, asked)
     assert len(found) == len(asked) * 4
     decode = model.tokenizer.decode
     room = room_of(model, 200, 40)
@@ -62,7 +61,7 @@ def test_every_reference_is_an_instance_of_what_the_benchmark_asks(model: Any, a
             assert len(one.read) <= 200
             assert len(one.write) <= 40
             assert one.cut or one.write[-1] == model.tokenizer.eos_token_id
-            if shape.causal:
+            if model.card.kind == "causal":
                 plain = model.tokenizer(text, add_special_tokens=False)["input_ids"]
                 # Of the three tokenizers Llama's alone puts a token first.
                 first = [model.tokenizer.bos_token_id] if "llama" in model.card.source else []
@@ -91,10 +90,10 @@ def naive_nll(model: Any, one: Instance) -> float:
 
 
 def test_the_loss_is_of_the_summary_alone_however_rows_are_padded(model: Any, asked: list[Any]) -> None:
-    found = make_instances(asked, model.tokenizer, shape_of(model))[::3]
+    found = instances_of(model, asked)[::3]
     causal = model.card.kind == "causal"
     pad = model.tokenizer.pad_token_id or 0
-    objective = Objective(model.network, causal=causal, pad=pad, smoothing=0.0).eval()
+    objective = SummaryObjective(model.network, causal=causal, pad=pad, smoothing=0.0).eval()
     expected = sum(naive_nll(model, one) for one in found)
     tokens = sum(len(one.write) for one in found)
     with torch.inference_mode():
@@ -118,7 +117,7 @@ def test_an_epoch_has_every_instance_once(count: int, batch: int, epoch: int) ->
     instances = [Instance((n,) * (n % 7 + 1), (1,)) for n in range(count)]
     found = list(epoch_batches(instances, batch, 0, epoch))
     assert sorted(one.read[0] for group in found for one in group) == list(range(count))
-    assert len(found) == batches_in(count, batch)
+    assert len(found) == math.ceil(count / batch)
     assert max(map(len, found)) <= batch
     assert found == list(epoch_batches(instances, batch, 0, epoch))
     if count > 20:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ensue.parallel import ordered_map
 from ensue.progress import Progress
 from ensue.text.structure.readers import read_structured
 from ensue.text.structure.sections import StructuredDocument, split_paragraphs
-from ensue.train.corpora import INDEX, find_corpus, held, smallest_dtype, source_state
+from ensue.train.corpora import INDEX, find_corpus, find_or_make, smallest_dtype, source_state
 
 # What is known of a sentence: numbers of its document and titles (−1: it has none), level, places and totals.
 LABELS = (
@@ -40,7 +41,9 @@ LABELS = (
 )
 WORDS, TITLES, PLACES = "words.bin", "titles.bin", "labels.bin"
 OFFSETS, TITLE_OFFSETS, DEV = "offsets.bin", "title-offsets.bin", "dev.bin"
+# The spool's files: lines of a document's number and words, and the tables their numbers and beginnings become.
 _SENTENCE_LINES, _TITLE_LINES = "spool-sentences.txt", "spool-titles.txt"
+_TABLES = {_SENTENCE_LINES: (WORDS, OFFSETS), _TITLE_LINES: (TITLES, TITLE_OFFSETS)}
 _LINES_AT_ONCE = 4096
 Ints = npt.NDArray[np.int64]
 
@@ -54,7 +57,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Corpus:
+class SentenceCorpus:
     """Sentences in reading order, document after document; all tables are mapped from the folder."""
 
     folder: Path
@@ -107,7 +110,7 @@ class Corpus:
 
 def prepare_corpus(
     sources: Sequence[str], folder: Path, asked: Asked, *, workers: int = 1, progress: Progress | None = None
-) -> Corpus:
+) -> SentenceCorpus:
     """Return the corpus of the sources, made or, where the same was made before, found in the folder.
 
     A source that is itself a folder with a prepared corpus is used as it is.
@@ -117,89 +120,84 @@ def prepare_corpus(
         "sources": [[Path(source).name, source_state(Path(source))] for source in sources],
     }
     if len(sources) == 1 and (Path(sources[0]) / INDEX).is_file():
-        return _ready(Path(sources[0]), asked)
-    with held(folder):
-        found = _read(folder, question)
-        if found is None:
-            (folder / INDEX).unlink(missing_ok=True)
-            _make(sources, folder, asked, question, workers, progress)
-            found = _read(folder, question)
-    assert found is not None, "a corpus that was just made answers its question"
-    return found
+        ready = find_corpus(Path(sources[0]), asked._asdict(), _load)
+        if ready is None:
+            raise EnsueError(
+                f"{sources[0]} was prepared with another --vocabulary, --max-words or --dev-share, or is not whole."
+            )
+        return ready
+
+    def make() -> None:
+        """Write the tables of the sources' sentences, then the index that speaks of them."""
+        (folder / INDEX).unlink(missing_ok=True)
+        spool = _spool_documents(sources, folder, asked.max_words, workers, progress)
+        dev = _choose_dev(spool.hashes, asked.dev_share)
+        counter = WordCounter()
+        for lines in _TABLES:
+            for document, words in _spooled(folder / lines):
+                if not dev[document]:
+                    counter.add(words)
+        vocabulary = counter.vocabulary(asked.vocabulary)
+        vocabulary.save(folder)
+        dtype = smallest_dtype(len(vocabulary))
+        for lines in _TABLES:
+            _number(folder, lines, vocabulary, dtype)
+            (folder / lines).unlink()
+        dev.tofile(folder / DEV)
+        facts: dict[str, Any] = {
+            "dtype": dtype,
+            "sentences": spool.sentences,
+            "titles": spool.titles,
+            "documents": len(dev),
+            "dev_documents": int(dev.sum()),
+            "skipped": dict(spool.skipped),
+        }
+        write_json(folder / INDEX, {**question, "corpus": facts})
+
+    return find_or_make(folder, question, _load, make)
 
 
-def _make(
-    sources: Sequence[str],
-    folder: Path,
-    asked: Asked,
-    question: dict[str, Any],
-    workers: int,
-    progress: Progress | None,
-) -> None:
-    """Write the tables of the sources' sentences, then the index that speaks of them."""
-    spool = spool_documents(sources, folder, asked.max_words, workers=workers, progress=progress)
-    dev = spool.choose_dev(asked.dev_share)
-    vocabulary = spool.count_words(dev).vocabulary(asked.vocabulary)
-    vocabulary.save(folder)
-    dtype = smallest_dtype(len(vocabulary))
-    _number(spool, vocabulary, folder, dtype)
-    dev.tofile(folder / DEV)
-    spool.remove()
-    facts: dict[str, Any] = {
-        "dtype": dtype,
-        "sentences": spool.sentences,
-        "titles": spool.titles,
-        "documents": spool.documents,
-        "dev_documents": int(dev.sum()),
-        "skipped": dict(spool.skipped),
-    }
-    write_json(folder / INDEX, {**question, "corpus": facts})
+def _number(folder: Path, lines: str, vocabulary: Vocabulary, dtype: str) -> None:
+    """Write the words of spooled lines as numbers, with where each line begins."""
+    numbers, offsets = _TABLES[lines]
+    total = 0
+    spooled = _spooled(folder / lines)
+    with (folder / numbers).open("wb") as file, (folder / offsets).open("wb") as ends:
+        ends.write(np.int64(0).tobytes())
+        while some := list(islice(spooled, _LINES_AT_ONCE)):
+            found = [vocabulary.number(words) for _, words in some]
+            places = np.cumsum([len(each) for each in found], dtype=np.int64) + total
+            total = int(places[-1])
+            file.write(np.asarray(list(chain.from_iterable(found)), dtype=dtype).tobytes())
+            ends.write(places.tobytes())
 
 
-def _number(spool: Spool, vocabulary: Vocabulary, folder: Path, dtype: str) -> None:
-    """Write the words of sentences and titles as numbers, with where each begins."""
-    tables = (
-        (spool.sentence_words(), WORDS, OFFSETS),
-        (spool.title_words(), TITLES, TITLE_OFFSETS),
-    )
-    for lines, numbers, offsets in tables:
-        total = 0
-        with (folder / numbers).open("wb") as file, (folder / offsets).open("wb") as ends:
-            ends.write(np.int64(0).tobytes())
-            block: list[int] = []
-            places: list[int] = []
-            for _, words in lines:
-                block += vocabulary.number(words)
-                places.append(total + len(block))
-                if len(places) == _LINES_AT_ONCE:
-                    total += len(block)
-                    file.write(np.asarray(block, dtype=dtype).tobytes())
-                    ends.write(np.asarray(places, dtype=np.int64).tobytes())
-                    block, places = [], []
-            file.write(np.asarray(block, dtype=dtype).tobytes())
-            ends.write(np.asarray(places, dtype=np.int64).tobytes())
+def _spooled(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the document and the words of every line."""
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            document, _, words = line.partition("\t")
+            yield int(document), words.split()
 
 
-def _read(folder: Path, question: dict[str, Any]) -> Corpus | None:
-    """Return the corpus in the folder, if it answers the same question and is complete."""
-
-    def load(index: dict[str, Any]) -> Corpus | None:
-        corpus = Corpus(folder, **index["corpus"])
-        size = int(corpus.offsets[-1]) * np.dtype(corpus.dtype).itemsize
-        complete = (folder / WORDS).stat().st_size == size and (folder / VOCABULARY).is_file()
-        return corpus if complete else None
-
-    return find_corpus(folder, question, load)
+def _load(folder: Path, index: dict[str, Any]) -> SentenceCorpus | None:
+    """Return the corpus in the folder, if it is complete."""
+    corpus = SentenceCorpus(folder, **index["corpus"])
+    size = int(corpus.offsets[-1]) * np.dtype(corpus.dtype).itemsize
+    complete = (folder / WORDS).stat().st_size == size and (folder / VOCABULARY).is_file()
+    return corpus if complete else None
 
 
-def _ready(folder: Path, asked: Asked) -> Corpus:
-    """Return a prepared corpus, which must have been made as is asked now."""
-    found = _read(folder, asked._asdict())
-    if found is None:
+def _choose_dev(hashes: npt.NDArray[np.uint64], share: float) -> npt.NDArray[np.bool_]:
+    """Return which documents are held out: those whose names have the smallest digests, whatever their order."""
+    count = max(1, round(share * len(hashes)))
+    if count >= len(hashes):
         raise EnsueError(
-            f"{folder} was prepared with another --vocabulary, --max-words or --dev-share, or is not whole."
+            f"Too few documents ({len(hashes)}) to hold some out: give more, or a smaller --dev-share."
         )
-    return found
+    chosen = np.zeros(len(hashes), dtype=np.bool_)
+    chosen[np.argsort(hashes, kind="stable")[:count]] = True
+    return chosen
 
 
 class Paragraph(NamedTuple):
@@ -219,76 +217,24 @@ class Worded(NamedTuple):
     paragraphs: list[Paragraph]
 
 
-@dataclass(frozen=True)
-class Spool:
-    """What was read, in a folder."""
+class Spool(NamedTuple):
+    """How many sentences and titles were read, a digest of each document's name, and what was left out."""
 
-    folder: Path
     sentences: int
     titles: int
     hashes: npt.NDArray[np.uint64]
     skipped: Counter[str]
 
-    @property
-    def documents(self) -> int:
-        return len(self.hashes)
 
-    def choose_dev(self, share: float) -> npt.NDArray[np.bool_]:
-        """Return which documents are held out: those whose names have the smallest digests, whatever their order."""
-        count = max(1, round(share * self.documents))
-        if count >= self.documents:
-            raise EnsueError(
-                f"Too few documents ({self.documents}) to hold some out: give more, or a smaller --dev-share."
-            )
-        chosen = np.zeros(self.documents, dtype=np.bool_)
-        chosen[np.argsort(self.hashes, kind="stable")[:count]] = True
-        return chosen
-
-    def sentence_words(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the document and the words of every sentence."""
-        labels = np.memmap(
-            self.folder / PLACES, dtype=np.int32, mode="r", shape=(self.sentences, len(LABELS))
-        )
-        with (self.folder / _SENTENCE_LINES).open(encoding="utf-8", newline="\n") as file:
-            for document, line in zip(labels[:, 0], file, strict=True):
-                yield int(document), line.split()
-
-    def title_words(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the document and the words of every title."""
-        with (self.folder / _TITLE_LINES).open(encoding="utf-8", newline="\n") as file:
-            for line in file:
-                document, _, words = line.partition("\t")
-                yield int(document), words.split()
-
-    def count_words(self, dev: npt.NDArray[np.bool_]) -> WordCounter:
-        """Return the words of the training documents, titles among them."""
-        counter = WordCounter()
-        for lines in (self.sentence_words(), self.title_words()):
-            for document, words in lines:
-                if not dev[document]:
-                    counter.add(words)
-        return counter
-
-    def remove(self) -> None:
-        """Delete the lines; the table of places stays."""
-        (self.folder / _SENTENCE_LINES).unlink()
-        (self.folder / _TITLE_LINES).unlink()
-
-
-def spool_documents(
-    sources: Sequence[str],
-    folder: Path,
-    max_words: int,
-    *,
-    workers: int = 1,
-    progress: Progress | None = None,
+def _spool_documents(
+    sources: Sequence[str], folder: Path, max_words: int, workers: int, progress: Progress | None
 ) -> Spool:
     """Read the sources into the folder, one document held at a time (a few with several workers)."""
     skipped: Counter[str] = Counter()
     hashes: list[int] = []
     sentences = titles = 0
     documents = (document for source in sources for document in read_structured(source, skipped=skipped))
-    worded = ordered_map(partial(word_document, max_words=max_words), documents, workers)
+    worded = ordered_map(partial(_word_document, max_words=max_words), documents, workers)
     with (
         (folder / _SENTENCE_LINES).open("w", encoding="utf-8", newline="\n") as lines,
         (folder / _TITLE_LINES).open("w", encoding="utf-8", newline="\n") as title_lines,
@@ -297,11 +243,12 @@ def spool_documents(
         for done, document in enumerate(worded, 1):
             if progress is not None:
                 progress(done, 0, "documents read")
-            table = place_sentences(document, len(hashes), titles)
+            table = _place_sentences(document, len(hashes), titles)
             if not len(table):
                 skipped["no words"] += 1
                 continue
-            lines.writelines(f"{line}\n" for paragraph in document.paragraphs for line in paragraph.lines)
+            spoken = (line for paragraph in document.paragraphs for line in paragraph.lines)
+            lines.writelines(f"{len(hashes)}\t{line}\n" for line in spoken)
             title_lines.writelines(f"{len(hashes)}\t{title}\n" for title in document.titles)
             places.write(table.tobytes())
             sentences += len(table)
@@ -309,10 +256,10 @@ def spool_documents(
             hashes.append(int.from_bytes(hashlib.sha256(document.id.encode("utf-8", "replace")).digest()[:8]))
     if not hashes:
         raise EnsueError(f"No source holds a sentence ({json.dumps(dict(skipped))}).")
-    return Spool(folder, sentences, titles, np.asarray(hashes, dtype=np.uint64), skipped)
+    return Spool(sentences, titles, np.asarray(hashes, dtype=np.uint64), skipped)
 
 
-def word_document(document: StructuredDocument, max_words: int) -> Worded:
+def _word_document(document: StructuredDocument, max_words: int) -> Worded:
     """Return a document as words; sentences without any are left out, longer ones cut."""
     titles: list[str] = []
     own = " ".join(words_of(document.title))
@@ -334,22 +281,12 @@ def word_document(document: StructuredDocument, max_words: int) -> Worded:
     return Worded(document.id, bool(own), titles, paragraphs)
 
 
-def place_sentences(document: Worded, number: int, first_title: int) -> npt.NDArray[np.int32]:
+def _place_sentences(document: Worded, number: int, first_title: int) -> npt.NDArray[np.int32]:
     """Return the rows of `LABELS` of a document's sentences."""
-    total = len(document.paragraphs)
-    own = first_title if document.titled else -1
+    total, own = len(document.paragraphs), first_title if document.titled else -1
     rows = [
-        (
-            number,
-            paragraph.level,
-            place,
-            len(paragraph.lines),
-            position,
-            total,
-            first_title + paragraph.title if paragraph.title >= 0 else -1,
-            own,
-        )
-        for position, paragraph in enumerate(document.paragraphs)
-        for place in range(len(paragraph.lines))
+        (number, level, place, len(lines), position, total, first_title + title if title >= 0 else -1, own)
+        for position, (level, title, lines) in enumerate(document.paragraphs)
+        for place in range(len(lines))
     ]
     return np.asarray(rows, dtype=np.int32).reshape(-1, len(LABELS))

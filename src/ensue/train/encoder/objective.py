@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ensue.backends.discourse.model import DiscourseNetwork
-from ensue.train.encoder.corpus import Corpus, Ints
+from ensue.train.encoder.corpus import LABELS, Ints, SentenceCorpus
 from ensue.train.encoder.options import LEVELS, TERMS, EncoderOptions
 
 _BAGS = ("before", "after", "section", "document")
@@ -26,22 +27,17 @@ class Ragged(NamedTuple):
     lengths: Ints
 
 
-class Batch(NamedTuple):
-    """Sentences and all that may be predicted from them."""
+class SentenceBatch(NamedTuple):
+    """Sentences and what may be predicted from them: `bags` of words by term, `places` by the names of `LABELS`."""
 
     words: Ragged
-    before: Ragged
-    after: Ragged
-    section: Ragged
-    document: Ragged
-    level: Ints
-    sentence: Ints
-    sentences: Ints
-    paragraph: Ints
-    paragraphs: Ints
+    bags: dict[str, Ragged]
+    places: dict[str, Ints]
 
 
-def epoch_batches(corpus: Corpus, rows: Ints, batch: int, seed: int, epoch: int) -> Iterator[Batch]:
+def epoch_batches(
+    corpus: SentenceCorpus, rows: Ints, batch: int, seed: int, epoch: int
+) -> Iterator[SentenceBatch]:
     """Yield all whole batches of an epoch in random order, each of sentences of like length."""
     rng = np.random.default_rng([seed, epoch])
     order = rows[rng.permutation(len(rows))]
@@ -59,34 +55,31 @@ def batches_in(rows: int, batch: int) -> int:
     return pools * _POOLED + left // batch
 
 
-def fixed_batches(corpus: Corpus, rows: Ints, batch: int) -> Iterator[Batch]:
+def fixed_batches(corpus: SentenceCorpus, rows: Ints, batch: int) -> Iterator[SentenceBatch]:
     """Yield all sentences, always in the same batches: what a dev loss is measured on."""
     order = rows[np.argsort(_lengths(corpus, rows), kind="stable")]
     for begin in range(0, len(order), batch):
         yield make_batch(corpus, order[begin : begin + batch])
 
 
-def make_batch(corpus: Corpus, rows: Ints) -> Batch:
+def make_batch(corpus: SentenceCorpus, rows: Ints) -> SentenceBatch:
     """Return the batch of some rows of a corpus; neighbours are those in the same document, across its sections."""
-    labels = np.asarray(corpus.labels[rows], dtype=np.int64)
-    document, level, sentence, sentences, paragraph, paragraphs, section_title, document_title = labels.T
-    owners = corpus.label("document")
-    before, after = rows - 1, rows + 1
-    before = np.where((before >= 0) & (owners[np.maximum(before, 0)] == document), before, -1)
-    last = corpus.sentences - 1
-    after = np.where((after <= last) & (owners[np.minimum(after, last)] == document), after, -1)
-    return Batch(
-        words=gather(corpus.words, corpus.offsets, rows),
-        before=gather(corpus.words, corpus.offsets, before),
-        after=gather(corpus.words, corpus.offsets, after),
-        section=gather(corpus.title_words, corpus.title_offsets, section_title),
-        document=gather(corpus.title_words, corpus.title_offsets, document_title),
-        level=level,
-        sentence=sentence,
-        sentences=sentences,
-        paragraph=paragraph,
-        paragraphs=paragraphs,
-    )
+    places = dict(zip(LABELS, np.asarray(corpus.labels[rows], dtype=np.int64).T, strict=True))
+    owners, last = corpus.label("document"), corpus.sentences - 1
+
+    def neighbours(step: int) -> Ints:
+        near = (rows + step).clip(0, last)
+        return np.where((near != rows) & (owners[near] == places["document"]), near, -1)
+
+    sentences = partial(gather, corpus.words, corpus.offsets)
+    titles = partial(gather, corpus.title_words, corpus.title_offsets)
+    bags = {
+        "before": sentences(neighbours(-1)),
+        "after": sentences(neighbours(1)),
+        "section": titles(places["section_title"]),
+        "document": titles(places["document_title"]),
+    }
+    return SentenceBatch(sentences(rows), bags, places)
 
 
 def gather(words: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], rows: Ints) -> Ragged:
@@ -103,7 +96,7 @@ def gather(words: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], rows: I
     return Ragged(np.where(inside, words[places], 0).astype(np.int64), lengths.astype(np.int64))
 
 
-def _lengths(corpus: Corpus, rows: Ints) -> Ints:
+def _lengths(corpus: SentenceCorpus, rows: Ints) -> Ints:
     return np.asarray(corpus.offsets[rows + 1] - corpus.offsets[rows], dtype=np.int64)
 
 
@@ -146,7 +139,7 @@ def feed_forward(inputs: int, hidden: int, outputs: int, dropout: float) -> nn.S
     )
 
 
-class Objective(nn.Module):  # type: ignore[misc]
+class EncoderObjective(nn.Module):  # type: ignore[misc]
     """The encoder with one decoder for each term of the losses asked for."""
 
     def __init__(self, network: DiscourseNetwork, options: EncoderOptions) -> None:
@@ -162,7 +155,7 @@ class Objective(nn.Module):  # type: ignore[misc]
                 classes = LEVELS if term == "level" else options.position_classes
                 self.decoders[term] = feed_forward(shape.width, hidden, classes, dropout)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: SentenceBatch) -> Tensor:
         """Return the weighted sum of the losses; each term is the mean over the sentences that have its target."""
         terms = self.term_losses(batch)
         means = {name: losses.sum() / present.sum().clamp(min=1) for name, (losses, present) in terms.items()}
@@ -173,7 +166,7 @@ class Objective(nn.Module):  # type: ignore[misc]
             ]
         ).sum()
 
-    def term_losses(self, batch: Batch) -> dict[str, tuple[Tensor, Tensor]]:
+    def term_losses(self, batch: SentenceBatch) -> dict[str, tuple[Tensor, Tensor]]:
         """Return for each term the loss of each sentence and whether the sentence has its target."""
         device = self.network.embedding.weight.device
         vectors = self.network(_on(batch.words.table, device), torch.from_numpy(batch.words.lengths))
@@ -181,21 +174,21 @@ class Objective(nn.Module):  # type: ignore[misc]
         for term in self.options.terms:
             logits = self.decoders[term](vectors)
             if term in _BAGS:
-                bag: Ragged = getattr(batch, term)
+                bag = batch.bags[term]
                 lengths = _on(bag.lengths, device)
                 found[term] = (bag_losses(logits, _on(bag.table, device), lengths), lengths > 0)
             else:
                 found[term] = self._placed(term, logits, batch)
         return found
 
-    def _placed(self, term: str, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _placed(self, term: str, logits: Tensor, batch: SentenceBatch) -> tuple[Tensor, Tensor]:
         """Return the losses of a term that predicts a class, which every sentence has."""
-        position = _on(getattr(batch, term), logits.device)
+        position = _on(batch.places[term], logits.device)
         classes = logits.shape[1]
         if term == "level":
             losses = class_losses(logits, position.clamp(max=classes - 1))
         else:
-            total = _on(getattr(batch, f"{term}s"), logits.device)
+            total = _on(batch.places[f"{term}s"], logits.device)
             if self.options.positions == "share":
                 losses = class_losses(logits, share_class(position, total, classes))
             else:
@@ -203,24 +196,18 @@ class Objective(nn.Module):  # type: ignore[misc]
         return losses, torch.ones_like(losses, dtype=torch.bool)
 
 
-class Tally:
-    """Losses summed over many batches, so that a dev loss does not depend on how they were cut."""
-
-    def __init__(self, options: EncoderOptions) -> None:
-        self._options = options
-        self._sums: dict[str, Tensor] = {}
-
-    def add(self, terms: Mapping[str, tuple[Tensor, Tensor]]) -> None:
-        for name, (losses, present) in terms.items():
+def dev_figures(objective: EncoderObjective, batches: Iterable[SentenceBatch]) -> dict[str, float]:
+    """Return `dev_loss` and each loss alone, unweighted, as means over all sentences, however they are batched."""
+    sums: dict[str, Tensor] = {}
+    for batch in batches:
+        for name, (losses, present) in objective.term_losses(batch).items():
             both = torch.stack([losses.detach().double().sum(), present.double().sum()])
-            self._sums[name] = self._sums[name] + both if name in self._sums else both
-
-    def figures(self) -> dict[str, float]:
-        """`dev_loss` and each loss alone, unweighted."""
-        means = {name: float(both[0]) / max(float(both[1]), 1.0) for name, both in self._sums.items()}
-        found = {loss: sum(means[term] for term in TERMS[loss]) for loss in self._options.weights}
-        total = sum(weight * found[loss] for loss, weight in self._options.weights.items())
-        return {"dev_loss": total, **{f"dev_{loss}": value for loss, value in found.items()}}
+            sums[name] = sums[name] + both if name in sums else both
+    means = {name: float(both[0]) / max(float(both[1]), 1.0) for name, both in sums.items()}
+    weights = objective.options.weights
+    found = {loss: sum(means[term] for term in TERMS[loss]) for loss in weights}
+    total = sum(weight * found[loss] for loss, weight in weights.items())
+    return {"dev_loss": total, **{f"dev_{loss}": value for loss, value in found.items()}}
 
 
 def _on(array: np.ndarray[tuple[int, ...], np.dtype[np.int64]], device: torch.device) -> Tensor:

@@ -13,11 +13,19 @@ from accelerate import Accelerator
 
 from ensue.backends.discourse.model import DiscourseNetwork, EncoderShape, save_discourse
 from ensue.backends.discourse.words import Vocabulary
+from ensue.backends.words import read_text
 from ensue.errors import EnsueError
 from ensue.parallel import cores
 from ensue.progress import Progress
-from ensue.train.encoder.corpus import Asked, Corpus, prepare_corpus
-from ensue.train.encoder.objective import Batch, Objective, Tally, batches_in, epoch_batches, fixed_batches
+from ensue.train.encoder.corpus import Asked, SentenceCorpus, prepare_corpus
+from ensue.train.encoder.objective import (
+    EncoderObjective,
+    SentenceBatch,
+    batches_in,
+    dev_figures,
+    epoch_batches,
+    fixed_batches,
+)
 from ensue.train.encoder.options import ABOUT, EncoderOptions
 from ensue.train.loop import Fitted
 from ensue.train.run import CORPUS, Described, Job, content_digest, run_training
@@ -45,17 +53,18 @@ def _prepare(options: EncoderOptions, accelerator: Accelerator, progress: Progre
     train, dev = corpus.rows(dev=False), corpus.rows(dev=True)
     torch.manual_seed(options.seed)
     network = DiscourseNetwork(EncoderShape(len(corpus.vocabulary), options.embedding, options.dimension))
-    known = _start_from_vectors(network, corpus, options.vectors) if options.vectors else 0
-    objective = Objective(network, options).to(accelerator.device)
+    known = 0
+    if options.vectors:
+        places, vectors = read_vectors(options.vectors.expanduser(), corpus.vocabulary, options.embedding)
+        network.embedding.weight.data[torch.from_numpy(places)] = torch.from_numpy(vectors)
+        known = len(places)
+    objective = EncoderObjective(network, options).to(accelerator.device)
 
-    def batches(epoch: int) -> Iterator[Batch]:
+    def batches(epoch: int) -> Iterator[SentenceBatch]:
         return epoch_batches(corpus, train, options.batch, options.seed, epoch)
 
     def evaluate() -> Mapping[str, float]:
-        tally = Tally(options)
-        for batch in fixed_batches(corpus, dev, options.batch):
-            tally.add(objective.term_losses(batch))
-        return tally.figures()
+        return dev_figures(objective, fixed_batches(corpus, dev, options.batch))
 
     def describe(facts: Mapping[str, Any], fitted: Fitted) -> Described:
         losses, part = " + ".join(name.upper() for name in options.weights), facts["corpora"]["train"]
@@ -85,58 +94,29 @@ def _prepare(options: EncoderOptions, accelerator: Accelerator, progress: Progre
     )
 
 
-def _counts(corpus: Corpus, sentences: Mapping[str, int]) -> dict[str, Any]:
+def _counts(corpus: SentenceCorpus, sentences: Mapping[str, int]) -> dict[str, Any]:
     documents = {"train": corpus.documents - corpus.dev_documents, "dev": corpus.dev_documents}
     parts = {name: {"documents": documents[name], "sentences": count} for name, count in sentences.items()}
     words = {"words": int(corpus.offsets[-1]), "vocabulary": len(corpus.vocabulary)}
     return {**parts, "all": {**words, "skipped": corpus.skipped}}
 
 
-def _start_from_vectors(network: DiscourseNetwork, corpus: Corpus, path: Path) -> int:
-    """Put known words' vectors in place; return how many were known."""
-    places, vectors = read_vectors(path.expanduser(), corpus.vocabulary, network.shape.embedding)
-    with torch.no_grad():
-        network.embedding.weight[torch.from_numpy(places)] = torch.from_numpy(vectors)
-    return len(places)
-
-
 def read_vectors(path: Path, vocabulary: Vocabulary, width: int) -> tuple[Any, npt.NDArray[np.float32]]:
     """Read word vectors in the text format of GloVe and fastText for the words of a vocabulary.
 
-    Returns the places of the words that are found and their vectors; a first line that only counts is passed over.
+    Returns the places of the words that are found and their vectors; of a word that stands there twice, the first.
     """
     numbers = {word: place for place, word in enumerate(vocabulary.words)}
-    places: list[int] = []
-    found: list[npt.NDArray[np.float32]] = []
+    found: dict[int, npt.NDArray[np.float32]] = {}
     try:
-        with path.open("rb") as file:
-            for line_number, line in enumerate(file, 1):
-                pieces = line.rstrip().split(b" ")
-                if line_number == 1 and len(pieces) == 2:
-                    continue
-                if len(pieces) != width + 1:
-                    # A few lines of GloVe's largest file hold a space within the word.
-                    if len(pieces) > width + 1 and line_number > 1:
-                        continue
-                    raise EnsueError(
-                        f"{path}, line {line_number} has {len(pieces) - 1} numbers where --embedding is {width}."
-                    )
-                place = numbers.pop(pieces[0].decode("utf-8", "replace"), None)
-                if place is not None:
-                    places.append(place)
-                    found.append(_numbers(pieces[1:], f"{path}, line {line_number}"))
+        for words, vectors in read_text(path):
+            if vectors.shape[1] != width:
+                raise EnsueError(f"{path} has vectors of {vectors.shape[1]} where --embedding is {width}.")
+            for word, vector in zip(words, vectors, strict=True):
+                if word in numbers:
+                    found.setdefault(numbers[word], vector)
     except OSError as error:
         raise EnsueError(f"{path} could not be read: {error.strerror or error}.") from error
     if not found:
         raise EnsueError(f"{path} has a vector of no word of the vocabulary.")
-    return np.asarray(places, dtype=np.int64), np.stack(found)
-
-
-def _numbers(pieces: list[bytes], place: str) -> npt.NDArray[np.float32]:
-    try:
-        values = np.asarray([float(piece) for piece in pieces], dtype=np.float32)
-    except ValueError:
-        raise EnsueError(f"{place} holds something that is no number.") from None
-    if not np.isfinite(values).all():
-        raise EnsueError(f"{place} holds a number that is not finite.")
-    return values
+    return np.asarray(list(found), dtype=np.int64), np.stack(list(found.values()))

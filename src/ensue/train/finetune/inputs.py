@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.examples import Example, Form
@@ -26,47 +26,24 @@ class Wording(NamedTuple):
 
 def wordings(form: Form, example: Example) -> list[Wording]:
     """Return the sequences of an example: one, or one for every choice in their order."""
-    return _WORDINGS[form](example)
-
-
-def _as_it_is(example: Example) -> list[Wording]:
+    where = example.where or example.id
+    if form == "choice":
+        premise, asked = example.texts
+        if asked not in _QUESTIONS:
+            raise EnsueError(f"{where}: the question is {asked!r}; it must be cause or effect.")
+        return [Wording((premise + _QUESTIONS[asked], choice), True) for choice in example.choices]
+    if form == "answers":
+        passage, question, answer = example.texts
+        return [Wording((passage, f"{question} {answer}"), True)]
+    if form == "entity":
+        passage, query = example.texts
+        if GAP not in query or not example.choices:
+            raise EnsueError(f"{where}: a query needs {GAP} and entities to fill it with.")
+        return [Wording((passage, query.replace(GAP, entity)), True) for entity in example.choices]
     return [Wording(example.texts)]
 
 
-def _choice(example: Example) -> list[Wording]:
-    premise, asked = example.texts
-    if asked not in _QUESTIONS:
-        raise EnsueError(
-            f"{example.where or example.id}: the question is {asked!r}; it must be cause or effect."
-        )
-    return [Wording((premise + _QUESTIONS[asked], choice), True) for choice in example.choices]
-
-
-def _answers(example: Example) -> list[Wording]:
-    passage, question, answer = example.texts
-    return [Wording((passage, f"{question} {answer}"), True)]
-
-
-def _entity(example: Example) -> list[Wording]:
-    passage, query = example.texts
-    if GAP not in query or not example.choices:
-        raise EnsueError(f"{example.where or example.id}: a query needs {GAP} and entities to fill it with.")
-    return [Wording((passage, query.replace(GAP, entity)), True) for entity in example.choices]
-
-
-_WORDINGS: dict[Form, Callable[[Example], list[Wording]]] = {
-    "single": _as_it_is,
-    "pair": _as_it_is,
-    "score": _as_it_is,
-    "word": _as_it_is,
-    "coreference": _as_it_is,
-    "choice": _choice,
-    "answers": _answers,
-    "entity": _entity,
-}
-
-
-class Part(NamedTuple):
+class Specials(NamedTuple):
     """Special tokens at one place, with their types."""
 
     ids: tuple[int, ...] = ()
@@ -76,7 +53,7 @@ class Part(NamedTuple):
 class Frame(NamedTuple):
     """What stands before, between and after the texts, and the type of each text's tokens."""
 
-    specials: tuple[Part, ...]
+    specials: tuple[Specials, ...]
     types: tuple[int, ...]
 
     @property
@@ -85,18 +62,8 @@ class Frame(NamedTuple):
         return sum(len(part.ids) for part in self.specials)
 
 
-class Frames(NamedTuple):
-    """The frame of one text and that of two."""
-
-    one: Frame
-    two: Frame
-
-    def of(self, texts: int) -> Frame:
-        return self.one if texts == 1 else self.two
-
-
-def find_frames(tokenizer: Any) -> Frames:
-    """Return the special tokens and types a tokenizer puts around texts, found by having it encode a word, then two.
+def find_frames(tokenizer: Any) -> tuple[Frame, Frame]:
+    """Return the special tokens and types a tokenizer puts around one text and around two, as it encodes words.
 
     One that puts nothing between two texts (of most left-to-right models) gets a line break there.
     """
@@ -109,8 +76,8 @@ def find_frames(tokenizer: Any) -> Frames:
     before, between, after = two.specials
     if not between.ids:
         ids = tuple(tokenizer("\n", add_special_tokens=False)["input_ids"])
-        between = Part(ids, (0,) * len(ids))
-    return Frames(one, Frame((before, between, after), two.types))
+        between = Specials(ids, (0,) * len(ids))
+    return one, Frame((before, between, after), two.types)
 
 
 def _frame(encoding: Any, texts: int) -> Frame:
@@ -125,7 +92,7 @@ def _frame(encoding: Any, texts: int) -> Frame:
             places[begun].append(position)
         else:
             begun = sequence + 1
-    parts = tuple(Part(tuple(ids[p] for p in place), tuple(types[p] for p in place)) for place in places)
+    parts = tuple(Specials(tuple(ids[p] for p in place), tuple(types[p] for p in place)) for place in places)
     return Frame(parts, tuple(types[sequences.index(text)] for text in range(texts)))
 
 
@@ -153,7 +120,7 @@ def kept_lengths(lengths: Sequence[int], room: int, keep_second: bool) -> list[i
     return [first, room - first]
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """One sequence for the encoder; `spans` are token positions, from and up to; `cut` if tokens were left out."""
 
     ids: list[int]
@@ -173,9 +140,9 @@ class Sequences(NamedTuple):
     """The sequences of examples: `joint` ones (all texts of a wording in one), `count` of them an example, and
     those of each text `apart`, two an example; one of both may be left out (empty)."""
 
-    joint: list[Row]
+    joint: list[TokenRow]
     counts: list[int]
-    apart: list[Row]
+    apart: list[TokenRow]
 
     @property
     def cut(self) -> int:
@@ -188,9 +155,9 @@ class Inputs:
 
     def __init__(self, tokenizer: Any, max_length: int) -> None:
         self._tokenizer, self._max = tokenizer, max_length
-        self._frames: Frames = find_frames(tokenizer)
+        self._frames = find_frames(tokenizer)
         self._known: dict[str, Tokenised] = {}
-        if max_length <= self._frames.two.extra + 1:
+        if max_length <= self._frames[1].extra + 1:
             raise EnsueError(f"max_length={max_length} leaves no room for two texts; give a larger one.")
 
     def sequences(self, form: Form, examples: Sequence[Example], *, joint: bool, apart: bool) -> Sequences:
@@ -228,8 +195,8 @@ class Inputs:
             for text, ids, where in zip(chunk, found["input_ids"], places, strict=True):
                 self._known[text] = Tokenised(ids, where)
 
-    def _row(self, wording: Wording, example: Example | None) -> Row:
-        frame = self._frames.of(len(wording.texts))
+    def _row(self, wording: Wording, example: Example | None) -> TokenRow:
+        frame = self._frames[len(wording.texts) - 1]
         tokens = [self._known[text] for text in wording.texts]
         lengths = [len(text.ids) for text in tokens]
         kept = kept_lengths(lengths, self._max - frame.extra, wording.keep_second)
@@ -246,7 +213,7 @@ class Inputs:
         return row._replace(spans=moved, cut=sum(kept) < sum(lengths))
 
 
-def _framed(frame: Frame, pieces: Sequence[list[int]]) -> tuple[Row, list[int]]:
+def _framed(frame: Frame, pieces: Sequence[list[int]]) -> tuple[TokenRow, list[int]]:
     """Texts with the specials around them, and where each text begins."""
     ids, types = list(frame.specials[0].ids), list(frame.specials[0].types)
     places = []
@@ -254,7 +221,7 @@ def _framed(frame: Frame, pieces: Sequence[list[int]]) -> tuple[Row, list[int]]:
         places.append(len(ids))
         ids += [*piece, *special.ids]
         types += [*[kind] * len(piece), *special.types]
-    return Row(ids, types), places
+    return TokenRow(ids, types), places
 
 
 def _token_spans(example: Example, tokens: Sequence[Tokenised]) -> list[tuple[int, int, int]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ensue.backends.hf.loading import file_digest
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData, TaskSpec
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines, text_lines
@@ -58,9 +58,7 @@ def read_intermediate(name: str, path: Path, seed: int) -> TaskData:
     labels = tuple(str(i) for i in range(max(len(e.choices) for e in examples))) if choices else NLI_LABELS
     form = "choice" if choices else "pair"
     spec = TaskSpec(name, "superglue", form, labels, ("accuracy",), {}, "", in_score=False)  # type: ignore[arg-type]
-    with file.open("rb") as stream:
-        fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
-    return TaskData(spec, _held_out(examples, seed), fingerprint, notes)
+    return TaskData(spec, _held_out(examples, seed), file_digest(file), notes)
 
 
 def _file(path: Path) -> Path:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.examples import Form
-from ensue.train.finetune.inputs import Row, Sequences
+from ensue.train.batching import alike
+from ensue.train.finetune.inputs import Sequences, TokenRow
 
 Pool = Literal["cls", "mean", "last"]
 # Weights of a head start small, as BERT's do, so that the encoder is not shaken by the first steps.
@@ -34,7 +35,7 @@ class Padded(NamedTuple):
 class Packed:
     """All tokens end to end; a batch is gathered on the device, so only its row numbers travel."""
 
-    def __init__(self, rows: Sequence[Row], device: torch.device, pad: int) -> None:
+    def __init__(self, rows: Sequence[TokenRow], device: torch.device, pad: int) -> None:
         self.lengths = [len(row.ids) for row in rows]
         lengths = torch.tensor(self.lengths)
         self._lengths = lengths.to(device)
@@ -53,10 +54,10 @@ class Packed:
         return Padded(ids, mask, self._types[places] * mask, self._spans[rows])
 
 
-class Batch(NamedTuple):
+class ExampleBatch(NamedTuple):
     """Examples that are run together: row numbers of their joint sequences, and of those of their texts apart.
 
-    Row numbers are those of outputs and targets too: one an example, or one a choice. `slots` says where a row
+    TokenRow numbers are those of outputs and targets too: one an example, or one a choice. `slots` says where a row
     stands in a table of examples × `most` choices.
     """
 
@@ -93,10 +94,7 @@ class Packs:
         """Batches of `size` examples in random order, like lengths together."""
         order = list(range(self.examples))
         draw.shuffle(order)
-        chosen: list[list[int]] = []
-        for start in range(0, len(order), size * _POOL):
-            pool = sorted(order[start : start + size * _POOL], key=self.tokens.__getitem__)
-            chosen += [pool[i : i + size] for i in range(0, len(pool), size)]
+        chosen = alike(order, self.tokens.__getitem__, size, _POOL)
         draw.shuffle(chosen)
         return chosen
 
@@ -119,7 +117,7 @@ class Packs:
         """Return how many rows of outputs these examples have."""
         return sum(self.counts[i] for i in chosen)
 
-    def batches(self, plan: Sequence[Sequence[int]]) -> Iterator[Batch]:
+    def batches(self, plan: Sequence[Sequence[int]]) -> Iterator[ExampleBatch]:
         """Yield the planned batches; all their numbers go to the device in one copy."""
         numbers: list[int] = []
         shapes = []
@@ -137,7 +135,7 @@ class Packs:
         for sizes, most, width, apart_width in shapes:
             examples, rows_, slots_, apart_ = held[start : start + sum(sizes)].split(list(sizes))
             start += sum(sizes)
-            yield Batch(examples, rows_, slots_, most, width, apart_, apart_width)
+            yield ExampleBatch(examples, rows_, slots_, most, width, apart_, apart_width)
 
 
 class TaskNetwork(nn.Module):  # type: ignore[misc]
@@ -166,7 +164,7 @@ class TaskNetwork(nn.Module):  # type: ignore[misc]
         self._types = "token_type_ids" in accepted and int(getattr(trunk.config, "type_vocab_size", 0)) > 1
         self._more = {"use_cache": False} if "use_cache" in accepted else {}
 
-    def forward(self, packs: Packs, batch: Batch) -> Tensor:
+    def forward(self, packs: Packs, batch: ExampleBatch) -> Tensor:
         """Sequences × outputs (examples × outputs where no texts are joined)."""
         features: list[Tensor] = []
         cosine: Tensor | None = None

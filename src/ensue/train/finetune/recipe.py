@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks.base import Setting
@@ -46,9 +46,6 @@ class Recipe:
     precision: str
     patience: int | None
     checks: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     @property
     def joint(self) -> bool:

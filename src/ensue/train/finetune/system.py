@@ -10,7 +10,7 @@ from ensue.benchmarks.nlu.examples import TaskData
 from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model
-from ensue.train.finetune.recipe import POOLS, SETTINGS
+from ensue.train.finetune.recipe import LONGEST, POOLS, SETTINGS
 
 if TYPE_CHECKING:
     from ensue.train.finetune.tasks import Base
@@ -59,14 +59,14 @@ def _base(model: Model) -> Base:
     from ensue.backends.hf.encoder import EncoderModel
     from ensue.backends.hf.language import LanguageModel
     from ensue.backends.hf.loading import max_length
-    from ensue.train.finetune.tasks import Base, longest
+    from ensue.train.finetune.tasks import Base
 
     if not isinstance(model, EncoderModel | LanguageModel):
         raise EnsueError(
             f"Fine-tuning needs a Hugging Face model, and {model.card.name} is none; give an encoder such as minilm."
         )
     network = model.network
-    limit = longest(max_length(network, model.tokenizer))
+    limit = max_length(network, model.tokenizer) or LONGEST
     return Base(network.base_model, model.tokenizer, model.card, own_pool(model), limit)
 
 

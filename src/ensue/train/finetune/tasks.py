@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ensue.atomic import make_readable, replacing
+from ensue.backends.hf.loading import file_digest, state_of
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.framing import PredictedAnswers, answered_as, parts_of
@@ -28,7 +29,7 @@ from ensue.progress import Progress
 from ensue.records import digest_of, plain
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.intermediate import PAPER, read_intermediate
-from ensue.train.finetune.recipe import LONGEST, Recipe, recipe_for
+from ensue.train.finetune.recipe import Recipe, recipe_for
 from ensue.train.finetune.training import Split, Trained, answer, fit, lay_out, steps_of
 from ensue.version import __version__
 
@@ -85,8 +86,8 @@ class Finetuning:
         self._total = len(self._seeds) * sum(self._steps(data) for data in self._trained)
         for data in self._trained:
             asked = [data, *self._asked_of(data)]
-            train = self._trainer(data, asked)
             question = self._question(data, asked)
+            train = partial(self._train, data, asked, [])
             best, fits = best_of(data.spec.name, question, asked, self._seeds, self._context, train)
             yield from answered(best, fits, {})
 
@@ -100,18 +101,11 @@ class Finetuning:
             or (other.spec.answered_by and other.spec.answered_by not in names and data.spec.name == _NLI)
         ]
 
-    def _trainer(self, data: TaskData, asked: Sequence[TaskData]) -> Callable[[int], Kept]:
-        """Return what trains the task with a seed; its sequences are laid out once, when the first is trained."""
-        layouts: list[_Layout] = []
-
-        def train(seed: int) -> Kept:
-            if not layouts:
-                layouts.append(_Layout(self._base, data, self._settings, self._seed))
-            return self._train(layouts[0], asked, seed)
-
-        return train
-
-    def _train(self, layout: _Layout, asked: Sequence[TaskData], seed: int) -> Kept:
+    def _train(self, data: TaskData, asked: Sequence[TaskData], layouts: list[_Layout], seed: int) -> Kept:
+        """Train with a seed; the sequences in `layouts` are laid out once, when the first is trained."""
+        if not layouts:
+            layouts.append(_Layout(self._base, data, self._settings, self._seed))
+        layout = layouts[0]
         name, start = self._start(layout.data)
         trained = layout.fit(start, seed, self._progress())
         if self._settings["save"] == "yes" and self._context.folder is not None:
@@ -155,7 +149,10 @@ class Finetuning:
             "device": self._base.trunk.device.type,
             "settings": settings,
             "seed": self._seed,
-            "data": [[one.spec.name, one.fingerprint, _sizes(one)] for one in asked],
+            "data": [
+                [one.spec.name, one.fingerprint, {split: len(found) for split, found in one.splits.items()}]
+                for one in asked
+            ],
             "first": self._first.fingerprint if self._first is not None else None,
         }
 
@@ -253,15 +250,6 @@ def _parts(data: TaskData, seed: int) -> tuple[list[Example], list[Example]]:
     return found.train, found.chosen_on
 
 
-def _sizes(data: TaskData) -> dict[str, int]:
-    return {split: len(examples) for split, examples in data.splits.items()}
-
-
-def longest(limit: int | None) -> int:
-    """Return how many tokens an encoder takes; our own bound where it states none."""
-    return limit or LONGEST
-
-
 def save_trained(folder: Path, trained: Trained, tokenizer: Any, card: ModelCard, seed: int) -> Path:
     """Save the encoder with tokenizer and card, as any tool reads them, and its head, in `finetuned/TASK-SEED`."""
     place = folder / FOLDER / f"{trained.spec.name.replace('/', '-')}-{seed}"
@@ -271,11 +259,8 @@ def save_trained(folder: Path, trained: Trained, tokenizer: Any, card: ModelCard
         part.mkdir(parents=True)
         trained.network.trunk.save_pretrained(part)
         tokenizer.save_pretrained(part)
-        head = {
-            name: value.detach().cpu().contiguous()
-            for name, value in trained.network.state_dict().items()
-            if not name.startswith("trunk.")
-        }
+        weights = state_of(trained.network)
+        head = {name: value for name, value in weights.items() if not name.startswith("trunk.")}
         # Under a name of its own ending, so that nobody takes the head for a shard of the encoder.
         save_file(head, part / f"{HEAD}.tensors")
         (part / f"{HEAD}.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
@@ -288,23 +273,17 @@ def save_trained(folder: Path, trained: Trained, tokenizer: Any, card: ModelCard
 
 def keep_weights(path: Path, trunk: Any) -> str:
     """Write weights to one file; return its digest."""
-    tensors = {name: value.detach().cpu().contiguous() for name, value in trunk.state_dict().items()}
     with _put(path) as part:
-        save_file(tensors, part)
-    return _digest(path)
+        save_file(state_of(trunk), part)
+    return file_digest(path)
 
 
 def take_weights(path: Path, trunk: Any, digest: str | None) -> bool:
     """Put kept weights into the encoder; False where there are none, or not those with this digest."""
-    if digest is None or not path.is_file() or _digest(path) != digest:
+    if digest is None or not path.is_file() or file_digest(path) != digest:
         return False
     trunk.load_state_dict(load_file(path))
     return True
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

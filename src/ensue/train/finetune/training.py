@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from ensue.descent import descend
 from ensue.errors import RunFailed
 from ensue.progress import Progress
 from ensue.train.finetune.inputs import Inputs
-from ensue.train.finetune.network import Batch, Packs, Pool, TaskNetwork
+from ensue.train.finetune.network import ExampleBatch, Packs, Pool, TaskNetwork
 from ensue.train.finetune.recipe import Recipe
 
 _CLIP = 1.0
@@ -101,7 +101,7 @@ def _fit(
         for _ in range(recipe.epochs):
             yield from map(step, _in_parts(train, train.packs.shuffled(recipe.batch, draw)))
 
-    def step(parts: list[tuple[Batch, float]]) -> Iterator[Tensor]:
+    def step(parts: list[tuple[ExampleBatch, float]]) -> Iterator[Tensor]:
         for batch, share in parts:
             with autocast(device, recipe.precision):
                 outputs = network(train.packs, batch)
@@ -129,7 +129,7 @@ def _fit(
     watch.restore()
     network.eval().requires_grad_(False)
     record = {
-        **recipe.as_dict(),
+        **asdict(recipe),
         "seed": seed,
         "train_examples": len(train.examples),
         "cut": train.cut,
@@ -238,7 +238,7 @@ def _budget(device: torch.device) -> int:
     return _BUDGET.get(device.type, _BUDGET["cpu"])
 
 
-def _in_parts(train: Split, plan: Sequence[Sequence[int]]) -> Iterator[list[tuple[Batch, float]]]:
+def _in_parts(train: Split, plan: Sequence[Sequence[int]]) -> Iterator[list[tuple[ExampleBatch, float]]]:
     """Yield the batches of a plan, each in parts that fit, with the share of the batch's mean loss a part has."""
     packs = train.packs
     # Entities are judged each for itself, so a mean over them counts rows; other losses are means over examples.
@@ -249,7 +249,7 @@ def _in_parts(train: Split, plan: Sequence[Sequence[int]]) -> Iterator[list[tupl
         yield [(next(batches), size(part) / size(chosen)) for part in parts]
 
 
-def loss_of(form: Form, outputs: Tensor, targets: Tensor, batch: Batch) -> Tensor:
+def loss_of(form: Form, outputs: Tensor, targets: Tensor, batch: ExampleBatch) -> Tensor:
     """Return the mean loss of a batch from outputs [rows, …] and the rows' targets.
 
     Classes: cross-entropy; scores: squared error; choices: cross-entropy over an example's choices; entities: each

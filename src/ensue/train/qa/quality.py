@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +12,6 @@ from ensue.errors import EnsueError
 from ensue.metrics.answers import best_over, exact_match, normalised, token_f1
 from ensue.models.protocols import Answerer
 from ensue.text.io.squad import Answer, Example
-
-
-class Judged(NamedTuple):
-    """What was answered to one question and how right it is; `article` is what intervals are clustered by."""
-
-    id: str
-    article: str
-    given: str
-    answerable: bool
-    exact: float
-    f1: float
 
 
 @dataclass(frozen=True)
@@ -35,15 +23,10 @@ class AnswerFigures:
     has_answer_exact: float | None
     has_answer_f1: float | None
     no_answer: float | None
-    questions: int
-    answerable: int
-    judged: tuple[Judged, ...] = ()
 
     def as_dict(self) -> dict[str, float]:
         """Return the means there are, by name."""
-        names = ("exact", "f1", "has_answer_exact", "has_answer_f1", "no_answer")
-        found = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def evaluate_answerer(answerer: Answerer, examples: Sequence[Example]) -> AnswerFigures:
@@ -56,21 +39,15 @@ def figures_of(examples: Sequence[Example], given: Sequence[str]) -> AnswerFigur
     """Return the figures of answers already given, one a question; an empty one says that there is none."""
     if not examples:
         raise EnsueError("There is no question to measure answers on; name a file that asks some.")
-    judged = [
-        Judged(one.id, one.article, text, bool(one.answers), *scores(text, one.answers))
-        for one, text in zip(examples, given, strict=True)
-    ]
-    answerable = np.array([one.answerable for one in judged])
-    exact, f1 = np.array([one.exact for one in judged]), np.array([one.f1 for one in judged])
+    judged = [scores(text, one.answers) for one, text in zip(examples, given, strict=True)]
+    exact, f1 = (np.array(values) for values in zip(*judged, strict=True))
+    answerable = np.array([bool(one.answers) for one in examples])
     return AnswerFigures(
         exact=float(exact.mean()),
         f1=float(f1.mean()),
         has_answer_exact=_mean(exact[answerable]),
         has_answer_f1=_mean(f1[answerable]),
         no_answer=_mean(exact[~answerable]),
-        questions=len(judged),
-        answerable=int(answerable.sum()),
-        judged=tuple(judged),
     )
 
 
@@ -90,14 +67,7 @@ def scores(given: str, answers: Sequence[Answer]) -> tuple[float, float]:
     return best_over(exact_match, given, texts), best_over(token_f1, given, texts)
 
 
-class Threshold(NamedTuple):
-    """A score above which to answer, and the mean F1 that gives."""
-
-    threshold: float
-    f1: float
-
-
-def best_threshold(examples: Sequence[Example], given: Sequence[str], odds: Sequence[float]) -> Threshold:
+def best_threshold(examples: Sequence[Example], given: Sequence[str], odds: Sequence[float]) -> float:
     """Return the threshold on the log-odds of an answer that gives the best mean F1, halfway between two odds."""
     answered = np.array([scores(text, one.answers)[1] for text, one in zip(given, examples, strict=True)])
     silent = np.array([scores("", one.answers)[1] for one in examples])
@@ -109,12 +79,10 @@ def best_threshold(examples: Sequence[Example], given: Sequence[str], odds: Sequ
     totals[1:-1][ranked[1:] == ranked[:-1]] = -np.inf
     best = int(totals.argmax())
     if best == 0:
-        threshold = ranked[0] + 1.0
-    elif best == len(ranked):
-        threshold = ranked[-1] - 1.0
-    else:
-        threshold = (ranked[best - 1] + ranked[best]) / 2
-    return Threshold(float(threshold), float(totals[best]) / len(examples))
+        return float(ranked[0] + 1.0)
+    if best == len(ranked):
+        return float(ranked[-1] - 1.0)
+    return float((ranked[best - 1] + ranked[best]) / 2)
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float | None:

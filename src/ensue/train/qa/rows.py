@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ensue.backends.qa.answerer import PairForm, Reading, Tokens, Window, padded
 from ensue.backends.qa.network import SpanNetwork
 from ensue.text.io.squad import Answer, Example
+from ensue.train.batching import alike
 
 # Rows of like length are looked for among so many batches' worth, so that batches stay mixed.
 _POOL = 50
@@ -26,7 +27,7 @@ class Target(NamedTuple):
     share: float
 
 
-class Row(NamedTuple):
+class SpanRow(NamedTuple):
     """One window behind its question, its text at places `first` to `last`; where no answer is in it, the one target
     is the null place."""
 
@@ -39,7 +40,7 @@ class Row(NamedTuple):
 
 def rows_of(
     examples: Sequence[Example], form: PairForm, reading: Reading, *, any_place: bool = False
-) -> list[Row]:
+) -> list[SpanRow]:
     """Return all windows of all examples, texts and questions tokenised once.
 
     With `any_place` an answer counts wherever its words stand in the text, for data whose places are not reliable.
@@ -55,7 +56,7 @@ def rows_of(
         for window in form.windows(question, context, reading):
             ids, types = form.row(question, context, window)
             last = window.first + window.end - window.begin - 1
-            found.append(Row(ids, types, window.first, last, _targets(marked, window, form.null)))
+            found.append(SpanRow(ids, types, window.first, last, _targets(marked, window, form.null)))
     return found
 
 
@@ -104,24 +105,16 @@ def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
     return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
 
-def epoch_batches(rows: Sequence[Row], size: int, seed: int, epoch: int) -> Iterator[list[Row]]:
+def epoch_batches(rows: Sequence[SpanRow], size: int, seed: int, epoch: int) -> Iterator[list[SpanRow]]:
     """Yield all rows in an order of the epoch's own, rows of like length together, batches mixed."""
     draw = np.random.default_rng([seed, epoch])
     order = draw.permutation(len(rows))
-    batches = []
-    for begin in range(0, len(order), size * _POOL):
-        pool = sorted(order[begin : begin + size * _POOL], key=lambda place: len(rows[place].ids))
-        batches += [pool[at : at + size] for at in range(0, len(pool), size)]
+    batches = alike(order.tolist(), lambda place: len(rows[place].ids), size, _POOL)
     for place in draw.permutation(len(batches)):
         yield [rows[row] for row in batches[place]]
 
 
-def batches_in(rows: int, size: int) -> int:
-    """Return how many batches an epoch has."""
-    return -(-rows // size)
-
-
-def span_loss(scores: Tensor, rows: Sequence[Row], null: int) -> Tensor:
+def span_loss(scores: Tensor, rows: Sequence[SpanRow], null: int) -> Tensor:
     """Return the mean loss of rows × tokens × 2 scores: half of minus the log-probability of the answer anywhere.
 
     Where annotators differ, each answer counts by its share. Only what an answer can be takes part: tokens of the
@@ -147,7 +140,7 @@ def span_loss(scores: Tensor, rows: Sequence[Row], null: int) -> Tensor:
     return -(whole * shares).sum() / (2 * len(rows))
 
 
-class Objective(nn.Module):  # type: ignore[misc]
+class SpanObjective(nn.Module):  # type: ignore[misc]
     """The loss of a batch of rows."""
 
     def __init__(self, network: SpanNetwork, form: PairForm, pad: int) -> None:
@@ -155,7 +148,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         self.network = network
         self._form, self._pad = form, pad
 
-    def forward(self, rows: Sequence[Row]) -> Tensor:
+    def forward(self, rows: Sequence[SpanRow]) -> Tensor:
         inputs = padded(
             [(row.ids, row.types) for row in rows], self._form, self._pad, self.network.weight.device
         )

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from ensue.backends.hf.loading import max_length
+from ensue.backends.hf.loading import file_digest, max_length
 from ensue.backends.names import load_model
 from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.backends.qa.folder import save_answerer, save_full_answerer
@@ -23,8 +23,8 @@ from ensue.train.cards import answerer_readme
 from ensue.train.loop import Fitted
 from ensue.train.qa.options import AnswererOptions
 from ensue.train.qa.quality import AnswerFigures, best_threshold, evaluate_answerer, figures_of
-from ensue.train.qa.rows import Objective, Row, batches_in, epoch_batches, rows_of
-from ensue.train.run import Described, Job, content_digest, file_digest, parameters_of, run_training
+from ensue.train.qa.rows import SpanObjective, SpanRow, epoch_batches, rows_of
+from ensue.train.run import Described, Job, content_digest, parameters_of, run_training
 
 
 def train_answerer(options: AnswererOptions, progress: Progress | None = None) -> Fitted:
@@ -67,19 +67,19 @@ def _prepare(options: AnswererOptions, accelerator: Accelerator) -> Job:
             fingerprint = base.card.identity["weights"]
             save_answerer(options.output, network, options.adapter, latest, options.model, fingerprint)
 
-    def batches(epoch: int) -> Iterator[list[Row]]:
+    def batches(epoch: int) -> Iterator[list[SpanRow]]:
         return epoch_batches(rows, options.batch, options.seed, epoch)
 
     files = [*options.data, *(options.extra or [])]
     return Job(
-        Objective(network, reader.form, base.tokenizer.pad_token_id or 0),
-        options.counted(batches_in(len(rows), options.batch), accelerator.num_processes),
+        SpanObjective(network, reader.form, base.tokenizer.pad_token_id or 0),
+        options.counted(-(-len(rows) // options.batch), accelerator.num_processes),
         batches,
         evaluate,
         save,
         describe=lambda facts, fitted: _describe(options, split, facts, fitted),
         facts={
-            "files": {Path(name).name: file_digest(name) for name in files},
+            "files": {Path(name).name: file_digest(Path(name).expanduser()) for name in files},
             "corpora": _counts(split, further, len(rows)),
             "base": base.card.as_dict(),
             **parameters_of(network),
@@ -126,7 +126,7 @@ def tuned(reader: AnswerModel, examples: Sequence[Example]) -> tuple[AnswerFigur
     """Figures at the threshold that suits these examples best, and how to read with it."""
     found = reader.best_spans([one.question for one in examples], [one.context for one in examples])
     texts, odds = [one.text for one in found], [one.score for one in found]
-    threshold = best_threshold(examples, texts, odds).threshold
+    threshold = best_threshold(examples, texts, odds)
     given = [text if odd > threshold else "" for text, odd in zip(texts, odds, strict=True)]
     return figures_of(examples, given), replace(reader.reading, threshold=threshold)
 

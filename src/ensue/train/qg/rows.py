@@ -34,15 +34,8 @@ class QuestionExample(NamedTuple):
     question: str
 
 
-class Found(NamedTuple):
-    """The examples of some articles, and why other questions are not among them."""
-
-    examples: list[QuestionExample]
-    skipped: dict[str, int]
-
-
-def question_examples(articles: Iterable[Article]) -> Found:
-    """Return one example a question: with the answer most people marked, the first of several such.
+def question_examples(articles: Iterable[Article]) -> tuple[list[QuestionExample], dict[str, int]]:
+    """Return one example a question, with the answer most people marked, and why other questions are left out.
 
     Questions without an answer cannot be asked for one, and an equal question to an equal answer is taken once.
     """
@@ -61,7 +54,7 @@ def question_examples(articles: Iterable[Article]) -> Found:
         if example in kept:
             skipped["asked twice"] += 1
         kept[example] = None
-    return Found(list(kept), dict(skipped))
+    return list(kept), dict(skipped)
 
 
 def chosen_answer(answers: Sequence[Answer]) -> AnswerSpan:
@@ -74,14 +67,14 @@ def chosen_answer(answers: Sequence[Answer]) -> AnswerSpan:
     return AnswerSpan(start, start + len(text))
 
 
-class Row(NamedTuple):
+class QuestionRow(NamedTuple):
     """Prompt, question and end token; the question begins at `start`."""
 
     ids: tuple[int, ...]
     start: int
 
 
-class Batch(NamedTuple):
+class QuestionBatch(NamedTuple):
     """Rows padded on the right, and the places before each learned token: row, column, and the token itself."""
 
     ids: Ints
@@ -90,16 +83,10 @@ class Batch(NamedTuple):
     targets: Ints
 
 
-class Rows(NamedTuple):
-    """Rows that fit, the examples they are of, and how many were too long."""
-
-    rows: list[Row]
-    examples: list[QuestionExample]
-    too_long: int
-
-
-def make_rows(tokenizer: Any, bos: int | None, examples: Sequence[QuestionExample], limit: int) -> Rows:
-    """Return the rows of examples, tokenised exactly as a questioner does when it asks."""
+def make_rows(
+    tokenizer: Any, bos: int | None, examples: Sequence[QuestionExample], limit: int
+) -> tuple[list[QuestionRow], list[QuestionExample]]:
+    """Return the rows that fit, tokenised exactly as a questioner does when it asks, and the examples they are of."""
     prompts = [plain_prompt(example.context, example.answer) for example in examples]
     texts = list(dict.fromkeys(prompt.shared for prompt in prompts))
     shared = dict(zip(texts, question_tokens(tokenizer, texts), strict=True))
@@ -109,12 +96,12 @@ def make_rows(tokenizer: Any, bos: int | None, examples: Sequence[QuestionExampl
     rows = []
     for prompt, mine, question in zip(prompts, own, said, strict=True):
         before = first + shared[prompt.shared] + mine
-        rows.append(Row((*before, *question, int(tokenizer.eos_token_id)), len(before)))
+        rows.append(QuestionRow((*before, *question, int(tokenizer.eos_token_id)), len(before)))
     kept = [place for place, row in enumerate(rows) if len(row.ids) <= limit]
-    return Rows([rows[n] for n in kept], [examples[n] for n in kept], len(rows) - len(kept))
+    return [rows[n] for n in kept], [examples[n] for n in kept]
 
 
-def epoch_batches(rows: Sequence[Row], tokens: int, seed: int, epoch: int) -> Iterator[Batch]:
+def epoch_batches(rows: Sequence[QuestionRow], tokens: int, seed: int, epoch: int) -> Iterator[QuestionBatch]:
     """Yield all rows once in batches of like length under a budget of tokens, rows and batches in random order."""
     rng = np.random.default_rng([seed, epoch])
     order = rng.permutation(len(rows))
@@ -127,18 +114,13 @@ def epoch_batches(rows: Sequence[Row], tokens: int, seed: int, epoch: int) -> It
             yield make_batch(groups[place])
 
 
-def batches_in(rows: Sequence[Row], tokens: int, seed: int) -> int:
-    """Return how many batches an epoch has, near enough: the first epoch's."""
-    return sum(1 for _ in epoch_batches(rows, tokens, seed, 0))
-
-
-def fixed_batches(rows: Sequence[Row], tokens: int) -> Iterator[Batch]:
+def fixed_batches(rows: Sequence[QuestionRow], tokens: int) -> Iterator[QuestionBatch]:
     """Yield all rows, always in the same batches: what a dev loss is measured on."""
     for group in _groups(sorted(rows, key=lambda row: len(row.ids)), tokens):
         yield make_batch(group)
 
 
-def make_batch(rows: Sequence[Row]) -> Batch:
+def make_batch(rows: Sequence[QuestionRow]) -> QuestionBatch:
     """Padding repeats token 0: a left-to-right model never looks to its right."""
     ids = np.zeros((len(rows), max(len(row.ids) for row in rows)), dtype=np.int64)
     places: list[int] = []
@@ -149,12 +131,12 @@ def make_batch(rows: Sequence[Row]) -> Batch:
         columns += range(row.start - 1, len(row.ids) - 1)
         targets += row.ids[row.start :]
         places += [place] * (len(row.ids) - row.start)
-    return Batch(ids, *(np.asarray(found, dtype=np.int64) for found in (places, columns, targets)))
+    return QuestionBatch(ids, *(np.asarray(found, dtype=np.int64) for found in (places, columns, targets)))
 
 
-def _groups(rows: Sequence[Row], tokens: int) -> Iterator[list[Row]]:
+def _groups(rows: Sequence[QuestionRow], tokens: int) -> Iterator[list[QuestionRow]]:
     """Neighbours together, as many as fit the budget with their padding; rows come from short to long."""
-    group: list[Row] = []
+    group: list[QuestionRow] = []
     for row in rows:
         if group and (len(group) + 1) * len(row.ids) > tokens:
             yield group
@@ -172,12 +154,12 @@ class QuestionObjective(nn.Module):  # type: ignore[misc]
         self.model = model
         self.network = Network(model)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: QuestionBatch) -> Tensor:
         """Return the mean loss a question token."""
         total, count = self.total(batch)
         return total / count
 
-    def total(self, batch: Batch) -> tuple[Tensor, int]:
+    def total(self, batch: QuestionBatch) -> tuple[Tensor, int]:
         """Return the summed loss, and of how many tokens."""
         hidden = self.network.hidden(self._put(batch.ids))
         states = hidden[self._put(batch.rows), self._put(batch.columns)]
@@ -189,7 +171,7 @@ class QuestionObjective(nn.Module):  # type: ignore[misc]
         return torch.from_numpy(values).to(self.network.device)
 
 
-def dev_figures(objective: QuestionObjective, batches: Iterable[Batch]) -> dict[str, float]:
+def dev_figures(objective: QuestionObjective, batches: Iterable[QuestionBatch]) -> dict[str, float]:
     """Return the loss a question token on held-out rows, and the perplexity that it makes."""
     total, count = 0.0, 0
     for batch in batches:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from accelerate import Accelerator
 
@@ -17,7 +15,7 @@ from ensue.backends.hf.lora import add_lora
 from ensue.backends.names import load_model
 from ensue.backends.qg.generator import base_fingerprint, save_question_generator
 from ensue.errors import EnsueError
-from ensue.models.protocols import AnswerSpan, Model, Questioner, require
+from ensue.models.protocols import AnswerSpan, Questioner, require
 from ensue.models.request import Policy
 from ensue.progress import Progress
 from ensue.text.io.squad import Article, Split, read_squads, split_articles
@@ -25,11 +23,10 @@ from ensue.train.cards import Sample, questioner_readme
 from ensue.train.loop import Fitted
 from ensue.train.qg.options import QuestionerOptions
 from ensue.train.qg.rows import (
-    Batch,
+    QuestionBatch,
     QuestionExample,
     QuestionObjective,
-    Row,
-    batches_in,
+    QuestionRow,
     dev_figures,
     epoch_batches,
     fixed_batches,
@@ -78,8 +75,10 @@ def _prepare(options: QuestionerOptions, accelerator: Accelerator) -> Job:
     add_lora(base.network, rank=shape.rank, alpha=shape.alpha, dropout=options.dropout, targets=shape.targets)
     objective = QuestionObjective(base.network.to(accelerator.device))
     judged = sides.get("test", sides["dev"])
-    before = _first_perplexity(objective, fixed_batches(judged.rows, options.batch_tokens), accelerator)
-    rows = sides["train"].rows
+    # What the adapter starts from, for it changes nothing yet; the loop may put an earlier adapter back.
+    objective.eval()
+    with torch.inference_mode(), accelerator.autocast():
+        before = dev_figures(objective, fixed_batches(judged.rows, options.batch_tokens))["perplexity"]
 
     def save() -> None:
         save_question_generator(
@@ -91,17 +90,16 @@ def _prepare(options: QuestionerOptions, accelerator: Accelerator) -> Job:
             end=base.tokenizer.eos_token,
         )
 
-    def batches(epoch: int) -> Iterator[Batch]:
-        return epoch_batches(rows, options.batch_tokens, options.seed, epoch)
+    def batches(epoch: int) -> Iterator[QuestionBatch]:
+        return epoch_batches(sides["train"].rows, options.batch_tokens, options.seed, epoch)
 
     def evaluate() -> Mapping[str, float]:
         return dev_figures(objective, fixed_batches(sides["dev"].rows, options.batch_tokens))
 
     return Job(
         objective,
-        options.loop.counted(
-            batches_in(rows, options.batch_tokens, options.seed), accelerator.num_processes, options.passes
-        ),
+        # Near enough: later epochs may have a batch more or less than the first.
+        options.loop.counted(sum(1 for _ in batches(0)), accelerator.num_processes, options.passes),
         batches,
         evaluate,
         save,
@@ -128,9 +126,9 @@ def _describe(
     learned = facts["examples"]["train"]["questions"]
     words = (
         f"adapter on {options.base}, {learned} questions, {fitted.best_step} steps, held-out perplexity "
-        f"{held_out.perplexity:.3f}"
+        f"{held_out['perplexity']:.3f}"
     )
-    more = {"held_out": held_out._asdict()}
+    more = {"held_out": held_out}
     size = (options.output / "adapter.safetensors").stat().st_size
     readme = questioner_readme({**facts, **more}, size, samples, options.statement)
     return Described(words, "trained by ensue", more, readme)
@@ -148,31 +146,21 @@ def _base(name: str, device: str) -> CausalModel:
 class Side(NamedTuple):
     """One side of the split: its rows, the examples they are of, and why other questions are not among them."""
 
-    rows: list[Row]
+    rows: list[QuestionRow]
     examples: list[QuestionExample]
     left_out: dict[str, int]
 
 
 def _side(base: CausalModel, name: str, articles: Sequence[Article], options: QuestionerOptions) -> Side:
     limit = min(options.max_tokens, base.card.max_length or options.max_tokens)
-    found = question_examples(articles)
-    made = make_rows(base.tokenizer, base._bos(Policy()), found.examples, limit)
-    if not made.rows:
+    found, skipped = question_examples(articles)
+    rows, kept = make_rows(base.tokenizer, base._bos(Policy()), found, limit)
+    if not rows:
         raise EnsueError(
             f"No {name} question has an answer and fits {limit} tokens with its text; raise --max-tokens or name "
             f"more --data."
         )
-    return Side(made.rows, made.examples, {**found.skipped, "too long": made.too_long})
-
-
-def _first_perplexity(objective: QuestionObjective, batches: Iterable[Batch], accelerator: Any) -> float:
-    """Return what the adapter starts from: it changes nothing until it has learned something.
-
-    Called before the loop, which may put an earlier adapter back.
-    """
-    objective.eval()
-    with torch.inference_mode(), accelerator.autocast():
-        return dev_figures(objective, batches)["perplexity"]
+    return Side(rows, kept, {**skipped, "too long": len(found) - len(rows)})
 
 
 def _counts(split: Split, sides: Mapping[str, Side]) -> dict[str, Any]:
@@ -190,38 +178,16 @@ def _counts(split: Split, sides: Mapping[str, Side]) -> dict[str, Any]:
     }
 
 
-@runtime_checkable
-class QuestionScorer(Model, Protocol):
-    """A questioner that can also say how likely a given question is."""
-
-    def question_logprobs(
-        self, contexts: Sequence[str], answers: Sequence[AnswerSpan], questions: Sequence[str]
-    ) -> list[npt.NDArray[np.float64]]:
-        """Log-probability of every token of each question, the end token among them."""
-
-
-class QuestionPerplexity(NamedTuple):
-    """Perplexity over all tokens of all questions, end tokens counted, and of how many it is."""
-
-    perplexity: float
-    tokens: int
-    questions: int
-
-
-def evaluate_questioner(model: Model, examples: Sequence[QuestionExample]) -> QuestionPerplexity:
-    """Return the perplexity of the examples' questions, each after its text and answer."""
-    if not isinstance(model, QuestionScorer):
-        raise EnsueError(f"{model.card.name} cannot say how likely a question is; name a question generator.")
-    if not examples:
-        raise EnsueError("There is no question to evaluate on: give questions that have an answer.")
+def evaluate_questioner(model: Any, examples: Sequence[QuestionExample]) -> dict[str, Any]:
+    """Return the perplexity over all tokens of the examples' questions, end tokens counted, and of how many it is."""
     found = model.question_logprobs(
         [example.context for example in examples],
         [example.answer for example in examples],
         [example.question for example in examples],
     )
     tokens = sum(map(len, found))
-    total = math.fsum(float(row.sum()) for row in found)
-    return QuestionPerplexity(math.exp(min(-total / tokens, 700.0)), tokens, len(examples))
+    perplexity = math.exp(min(-math.fsum(float(row.sum()) for row in found) / tokens, 700.0))
+    return {"perplexity": perplexity, "tokens": tokens, "questions": len(examples)}
 
 
 def sample_questions(model: Questioner) -> list[Sample]:

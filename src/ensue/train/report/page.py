@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
+from ensue.jsonl import read_object
 from ensue.report.page import write_page
 from ensue.report.provenance import environment_rows
 from ensue.report.svg import drawn_twice
@@ -64,7 +64,9 @@ def write_training_report(folder: Path, path: Path) -> Path:
 
 def training_facts(folder: Path) -> dict[str, Any]:
     """Return all that the page of a training needs."""
-    record, training = _read_record(folder / RECORD), read_log(folder / LOG)
+    if not (folder / RECORD).exists():
+        raise EnsueError(f"{folder} has no {RECORD}, so what was trained is not known.")
+    record, training = read_object(folder / RECORD), read_log(folder / LOG)
     # Drawing needs matplotlib, which takes half a second to import; a broken log need not wait for it.
     from ensue.train.report.plots import training_plot
 
@@ -114,7 +116,9 @@ def read_log(path: Path) -> Training:
     ordered = [evaluations[step] for step in sorted(evaluations)]
     steps = sorted(losses)
     curve = Curve([float(step) for step in steps], [losses[step] for step in steps])
-    return Training(curve, ordered, _best(ordered), last, seconds, not_finite)
+    # Each that is marked is better than all before it.
+    best = next((each for each in reversed(ordered) if each.best), None)
+    return Training(curve, ordered, best, last, seconds, not_finite)
 
 
 def smoothed(curve: Curve) -> Curve:
@@ -146,12 +150,6 @@ def _thinned(values: Sequence[Any], most: int) -> list[Any]:
     return list(values[::-1][::step][::-1])
 
 
-def _best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
-    """Return the best evaluation: the last one marked, for each that is better than all before it is."""
-    marked = [each for each in evaluations if each.best]
-    return marked[-1] if marked else None
-
-
 def _figures(row: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the loss and the held-out figures of a line."""
     found = {name: value for name, value in row.items() if name == "loss" or str(name).startswith("dev_")}
@@ -177,17 +175,3 @@ def _command(record: Mapping[str, Any]) -> str:
     if isinstance(command, list):
         return shlex.join(str(word) for word in command)
     return command if isinstance(command, str) else ""
-
-
-def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError as error:
-        raise EnsueError(f"{path.parent} has no {path.name}, so what was trained is not known.") from error
-    except ValueError as error:
-        raise EnsueError(f"{path} is not JSON ({error}).") from error
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if not isinstance(value, dict):
-        raise EnsueError(f"{path} must hold a JSON object.")
-    return value

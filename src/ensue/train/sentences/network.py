@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.fitting import Classifier, features_in, row_features
 from ensue.train.sentences import ATTENTION, CBOW
-from ensue.train.sentences.rows import Batch, Vocabulary
+from ensue.train.sentences.rows import TextBatch, TextVocabulary
 
 _LAYERS = 2
 
 
-class Task(NamedTuple):
+class HeadSize(NamedTuple):
     """What the classifier of a task takes and gives: texts and marks of a row, and how many outputs."""
 
     texts: int
@@ -25,7 +25,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shape:
+class SentenceShape:
     """An architecture, the BiLSTM's width in each direction, and the classifiers' hidden units."""
 
     architecture: str
@@ -50,7 +50,9 @@ class BiLSTM(nn.Module):  # type: ignore[misc]
 class SentenceNetwork(nn.Module):  # type: ignore[misc]
     """An encoder that all tasks share, and a classifier for each."""
 
-    def __init__(self, vocabulary: Vocabulary, shape: Shape, tasks: Mapping[str, Task]) -> None:
+    def __init__(
+        self, vocabulary: TextVocabulary, shape: SentenceShape, tasks: Mapping[str, HeadSize]
+    ) -> None:
         super().__init__()
         self.shape = shape
         if vocabulary.vectors is None:
@@ -71,7 +73,7 @@ class SentenceNetwork(nn.Module):  # type: ignore[misc]
             }
         )
 
-    def forward(self, task: str, batch: Batch) -> Tensor:
+    def forward(self, task: str, batch: TextBatch) -> Tensor:
         """Outputs [rows, outputs] of a task's classifier."""
         states = self.words(batch.words)
         if self.shape.architecture != CBOW:
@@ -87,7 +89,7 @@ class SentenceNetwork(nn.Module):  # type: ignore[misc]
         outputs: Tensor = self.heads[task](row_features(texts, marked))
         return outputs
 
-    def _attended(self, states: Tensor, batch: Batch) -> list[Tensor]:
+    def _attended(self, states: Tensor, batch: TextBatch) -> list[Tensor]:
         """Vectors of both sentences of every row after each has looked at the other."""
         first, second = batch.sides.cpu().unbind(1)
         long_first, long_second = batch.lengths[first], batch.lengths[second]

@@ -31,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class TextVocabulary:
     """The number of each word from 1 (0 is every other word), and vectors by number; None where they are learnt."""
 
     numbers: dict[str, int]
@@ -63,7 +63,7 @@ def published_vectors(name: str) -> WordVectorModel | None:
 
 def vocabulary_of(
     published: WordVectorModel | None, train: Iterable[str], other: Iterable[str]
-) -> Vocabulary:
+) -> TextVocabulary:
     """Return the words of texts that have a published vector; without those, the words that training texts repeat.
 
     A word that has no vector gets zeros, as an unknown one: nothing can be learnt for it from other texts.
@@ -71,12 +71,12 @@ def vocabulary_of(
     counts = Counter(word for text in train for word in words_of(text))
     if published is None:
         kept = [word for word, count in counts.items() if count >= _SEEN]
-        return Vocabulary({word: number for number, word in enumerate(kept, 1)}, None)
+        return TextVocabulary({word: number for number, word in enumerate(kept, 1)}, None)
     counts.update(word for text in other for word in words_of(text))
     kept = [word for word in counts if word in published.rows]
     vectors = np.zeros((len(kept) + 1, published.table.shape[1]), dtype=np.float32)
     vectors[1:] = published.table[[published.rows[word] for word in kept]]
-    return Vocabulary({word: number for number, word in enumerate(kept, 1)}, vectors)
+    return TextVocabulary({word: number for number, word in enumerate(kept, 1)}, vectors)
 
 
 def words_and_marks(text: str, marks: Sequence[TextSpan]) -> tuple[list[str], list[tuple[int, int]]]:
@@ -94,7 +94,7 @@ def words_and_marks(text: str, marks: Sequence[TextSpan]) -> tuple[list[str], li
     return words, [(place[mark.start], place[mark.end]) for mark in marks]
 
 
-class Batch(NamedTuple):
+class TextBatch(NamedTuple):
     """Distinct texts [texts, words] and rows of them.
 
     `sides` [rows, 1 or 2] are the texts of each row; `marks` [rows, 2, 3] are text, first word and end of each mark
@@ -123,7 +123,7 @@ class Numbered:
         longest: Ints = sizes[self.sides].max(axis=1)
         return longest
 
-    def batch(self, rows: Ints, device: Any) -> Batch:
+    def batch(self, rows: Ints, device: Any) -> TextBatch:
         """Some rows; a text that several share is there once."""
         used, places = np.unique(self.sides[rows], return_inverse=True)
         texts = [self.texts[number] for number in used]
@@ -132,7 +132,7 @@ class Numbered:
         table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(texts)
         marks = self.marks[rows].copy()
         marks[..., 0] = np.searchsorted(used, marks[..., 0])
-        return Batch(
+        return TextBatch(
             torch.from_numpy(table).to(device),
             torch.from_numpy(lengths),
             torch.from_numpy(places.reshape(len(rows), -1)).to(device),
@@ -140,7 +140,7 @@ class Numbered:
         )
 
 
-def number(rows: Sequence[TextRow], vocabulary: Vocabulary, max_words: int) -> Numbered:
+def number(rows: Sequence[TextRow], vocabulary: TextVocabulary, max_words: int) -> Numbered:
     """Rows as numbers; texts are cut to so many words, and what is marked beyond them is lost."""
     texts: list[Ints] = []
     known: dict[tuple[Any, ...], tuple[int, list[tuple[int, int]]]] = {}

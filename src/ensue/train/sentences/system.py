@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting
@@ -16,7 +16,7 @@ from ensue.models.protocols import Model
 from ensue.train.sentences import ARCHITECTURES
 
 if TYPE_CHECKING:
-    from ensue.train.sentences.rows import Vocabulary
+    from ensue.train.sentences.rows import TextVocabulary
     from ensue.train.sentences.training import Member, Plan
 
 MULTITASK = "multitask"
@@ -45,14 +45,28 @@ class Sentences:
     def answer(
         self, model: Model, tasks: Sequence[TaskData], settings: Settings, seed: int, context: RunContext
     ) -> Iterator[Answered]:
+        from ensue.train.sentences.network import SentenceShape
+        from ensue.train.sentences.rows import published_vectors
+        from ensue.train.sentences.training import Member, Plan
+
         architecture = _architecture(model)
-        members = _members(tasks, seed)
+        found = [(data, parts_of(data, seed)) for data in tasks]
+        members = [
+            Member(data, parts, answered_with(data, tasks)) for data, parts in found if parts is not None
+        ]
         if not members:
             return
-        plan = _plan(architecture, settings)
-        together = settings[MULTITASK] == "yes"
-        for group in [members] if together else [[one] for one in members]:
-            yield from _answer(group, together, architecture, settings, plan, seed, context)
+        plan = Plan(
+            SentenceShape(architecture, settings["width"], settings["classifier_hidden"]),
+            Schedule(validate_every=settings["validate_every"], max_steps=settings["max_steps"]),
+            settings["max_words"],
+            published_vectors(settings["vectors"]),
+        )
+        if settings[MULTITASK] == "yes":
+            yield from _answer(MULTITASK, members, settings, plan, seed, context)
+            return
+        for one in members:
+            yield from _answer(one.data.spec.name, [one], settings, plan, seed, context)
 
     def signature(self, model: Model, settings: Settings) -> str:
         said = [f"train:{_architecture(model)}", *(f"{key}:{settings[key]}" for key in _KEYS)]
@@ -69,48 +83,22 @@ def _architecture(model: Model) -> str:
     return architecture
 
 
-def _members(tasks: Sequence[TaskData], seed: int) -> list[Member]:
-    from ensue.train.sentences.training import Member
-
-    found = [(data, parts_of(data, seed)) for data in tasks]
-    return [Member(data, parts, answered_with(data, tasks)) for data, parts in found if parts is not None]
-
-
-def _plan(architecture: str, settings: Mapping[str, Any]) -> Plan:
-    from ensue.train.sentences.network import Shape
-    from ensue.train.sentences.rows import published_vectors
-    from ensue.train.sentences.training import Plan
-
-    return Plan(
-        Shape(architecture, settings["width"], settings["classifier_hidden"]),
-        Schedule(validate_every=settings["validate_every"], max_steps=settings["max_steps"]),
-        settings["max_words"],
-        published_vectors(settings["vectors"]),
-    )
-
-
 def _answer(
-    group: list[Member],
-    together: bool,
-    architecture: str,
-    settings: Mapping[str, Any],
-    plan: Plan,
-    seed: int,
-    context: RunContext,
+    name: str, group: list[Member], settings: Settings, plan: Plan, seed: int, context: RunContext
 ) -> Iterator[Answered]:
     """Train a group of tasks with every seed and answer with the best."""
     from ensue.train.sentences.training import train, words_for
 
-    vocabulary: list[Vocabulary] = []
+    vocabulary: list[TextVocabulary] = []
 
     def trained(seed: int) -> TrainedAnswers:
         # Counting words takes a while, so only where something is to be trained, and once for all seeds.
         vocabulary.extend([] if vocabulary else [words_for(group, plan.vectors)])
         return train(group, plan, vocabulary[0], seed, context.progress)
 
-    name = MULTITASK if together else group[0].data.spec.name
     vectors = "learned" if plan.vectors is None else plan.vectors.card.identity
-    asked = {key: settings[key] for key in _KEYS} | {"architecture": architecture, "vectors": vectors}
+    asked = {key: settings[key] for key in _KEYS}
+    asked |= {"architecture": plan.shape.architecture, "vectors": vectors}
     about = [data for one in group for data in one.answers]
     seeds = range(seed, seed + settings.get("runs", 1))
     best, fits = best_of(name, {**asked, "first_seed": seed}, about, seeds, context, trained)

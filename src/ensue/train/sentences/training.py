@@ -25,8 +25,8 @@ from ensue.benchmarks.nlu.framing import (
 )
 from ensue.benchmarks.nlu.training import Schedule, TrainedAnswers
 from ensue.progress import Progress
-from ensue.train.sentences.network import SentenceNetwork, Shape, Task
-from ensue.train.sentences.rows import Vocabulary, number, vocabulary_of
+from ensue.train.sentences.network import HeadSize, SentenceNetwork, SentenceShape
+from ensue.train.sentences.rows import TextVocabulary, number, vocabulary_of
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Member:
 class Plan:
     """What is trained and how."""
 
-    shape: Shape
+    shape: SentenceShape
     schedule: Schedule
     max_words: int
     vectors: WordVectorModel | None
 
 
-def words_for(members: Sequence[Member], vectors: WordVectorModel | None) -> Vocabulary:
+def words_for(members: Sequence[Member], vectors: WordVectorModel | None) -> TextVocabulary:
     """Return the vocabulary of some tasks."""
 
     def texts(form: Form, examples: list[Example]) -> Iterable[str]:
@@ -69,17 +69,20 @@ def words_for(members: Sequence[Member], vectors: WordVectorModel | None) -> Voc
 def train(
     members: Sequence[Member],
     plan: Plan,
-    vocabulary: Vocabulary,
+    vocabulary: TextVocabulary,
     seed: int,
     progress: Progress | None = None,
 ) -> TrainedAnswers:
     """Train with a seed; the score is the unweighted mean over the tasks."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     framed = {one.data.spec.name: frame(one.data.spec, one.parts.train) for one in members}
-    tasks = {one.data.spec.name: _task(one.data, framed[one.data.spec.name]) for one in members}
+    heads = {}
+    for one in members:
+        row = framed[one.data.spec.name].rows[0]
+        heads[one.data.spec.name] = HeadSize(len(row.texts), len(row.marks), outputs_of(one.data.spec))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = SentenceNetwork(vocabulary, plan.shape, tasks)
+        network = SentenceNetwork(vocabulary, plan.shape, heads)
     network = network.to(device)
 
     cuts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -125,8 +128,3 @@ def train(
     if held:
         record["held_out"] = held
     return TrainedAnswers(how.best, record, answers)
-
-
-def _task(data: TaskData, framed: Framed) -> Task:
-    row = framed.rows[0]
-    return Task(len(row.texts), len(row.marks), outputs_of(data.spec))

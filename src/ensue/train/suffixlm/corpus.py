@@ -21,7 +21,7 @@ from ensue.parallel import ordered_map
 from ensue.progress import Progress
 from ensue.text.works.headings import split_index
 from ensue.text.works.readers import Headings, NotUsable, Unread, Work, find_works, read_work
-from ensue.train.corpora import INDEX, find_corpus, held, smallest_dtype, source_state
+from ensue.train.corpora import INDEX, find_corpus, find_or_make, smallest_dtype, source_state
 
 # A work's name and segments by chapter, or the reason why it is left out.
 _Outcome = tuple[str, list[list[Tokens]]] | str
@@ -38,7 +38,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class SegmentCorpus:
     """Segments of many works: `width` token ids a row with special tokens, padded with `pad`.
 
     `digest` is that of the rows and what they belong to, wherever they came from.
@@ -79,7 +79,7 @@ def prepare_corpus(
     only: Iterable[str] | None = None,
     workers: int = 1,
     progress: Progress | None = None,
-) -> Corpus:
+) -> SegmentCorpus:
     """Return the corpus of a source, made or, where the same was made before, found in the folder.
 
     A source that is itself a folder with a prepared corpus is used as it is.
@@ -97,17 +97,15 @@ def prepare_corpus(
     }
     if (Path(source) / INDEX).is_file():
         return _ready(Path(source), asked)
-    with held(folder):
-        found = _read(folder, asked)
-        if found is None:
-            segment = partial(
-                _segment, tokenizer_folder=tokenizer_folder, segment_tokens=segment_tokens, headings=headings
-            )
-            outcomes = _reported(ordered_map(segment, find_works(source), workers), progress)
-            _make(folder, asked, outcomes, tokenizer)
-            found = _read(folder, asked)
-    assert found is not None, "a corpus that was just made answers its question"
-    return found
+    segment = partial(
+        _segment, tokenizer_folder=tokenizer_folder, segment_tokens=segment_tokens, headings=headings
+    )
+
+    def make() -> None:
+        outcomes = _reported(ordered_map(segment, find_works(source), workers), progress)
+        _make(folder, asked, outcomes, tokenizer)
+
+    return find_or_make(folder, asked, _load, make)
 
 
 def _make(folder: Path, asked: dict[str, Any], outcomes: Iterable[_Outcome], tokenizer: Any) -> None:
@@ -175,7 +173,8 @@ def _write_rows(
     if missing:
         raise EnsueError(f"{source} has no work {missing[0]!r}; works are named by their id or file name.")
     if not spans:
-        raise EnsueError(f"{source} holds no work that could be used ({_reasons(skipped)}).")
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in skipped.items()) or "it is empty"
+        raise EnsueError(f"{source} holds no work that could be used ({reasons}).")
     return spans, skipped
 
 
@@ -217,38 +216,29 @@ def _tokenizer(folder: Path) -> Any:
     return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def _read(folder: Path, asked: dict[str, Any]) -> Corpus | None:
-    """Return the corpus in the folder, if it answers the same question and its rows are all there."""
-
-    def load(index: dict[str, Any]) -> Corpus | None:
-        # Corpora of before 0.5 state no digest of their rows.
-        rows = index["rows"] if "rows" in index else (folder / INDEX).read_text("utf-8")
-        found = Corpus(
-            folder,
-            index["segment_tokens"],
-            index["pad"],
-            index["dtype"],
-            tuple(Span(s["work"], s["begin"], s["end"], tuple(s["openings"])) for s in index["spans"]),
-            index["skipped"],
-            index.get("segments", "segments.bin"),
-            hashlib.sha256(json.dumps([rows, index["spans"]]).encode()).hexdigest(),
-        )
-        # Mapped at once, for another process may put others in their place.
-        return found if found.rows.nbytes == (folder / found.segments).stat().st_size else None
-
-    return find_corpus(folder, asked, load)
+def _load(folder: Path, index: dict[str, Any]) -> SegmentCorpus | None:
+    """Return the corpus in the folder, if its rows are all there."""
+    # Corpora of before 0.5 state no digest of their rows.
+    rows = index["rows"] if "rows" in index else (folder / INDEX).read_text("utf-8")
+    found = SegmentCorpus(
+        folder,
+        index["segment_tokens"],
+        index["pad"],
+        index["dtype"],
+        tuple(Span(s["work"], s["begin"], s["end"], tuple(s["openings"])) for s in index["spans"]),
+        index["skipped"],
+        index.get("segments", "segments.bin"),
+        hashlib.sha256(json.dumps([rows, index["spans"]]).encode()).hexdigest(),
+    )
+    # Mapped at once, for another process may put others in their place.
+    return found if found.rows.nbytes == (folder / found.segments).stat().st_size else None
 
 
-def _ready(folder: Path, asked: dict[str, Any]) -> Corpus:
+def _ready(folder: Path, asked: dict[str, Any]) -> SegmentCorpus:
     """Return a prepared corpus, which must have been made with this tokenizer and segment size, of all its works."""
     if asked["exclude"] or asked["only"]:
         raise EnsueError(f"{folder} is a prepared corpus; choose its works when it is made, not now.")
-    wanted = {key: asked[key] for key in ("tokenizer", "segment_tokens")}
-    found = _read(folder, wanted)
+    found = find_corpus(folder, {key: asked[key] for key in ("tokenizer", "segment_tokens")}, _load)
     if found is None:
         raise EnsueError(f"{folder} was prepared with another tokenizer or --segment-tokens.")
     return found
-
-
-def _reasons(skipped: Counter[str]) -> str:
-    return ", ".join(f"{reason}: {count}" for reason, count in skipped.items()) or "it is empty"

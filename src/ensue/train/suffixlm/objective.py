@@ -9,52 +9,44 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from ensue.atomic import replacing
 from ensue.backends.suffixlm.model import SuffixLM
 from ensue.train.corpora import held
-from ensue.train.suffixlm.corpus import Corpus, Span
+from ensue.train.suffixlm.corpus import SegmentCorpus, Span
+from ensue.train.suffixlm.options import SuffixOptions
 
 ENCODED_AT_ONCE = 1024
 
 
-class Window(NamedTuple):
-    """Rows `[begin, end)` of the corpus, all of one work."""
-
-    begin: int
-    end: int
-
-
-class Batch(NamedTuple):
+class WindowBatch(NamedTuple):
     """Windows as tables, windows × segments: corpus rows (−1 where a window is shorter), their works, openings."""
 
-    rows: npt.NDArray[np.int64]
-    works: npt.NDArray[np.int64]
-    openings: npt.NDArray[np.bool_]
+    rows: Tensor
+    works: Tensor
+    openings: Tensor
 
 
-def cut_windows(span: Span, size: int, shift: int) -> list[Window]:
+def cut_windows(span: Span, size: int, shift: int) -> list[range]:
     """Return a work cut into windows of `size` segments, the first of them `shift` long; none of a single segment."""
     edges = [span.begin, *range(span.begin + shift, span.end, size), span.end]
-    pairs = itertools.pairwise(edges)
-    return [Window(begin, end) for begin, end in pairs if end - begin >= 2]
+    return [range(begin, end) for begin, end in itertools.pairwise(edges) if end - begin >= 2]
 
 
 def epoch_batches(
-    corpus: Corpus, size: int, batch: int, in_book: int, seed: int, epoch: int
-) -> Iterator[Batch]:
+    corpus: SegmentCorpus, size: int, batch: int, in_book: int, seed: int, epoch: int
+) -> Iterator[WindowBatch]:
     """Yield all windows of an epoch, cut anew each time, in random order, up to `in_book` of a work side by side."""
     rng = np.random.default_rng([seed, epoch])
-    groups: list[list[Window]] = []
+    groups: list[list[range]] = []
     for span in corpus.spans:
         windows = cut_windows(span, size, int(rng.integers(0, size)))
         order = rng.permutation(len(windows))
         chosen = [windows[i] for i in order]
         groups += [chosen[i : i + in_book] for i in range(0, len(chosen), in_book)]
-    ready: list[Window] = []
+    ready: list[range] = []
     for place in rng.permutation(len(groups)):
         ready += groups[place]
         while len(ready) >= batch:
@@ -62,7 +54,7 @@ def epoch_batches(
             ready = ready[batch:]
 
 
-def fixed_batches(corpus: Corpus, size: int, batch: int) -> Iterator[Batch]:
+def fixed_batches(corpus: SegmentCorpus, size: int, batch: int) -> Iterator[WindowBatch]:
     """Yield all windows in order, always the same: what a dev loss is measured on."""
     windows = [window for span in corpus.spans for window in cut_windows(span, size, 0)]
     # Spread out, so that a batch holds windows of several works, as in training.
@@ -72,23 +64,14 @@ def fixed_batches(corpus: Corpus, size: int, batch: int) -> Iterator[Batch]:
         yield make_batch(corpus, spread[begin : begin + batch])
 
 
-def make_batch(corpus: Corpus, windows: Sequence[Window]) -> Batch:
-    """Return the table of rows of some windows."""
-    width = max(window.end - window.begin for window in windows)
-    rows = np.full((len(windows), width), -1, dtype=np.int64)
+def make_batch(corpus: SegmentCorpus, windows: Sequence[range]) -> WindowBatch:
+    """Return the tables of some windows, each the rows of one work."""
+    rows = np.full((len(windows), max(map(len, windows))), -1, dtype=np.int64)
     for place, window in enumerate(windows):
-        rows[place, : window.end - window.begin] = np.arange(window.begin, window.end)
+        rows[place, : len(window)] = window
     ends = np.asarray([span.end for span in corpus.spans])
     works = np.where(rows < 0, -1, np.searchsorted(ends, rows, side="right"))
-    return Batch(rows, works, np.isin(rows, corpus.openings))
-
-
-class Places(NamedTuple):
-    """Where the segments of a batch stand: corpus rows (−1: none), their works, and which open a chapter."""
-
-    rows: Tensor
-    works: Tensor
-    openings: Tensor
+    return WindowBatch(*map(torch.from_numpy, (rows, works, np.isin(rows, corpus.openings))))
 
 
 class Negatives(NamedTuple):
@@ -106,7 +89,7 @@ class Negatives(NamedTuple):
 def contrastive_loss(
     predicted: Tensor,
     vectors: Tensor,
-    places: Places,
+    places: WindowBatch,
     negatives: Negatives = Negatives(),
     *,
     ahead: Tensor | None = None,
@@ -141,43 +124,36 @@ def contrastive_loss(
     return (losses * weights).sum() / weights.sum()
 
 
-class Objective(nn.Module):  # type: ignore[misc]
+class SuffixObjective(nn.Module):  # type: ignore[misc]
     """The loss of a batch of windows, from tokens where the encoder learns, from stored vectors where not."""
 
     def __init__(
         self,
         network: SuffixLM,
-        corpora: dict[str, Corpus],
+        corpora: dict[str, SegmentCorpus],
         encoded: dict[str, np.memmap[Any, Any]] | None,
-        *,
-        negatives: Negatives,
-        horizon: int = 1,
-        segment_dropout: float = 0.0,
-        token_dropout: float = 0.0,
-        break_weight: float = 1.0,
+        options: SuffixOptions,
     ) -> None:
         super().__init__()
-        self.network, self.negatives, self.horizon = network, negatives, horizon
-        self.segment_dropout, self.token_dropout = segment_dropout, token_dropout
-        self.break_weight = break_weight
+        self.network, self.options = network, options
+        self.negatives = Negatives(options.others, options.earlier, options.spare)
         self._corpora, self._encoded = corpora, encoded
 
-    def forward(self, named: tuple[str, Batch]) -> Tensor:
+    def forward(self, named: tuple[str, WindowBatch]) -> Tensor:
         corpus, batch = named
         device = self.network.positions.weight.device
-        places = Places(*(torch.from_numpy(table).to(device) for table in batch))
-        found = self.segment_vectors(corpus, batch.rows[batch.rows >= 0])
-        vectors = found.new_zeros((*batch.rows.shape, found.shape[-1]))
+        found = self.segment_vectors(corpus, batch.rows[batch.rows >= 0].numpy())
+        places = WindowBatch(*(table.to(device) for table in batch))
+        shape = batch.rows.shape
+        vectors = found.new_zeros((*shape, found.shape[-1]))
         vectors[places.rows >= 0] = found
         if not self.training:
             return contrastive_loss(self.network(vectors), vectors, places, self.negatives)
-        shape = batch.rows.shape
-        seen = torch.rand(shape, device=device) >= self.segment_dropout if self.segment_dropout else None
-        ahead = torch.randint(1, self.horizon + 1, shape, device=device)
-        predicted = self.network(vectors, seen)
-        return contrastive_loss(
-            predicted, vectors, places, self.negatives, ahead=ahead, break_weight=self.break_weight
-        )
+        hidden = self.options.hidden_segments
+        seen = torch.rand(shape, device=device) >= hidden if hidden else None
+        ahead = torch.randint(1, self.options.horizon + 1, shape, device=device)
+        predicted, weight = self.network(vectors, seen), self.options.break_weight
+        return contrastive_loss(predicted, vectors, places, self.negatives, ahead=ahead, break_weight=weight)
 
     def segment_vectors(self, corpus: str, rows: np.ndarray[Any, Any]) -> Tensor:
         """Return the vectors of some rows of a corpus."""
@@ -186,21 +162,23 @@ class Objective(nn.Module):  # type: ignore[misc]
             stored = torch.from_numpy(np.asarray(self._encoded[corpus][rows])).to(device)
             return self.network.vectors(stored)
         ids, mask = tokens_of(self._corpora[corpus], rows, device)
-        if self.training and self.token_dropout:
-            kept = torch.rand(mask.shape, device=device) >= self.token_dropout
+        if self.training and self.options.token_dropout:
+            kept = torch.rand(mask.shape, device=device) >= self.options.token_dropout
             kept[:, 0] = True
             mask = mask * kept
         return self.network.vectors(self.network.encode(ids, mask))
 
 
-def tokens_of(corpus: Corpus, rows: np.ndarray[Any, Any], device: torch.device) -> tuple[Tensor, Tensor]:
+def tokens_of(
+    corpus: SegmentCorpus, rows: np.ndarray[Any, Any], device: torch.device
+) -> tuple[Tensor, Tensor]:
     """Ids and mask of some rows."""
     ids = torch.from_numpy(np.asarray(corpus.rows[rows], dtype=np.int64))
     ids = ids.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else ids
     return ids, (ids != corpus.pad).long()
 
 
-def encoded_segments(network: SuffixLM, corpus: Corpus, folder: Path, name: str) -> Any:
+def encoded_segments(network: SuffixLM, corpus: SegmentCorpus, folder: Path, name: str) -> Any:
     """Return what a frozen encoder makes of each row of a corpus, computed once and mapped into memory.
 
     The file is named by what it was made from. Vectors of another encoder
@@ -218,7 +196,7 @@ def encoded_segments(network: SuffixLM, corpus: Corpus, folder: Path, name: str)
     return found
 
 
-def _vectors_key(network: SuffixLM, corpus: Corpus) -> str:
+def _vectors_key(network: SuffixLM, corpus: SegmentCorpus) -> str:
     device = network.positions.weight.device.type
     found = hashlib.sha256(f"{corpus.digest} {network.shape.pooling} {device}".encode())
     for name, value in network.encoder.state_dict().items():
@@ -227,7 +205,7 @@ def _vectors_key(network: SuffixLM, corpus: Corpus) -> str:
     return found.hexdigest()[:16]
 
 
-def _write_vectors(network: SuffixLM, corpus: Corpus, path: Path) -> None:
+def _write_vectors(network: SuffixLM, corpus: SegmentCorpus, path: Path) -> None:
     width = int(network.encoder.config.hidden_size)
     table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(corpus), width))
     device = network.positions.weight.device

@@ -20,12 +20,11 @@ from ensue.progress import Progress
 from ensue.text.works.readers import Headings
 from ensue.train.loop import Fitted
 from ensue.train.run import CORPUS, Described, Job, parameters_of, run_training
-from ensue.train.suffixlm.corpus import Corpus, prepare_corpus
+from ensue.train.suffixlm.corpus import SegmentCorpus, prepare_corpus
 from ensue.train.suffixlm.objective import (
     ENCODED_AT_ONCE,
-    Batch,
-    Negatives,
-    Objective,
+    SuffixObjective,
+    WindowBatch,
     encoded_segments,
     epoch_batches,
     fixed_batches,
@@ -54,20 +53,11 @@ def _prepare(options: SuffixOptions, accelerator: Accelerator, progress: Progres
     if options.kind.trained == "none":
         with accelerator.main_process_first():
             encoded = {name: encoded_segments(network, c, place, name) for name, c in made.items()}
-    objective = Objective(
-        network,
-        made,
-        encoded,
-        negatives=Negatives(options.others, options.earlier, options.spare),
-        horizon=options.horizon,
-        segment_dropout=options.hidden_segments,
-        token_dropout=options.token_dropout,
-        break_weight=options.break_weight,
-    )
+    objective = SuffixObjective(network, made, encoded, options)
     size = options.segments
     breaks = find_breaks(made["dev"], size)
 
-    def batches(epoch: int) -> Iterator[tuple[str, Batch]]:
+    def batches(epoch: int) -> Iterator[tuple[str, WindowBatch]]:
         for batch in epoch_batches(made["train"], size, options.batch, options.in_book, options.seed, epoch):
             yield "train", batch
 
@@ -110,9 +100,9 @@ def _corpora(
     tokenizer: Path,
     accelerator: Accelerator,
     progress: Progress | None,
-) -> dict[str, Corpus]:
+) -> dict[str, SegmentCorpus]:
     """Prepare the corpora to train on and to stop by; no work may be in both."""
-    made: dict[str, Corpus] = {}
+    made: dict[str, SegmentCorpus] = {}
     with accelerator.main_process_first():
         for name, source in (("train", options.data), ("dev", options.dev)):
             made[name] = prepare_corpus(
@@ -166,7 +156,7 @@ class Break(NamedTuple):
     later: tuple[int, ...]
 
 
-def find_breaks(corpus: Corpus, segments: int) -> list[Break]:
+def find_breaks(corpus: SegmentCorpus, segments: int) -> list[Break]:
     """Return every break of every work that has five later chapters, with at most `segments` segments before it."""
     return [
         Break(max(span.begin, opening - segments), opening, span.openings[place + 1 :])

@@ -17,6 +17,7 @@ from ensue.benchmarks.summaries.extractive import Retriever
 from ensue.errors import EnsueError
 from ensue.scoring.network import Network
 from ensue.scoring.tokens import own_bos
+from ensue.train.batching import alike
 
 # Instances are sorted by length within so many batches: little padding, and still a different order each epoch.
 _SORTED_TOGETHER = 16
@@ -37,26 +38,24 @@ class Instance(NamedTuple):
         return len(self.read) + len(self.write)
 
 
-class Shape(NamedTuple):
-    """Whether a model reads on from its input, and how much it may read and write."""
-
-    causal: bool
-    max_input: int
-    max_output: int
-
-
 def make_instances(
-    examples: Sequence[StoryQuestion], tokenizer: Any, shape: Shape, retriever: Retriever | None = None
+    examples: Sequence[StoryQuestion],
+    tokenizer: Any,
+    retriever: Retriever | None = None,
+    *,
+    causal: bool,
+    max_input: int,
+    max_output: int,
 ) -> list[Instance]:
     """Return every example once with each of its references; inputs are cut as in the benchmark."""
-    room = Room(shape.max_input, token_counter(tokenizer))
-    given = prompts_of(examples, layout_for(shape.causal, tokenizer), room, retriever)
+    room = Room(max_input, token_counter(tokenizer))
+    given = prompts_of(examples, layout_for(causal, tokenizer), room, retriever)
     found: list[Instance] = []
     for example, each in zip(examples, given, strict=True):
-        read = tuple(_read(tokenizer, each.text, shape))
-        found += [
-            Instance(read, *_write(tokenizer, reference, shape)) for reference in example.question.references
-        ]
+        read = tuple(_read(tokenizer, each.text, causal))
+        for reference in example.question.references:
+            written = _write(tokenizer, reference.strip(), causal)
+            found.append(Instance(read, tuple(written[:max_output]), len(written) > max_output))
     if not found:
         raise EnsueError("There is nothing to train on: no story has a question with a reference.")
     return found
@@ -69,23 +68,9 @@ def epoch_batches(
     draw = random.Random(f"{seed}/{epoch}")
     order = list(instances)
     draw.shuffle(order)
-    together = batch * _SORTED_TOGETHER
-    batches: list[list[Instance]] = []
-    for begin in range(0, len(order), together):
-        chunk = sorted(order[begin : begin + together], key=lambda one: one.size)
-        batches += [chunk[start : start + batch] for start in range(0, len(chunk), batch)]
+    batches = alike(order, lambda one: one.size, batch, _SORTED_TOGETHER)
     draw.shuffle(batches)
     yield from batches
-
-
-def batches_in(instances: int, batch: int) -> int:
-    """Return how many batches an epoch has.
-
-    >>> batches_in(33, 2)
-    17
-    """
-    whole, rest = divmod(instances, batch * _SORTED_TOGETHER)
-    return whole * _SORTED_TOGETHER + -(-rest // batch)
 
 
 def fixed_batches(instances: Sequence[Instance], batch: int) -> Iterator[list[Instance]]:
@@ -94,35 +79,24 @@ def fixed_batches(instances: Sequence[Instance], batch: int) -> Iterator[list[In
     return (order[begin : begin + batch] for begin in range(0, len(order), batch))
 
 
-def _read(tokenizer: Any, text: str, shape: Shape) -> list[int]:
-    if not shape.causal:
+def _read(tokenizer: Any, text: str, causal: bool) -> list[int]:
+    if not causal:
         return list(tokenizer(text, verbose=False)["input_ids"])
     bos = own_bos(tokenizer)
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     return [*([] if bos is None else [bos]), *ids]
 
 
-def _write(tokenizer: Any, reference: str, shape: Shape) -> tuple[tuple[int, ...], bool]:
-    """Return a summary's tokens with the end token, cut to what may be written; where it was cut, it does not end."""
-    text = reference.strip()
-    if shape.causal:
-        # After "Answer:" comes a space, which belongs to the first word's token.
-        ids = list(tokenizer(f" {text}", add_special_tokens=False, verbose=False)["input_ids"])
-        if tokenizer.eos_token_id is not None:
-            ids.append(tokenizer.eos_token_id)
-    else:
-        ids = list(tokenizer(text_target=text, verbose=False)["input_ids"])
-    return tuple(ids[: shape.max_output]), len(ids) > shape.max_output
+def _write(tokenizer: Any, text: str, causal: bool) -> list[int]:
+    """Return a summary's tokens with the end token."""
+    if not causal:
+        return list(tokenizer(text_target=text, verbose=False)["input_ids"])
+    # After "Answer:" comes a space, which belongs to the first word's token.
+    ids = tokenizer(f" {text}", add_special_tokens=False, verbose=False)["input_ids"]
+    return [*ids, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])]
 
 
-class Predicted(NamedTuple):
-    """Logits [places, vocabulary] and the tokens that should stand there; -100 where nothing is asked."""
-
-    logits: Tensor
-    labels: Tensor
-
-
-class Objective(nn.Module):  # type: ignore[misc]
+class SummaryObjective(nn.Module):  # type: ignore[misc]
     """A network of either kind, as the training loop calls it."""
 
     def __init__(self, network: Any, *, causal: bool, pad: int, smoothing: float) -> None:
@@ -130,56 +104,49 @@ class Objective(nn.Module):  # type: ignore[misc]
         self.network = network
         self.causal, self.pad, self.smoothing = causal, pad, smoothing
 
-    @property
-    def _trunk(self) -> Network:
-        return Network(self.network)
-
     def forward(self, batch: Sequence[Instance]) -> Tensor:
         """Return the mean smoothed loss a token."""
-        found = self.predict(batch)
+        logits, labels = self.predict(batch)
         return nn.functional.cross_entropy(
-            found.logits.float(),
-            found.labels,
-            ignore_index=_IGNORED,
-            label_smoothing=self.smoothing,
+            logits.float(), labels, ignore_index=_IGNORED, label_smoothing=self.smoothing
         )
 
     def total(self, batch: Sequence[Instance]) -> tuple[float, int]:
         """Return the summed plain loss of a batch and its tokens: unlike the smoothed one, it can be compared."""
-        found = self.predict(batch)
-        loss = nn.functional.cross_entropy(
-            found.logits.float(), found.labels, ignore_index=_IGNORED, reduction="sum"
-        )
-        return float(loss), int((found.labels != _IGNORED).sum())
+        logits, labels = self.predict(batch)
+        loss = nn.functional.cross_entropy(logits.float(), labels, ignore_index=_IGNORED, reduction="sum")
+        return float(loss), int((labels != _IGNORED).sum())
 
-    def predict(self, batch: Sequence[Instance]) -> Predicted:
-        """Return what the network makes of a batch at every place of the summaries."""
+    def predict(self, batch: Sequence[Instance]) -> tuple[Tensor, Tensor]:
+        """Return logits [places, vocabulary] and the tokens that should stand there; -100 where nothing is asked."""
         return self._continued(batch) if self.causal else self._translated(batch)
 
-    def _translated(self, batch: Sequence[Instance]) -> Predicted:
+    def _translated(self, batch: Sequence[Instance]) -> tuple[Tensor, Tensor]:
         device = next(self.network.parameters()).device
         ids, mask = _padded([one.read for one in batch], self.pad)
-        labels, _ = _padded([one.write for one in batch], _IGNORED)
-        labels = labels.to(device)
+        labels = _padded([one.write for one in batch], _IGNORED)[0].to(device)
         logits = self.network(
             input_ids=ids.to(device), attention_mask=mask.to(device), labels=labels, use_cache=False
         ).logits
-        return Predicted(logits.flatten(0, 1), labels.flatten())
+        return logits.flatten(0, 1), labels.flatten()
 
-    def _continued(self, batch: Sequence[Instance]) -> Predicted:
+    def _continued(self, batch: Sequence[Instance]) -> tuple[Tensor, Tensor]:
         """Padded on the right, where a left-to-right model never looks, so that no mask is needed; the head runs only
         where a summary's token is next."""
+        trunk = Network(self.network)
         ids, _ = _padded([(*one.read, *one.write) for one in batch], self.pad)
-        hidden = self._trunk.hidden(ids.to(self._trunk.device))
+        hidden = trunk.hidden(ids.to(trunk.device))
         states = [
             hidden[row, len(one.read) - 1 : one.size - 1]  # a token is predicted at the place before it
             for row, one in enumerate(batch)
         ]
         labels = torch.tensor([token for one in batch for token in one.write], device=hidden.device)
-        return Predicted(self._trunk.logits(torch.cat(states)), labels)
+        return trunk.logits(torch.cat(states)), labels
 
 
-def held_out_figures(objective: Objective, batches: Iterable[Sequence[Instance]]) -> Mapping[str, float]:
+def held_out_figures(
+    objective: SummaryObjective, batches: Iterable[Sequence[Instance]]
+) -> Mapping[str, float]:
     """Loss and perplexity a token."""
     loss, tokens = 0.0, 0
     for batch in batches:

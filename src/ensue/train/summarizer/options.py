@@ -86,17 +86,8 @@ class SummarizerOptions(options.TrainingOptions):
 
     @property
     def loop(self) -> options.LoopSettings:
-        return options.LoopSettings(
-            steps=0,
-            learning_rate=self.point["learning_rate"],
-            weight_decay=self.point["weight_decay"],
-            warmup=0,
-            accumulate=self.accumulate,
-            log_every=self.log_every,
-            seed=self.seed,
-            precision=self.precision,
-            device=self.device,
-        )
+        rate, decay = self.point["learning_rate"], self.point["weight_decay"]
+        return replace(super().loop, warmup=0, learning_rate=rate, weight_decay=decay)
 
     def counted(self, batches: int, processes: int) -> options.LoopSettings:
         """Return the loop's settings: linear decay, a look at dev after each epoch."""

@@ -24,9 +24,7 @@ from ensue.train.loop import CHECKPOINT, Fitted
 from ensue.train.run import RECORD, Described, Job, begin_record, check_folder, run_training, write_record
 from ensue.train.summarizer.instances import (
     Instance,
-    Objective,
-    Shape,
-    batches_in,
+    SummaryObjective,
     epoch_batches,
     fixed_batches,
     held_out_figures,
@@ -47,14 +45,13 @@ class Stories(NamedTuple):
     version: str
 
 
-def read_splits(data: Path, version: str | None) -> Stories:
+def _read_splits(data: Path, version: str | None) -> Stories:
     """Read the training and dev stories, four references each."""
-    found = {}
-    label = ""
     if data.is_file():
         raise EnsueError(
             f"{data} is a file; training needs SQuALITY's folder, with train.jsonl and dev.jsonl in it."
         )
+    found, label = {}, ""
     for split in ("train", "dev"):
         path, label = find_file(data, version, split)
         found[split] = read_stories(path)
@@ -65,7 +62,7 @@ def read_splits(data: Path, version: str | None) -> Stories:
 def train_summarizer(options: SummarizerOptions, progress: Progress | None = None) -> Fitted:
     """Train at every point, each in its own folder where there are several; only the best one's weights are kept."""
     points = options.points()
-    stories = read_splits(options.data.expanduser(), options.version)
+    stories = _read_splits(options.data.expanduser(), options.version)
     if len(points) == 1:
         return _train_one(points[0], stories, progress)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -76,28 +73,22 @@ def train_summarizer(options: SummarizerOptions, progress: Progress | None = Non
     asked = {"grid": [point.asked()["settings"] for point in points], "data": stories.version}
     check_folder(output, asked, options.resume)
     begin_record(output, asked)
-    best: Tried | None = None
+    best = ""
+    fitted: dict[str, Fitted] = {}
     lines: list[dict[str, Any]] = []
     for place, point in enumerate(points):
-        tried = Tried(point.name, _trained(point, stories, progress, place, len(points)))
-        lines.append({"name": point.name, **point.point, "dev_loss": tried.fitted.best_loss})
-        loser = None if best is None else max(best, tried, key=lambda one: one.fitted.best_loss)
-        best = tried if loser is not tried else best
+        fitted[point.name] = _trained(point, stories, progress, place, len(points))
+        lines.append({"name": point.name, **point.point, "dev_loss": fitted[point.name].best_loss})
         (output / GRID / point.name / CHECKPOINT).unlink(missing_ok=True)
-        if loser is not None:
-            _drop_weights(output / GRID / loser.name)
-    assert best is not None, "a grid has at least one point"
-    _keep(output / GRID / best.name, output)
-    record = _record(output / GRID / best.name)
-    write_record(output, {**record, "asked": asked, "best": best.name, "grid": lines})
-    return best.fitted
-
-
-class Tried(NamedTuple):
-    """A point of the grid by its name, and how its training ended."""
-
-    name: str
-    fitted: Fitted
+        loser = best and max(best, point.name, key=lambda name: fitted[name].best_loss)
+        best = best if loser == point.name else point.name
+        if loser:
+            # By the hundred, the weights of those that lost would fill a disk; their records stay.
+            for path in (output / GRID / loser).glob("*.safetensors"):
+                path.unlink(missing_ok=True)
+    _keep(output / GRID / best, output)
+    write_record(output, {**_record(output / GRID / best), "asked": asked, "best": best, "grid": lines})
+    return fitted[best]
 
 
 def _trained(
@@ -126,12 +117,6 @@ def _record(folder: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _drop_weights(folder: Path) -> None:
-    """Delete the weights of a training that lost: by the hundred they would fill a disk; its record stays."""
-    for path in folder.glob("*.safetensors"):
-        path.unlink(missing_ok=True)
-
-
 def _keep(folder: Path, output: Path) -> None:
     """Bring the best model and its log up into the output."""
     if not any(folder.glob("*.safetensors")) and not any(output.glob("*.safetensors")):
@@ -155,12 +140,21 @@ def _train_one(options: SummarizerOptions, stories: Stories, progress: Progress 
 
 
 def _prepare(options: SummarizerOptions, stories: Stories, accelerator: Accelerator) -> Job:
-    network, tokenizer, shape = _starting_point(options)
-    sets = _instances(options, stories, tokenizer, shape)
+    network, tokenizer, causal, most = _starting_point(options)
+    retriever = None
+    if options.retrieve is not None:
+        retriever = Retriever(
+            require(load_model(options.retrieve), Encoder, f"Retrieving with {options.retrieve}")
+        )
+    room = {"max_input": most, "max_output": options.max_output}
+    sets = {
+        name: make_instances(list(examples(found)), tokenizer, retriever, causal=causal, **room)
+        for name, found in (("train", stories.train), ("dev", stories.dev))
+    }
     torch.manual_seed(options.seed)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
     smoothing = options.point["label_smoothing"]
-    objective = Objective(network, causal=shape.causal, pad=pad, smoothing=smoothing)
+    objective = SummaryObjective(network, causal=causal, pad=pad, smoothing=smoothing)
     objective.to(accelerator.device)
 
     def batches(epoch: int) -> Iterator[list[Instance]]:
@@ -184,7 +178,7 @@ def _prepare(options: SummarizerOptions, stories: Stories, accelerator: Accelera
 
     return Job(
         objective,
-        options.counted(batches_in(len(sets["train"]), options.batch), accelerator.num_processes),
+        options.counted(-(-len(sets["train"]) // options.batch), accelerator.num_processes),
         batches,
         evaluate,
         save,
@@ -199,8 +193,8 @@ def _prepare(options: SummarizerOptions, stories: Stories, accelerator: Accelera
     )
 
 
-def _starting_point(options: SummarizerOptions) -> tuple[Any, Any, Shape]:
-    """Return the network, every weight of it to be trained, its tokenizer, and what it may read and write."""
+def _starting_point(options: SummarizerOptions) -> tuple[Any, Any, bool, int]:
+    """Return the network, all its weights to be trained, its tokenizer, whether it is causal, what it may read."""
     loaded: Any = load_model(options.model, device="cpu")
     card = loaded.card
     if card.kind not in _KINDS or not hasattr(loaded, "network"):
@@ -220,17 +214,4 @@ def _starting_point(options: SummarizerOptions) -> tuple[Any, Any, Shape]:
     network = loaded.network.float().requires_grad_(True)
     if options.checkpointing:
         network.gradient_checkpointing_enable()
-    return network, loaded.tokenizer, Shape(causal, most, options.max_output)
-
-
-def _instances(
-    options: SummarizerOptions, stories: Stories, tokenizer: Any, shape: Shape
-) -> dict[str, list[Instance]]:
-    retriever = None
-    if options.retrieve is not None:
-        encoder = require(load_model(options.retrieve), Encoder, f"Retrieving with {options.retrieve}")
-        retriever = Retriever(encoder)
-    return {
-        name: make_instances(list(examples(found)), tokenizer, shape, retriever)
-        for name, found in (("train", stories.train), ("dev", stories.dev))
-    }
+    return network, loaded.tokenizer, causal, most
