@@ -10,7 +10,7 @@ from ensue.backends.names import load_model
 from ensue.benchmarks.nlu.examples import Example, TaskData
 from ensue.benchmarks.nlu.systems import find
 from ensue.errors import EnsueError
-from ensue.runs import modes as modes  # registers this way of answering
+from ensue.runs import run as run  # registers this way of answering
 from ensue.train.finetune.system import system
 from tests.support import tiny
 from tests.support.command import write_lines

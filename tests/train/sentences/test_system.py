@@ -15,7 +15,8 @@ from ensue.benchmarks.nlu.systems import Answered, find, mode_of, named
 from ensue.benchmarks.nlu.training import dev_score
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
-from ensue.runs import modes as modes  # registers this way of answering
+from ensue.runs import run as run  # registers this way of answering
+from ensue.train.sentences import ARCHITECTURES
 from ensue.train.sentences.system import system
 from ensue.train.sentences.training import Member, words_for
 from tests.support.run_context import records_of, run_context
@@ -34,7 +35,11 @@ def answer(
     small = {"width": 12, "classifier_hidden": 24, "validate_every": 20, "max_steps": 160}
     settings = resolve("glue", system.settings, small | more) | {"runs": runs}
     with run_context(folder) as place:
-        return list(system.answer(load_model(model), tasks, settings, seed, place))
+        return list(
+            system.answer(
+                named(model) if model in ARCHITECTURES else load_model(model), tasks, settings, seed, place
+            )
+        )
 
 
 def score(data: TaskData, found: Answered) -> float:
