@@ -118,7 +118,7 @@ def test_layers_are_named_by_number_and_each_pooling_has_its_own_vectors(tmp_pat
         taken = found.take(found.rows(SENTENCES[:3]), layer)
         np.testing.assert_array_equal(taken, [encoder.vector(s, layer) for s in SENTENCES[:3]])
     for layer in (None, 0):
-        with pytest.raises(EnsueError, match=f"Layer {layer} was not kept; choose one of 1, 3"):
+        with pytest.raises(EnsueError, match=f"Layer {layer} was not kept, only 1, 3"):
             found.take(found.rows(SENTENCES[:1]), layer)
     with pytest.raises(EnsueError, match="Layer 1 was not kept, only the encoder's own output"):
         encode_once(encoder, SENTENCES[:1], home=tmp_path).take(np.zeros(1, dtype=np.int64), 1)

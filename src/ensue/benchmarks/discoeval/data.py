@@ -161,16 +161,13 @@ def _examples(line: DataLine, spec: Spec, split: str, classes: int) -> Iterator[
             line.refuse(f"sentence {place} is empty")
     name = f"{spec.name}/{split}/{line.number}"
     if labelled:
-        yield DiscoEvalExample(name, name, _label(line, columns[0], classes), sentences)
+        label = columns[0]
+        if not (label.isascii() and label.isdigit() and len(label) <= 9 and int(label) < classes):
+            line.refuse(f"the label {label[:40]!r} is not one of 0 to {classes - 1}")
+        yield DiscoEvalExample(name, name, int(label), sentences)
     else:
         yield DiscoEvalExample(f"{name}#in-order", name, 1, sentences)
         yield DiscoEvalExample(f"{name}#swapped", name, 0, sentences[::-1])
-
-
-def _label(line: DataLine, text: str, classes: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) < classes):
-        line.refuse(f"the label {text[:40]!r} is not one of 0 to {classes - 1}")
-    return int(text)
 
 
 def _read_labels(home: Path, spec: Spec, digest: hashlib._Hash) -> tuple[str, ...]:

@@ -39,10 +39,6 @@ class ProbedSplit:
         right: npt.NDArray[np.float64] = (self.probe.predictions[self.split] == labels).mean(axis=0)
         return right
 
-    @property
-    def clusters(self) -> list[str]:
-        return [example.cluster for example in self.task.splits[self.split]]
-
     def items(self) -> Iterator[Item]:
         labels, several = self.task.labels, len(self.probe.fits) > 1
         mark = "" if self.probe.layer is None else f"{_LAYER}{self.probe.layer}"
@@ -61,7 +57,8 @@ class ProbedSplit:
             )
 
     def interval(self) -> Interval:
-        return clustered_interval(self.scores, self.clusters, bounds=SHARE)
+        clusters = [example.cluster for example in self.task.splits[self.split]]
+        return clustered_interval(self.scores, clusters, bounds=SHARE)
 
     def row(self) -> MetricRow:
         return Figure(*self.interval()).row(self.task.name, METRIC, self.settings)
@@ -96,7 +93,10 @@ def metric_rows(
     yield from (one.row() for one in judged)
     whole = asked.strip("/").lower()
     groups = [group for group in GROUPS if whole in ("", group.lower())]
-    for cell in _cells(judged).values():
+    cells: dict[tuple[int | None, str], list[ProbedSplit]] = {}
+    for one in judged:
+        cells.setdefault((one.probe.layer, one.split), []).append(one)
+    for cell in cells.values():
         for group in groups:
             chosen = [one for one in cell if one.task.spec.group == group]
             # RST is a task and a group in one: its row is there already.
@@ -108,14 +108,6 @@ def metric_rows(
             for one in cell:
                 columns.setdefault(one.task.spec.column, []).append(one)
             yield _average("average", list(columns.values()), missing, limit)
-
-
-def _cells(judged: Sequence[ProbedSplit]) -> dict[tuple[int | None, str], list[ProbedSplit]]:
-    """Group the outcomes by layer and split."""
-    cells: dict[tuple[int | None, str], list[ProbedSplit]] = {}
-    for one in judged:
-        cells.setdefault((one.probe.layer, one.split), []).append(one)
-    return cells
 
 
 def _average(

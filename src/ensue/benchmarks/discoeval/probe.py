@@ -168,7 +168,14 @@ def probe(
     choices: Choices,
 ) -> Probe:
     """Train and judge the classifiers of a task at a layer."""
-    data = _features(task, vectors, layer, places, choices)
+    combine = combine_for(task.spec, choices.context)
+    data = {
+        split: Data(
+            features(places[split], lambda rows: vectors.take(rows, layer), combine),
+            np.asarray([example.label for example in task.splits[split]], dtype=np.int64),
+        )
+        for split in SPLITS
+    }
     fits, found = [], []
     for seed in choices.seeds:
         try:
@@ -192,29 +199,8 @@ def probe(
     return Probe(layer, fits, stacked)
 
 
-def _features(
-    task: DiscoEvalData,
-    vectors: SentenceVectors,
-    layer: int | None,
-    places: Mapping[str, SentencePlaces],
-    choices: Choices,
-) -> dict[str, Data]:
-    combine = combine_for(task.spec, choices.context)
-
-    def take(rows: Rows) -> Floats:
-        return vectors.take(rows, layer)
-
-    return {
-        split: Data(
-            features(places[split], take, combine),
-            np.asarray([example.label for example in task.splits[split]], dtype=np.int64),
-        )
-        for split in SPLITS
-    }
-
-
 def _fit(task: DiscoEvalData, data: dict[str, Data], seed: int, choices: Choices) -> FittedClassifier:
-    """One classifier."""
+    """Train one classifier."""
     splits = (data["train"], data["dev"], data["test"], len(task.labels))
     if choices.protocol == "paper":
         from ensue.benchmarks.probing.fitting import fit

@@ -68,25 +68,18 @@ class SentenceVectors:
 
     def take(self, rows: Rows, layer: int | None = None) -> Vectors:
         """Return the vectors of the rows, `rows.shape + (width,)`; an only layer may be left out."""
-        layer = self._which(layer)
+        kept = self.layers or (None,)
+        if layer is None and len(kept) == 1:
+            layer = kept[0]
+        if layer not in kept:
+            there = ", ".join(map(str, self.layers)) if self.layers else "the encoder's own output"
+            raise EnsueError(f"Layer {layer} was not kept, only {there}.")
         if rows.size == 0:
             return np.zeros((*rows.shape, self.width), dtype=np.float32)
         if self._open is None or self._open[0] != layer:
             shape = (self.count, self.width)
             self._open = (layer, np.memmap(self.folder / _file_of(layer), _FLOAT, "r", shape=shape))
         return np.asarray(self._open[1][rows], dtype=np.float32)
-
-    def _which(self, layer: int | None) -> int | None:
-        if self.layers is None:
-            if layer is not None:
-                raise EnsueError(f"Layer {layer} was not kept, only the encoder's own output.")
-            return None
-        if layer is None and len(self.layers) == 1:
-            return self.layers[0]
-        if layer is None or layer not in self.layers:
-            kept = ", ".join(map(str, self.layers))
-            raise EnsueError(f"Layer {layer} was not kept; choose one of {kept}.")
-        return layer
 
 
 def encode_once(
@@ -109,7 +102,7 @@ def encode_once(
     store = _Store(encoder, wanted, pooling, (home or default_home()) / "vectors")
     needed = _distinct(sentences)
     with store.locked():
-        if store.width is None:
+        if not store.width:
             store.begin(encoder.encode([], layers=wanted, pooling=pooling))
         store.drop_damaged(needed)
     missing = [item for item in needed.items() if item[0] not in store.known]
@@ -126,7 +119,7 @@ def encode_once(
         done += len(missing[begin : begin + CHUNK])
     if progress is not None:
         progress(done, len(needed), "sentences")
-    return SentenceVectors(store.folder, store.known_width, wanted, store.known, store.rows)
+    return SentenceVectors(store.folder, store.width, wanted, store.known, store.rows)
 
 
 class _Store:
@@ -156,12 +149,8 @@ class _Store:
         self.known: dict[bytes, int] = {}
         self.rows = 0
         self._sums: list[int] = []
-        self.width: int | None = None
-
-    @property
-    def known_width(self) -> int:
-        assert self.width is not None, "a store begins before it is read"
-        return self.width
+        # 0 until the folder states what it is for.
+        self.width = 0
 
     @property
     def files(self) -> list[Path]:
@@ -226,7 +215,7 @@ class _Store:
     def drop_damaged(self, needed: Iterable[bytes]) -> None:
         """Check the rows that are needed, forget those that are not as they were written, and say how many."""
         digests = sorted((d for d in needed if d in self.known), key=self.known.__getitem__)
-        shape = (self.rows, self.known_width)
+        shape = (self.rows, self.width)
         bad = 0
         with self._disk():
             kept = [np.memmap(path, _FLOAT, "r", shape=shape) for path in self.files] if digests else []
@@ -262,10 +251,10 @@ class _Store:
     ) -> None:
         """Add rows, the index last; vectors that are no numbers are refused, with all that came with them."""
         middle = () if self.layers is None else (len(self.layers),)
-        if vectors.shape != (len(sentences), *middle, self.known_width):
+        if vectors.shape != (len(sentences), *middle, self.width):
             raise EnsueError(
                 f"{self.name} gave an array of shape {vectors.shape} for {len(sentences)} sentences, where "
-                f"rows of width {self.known_width} were expected."
+                f"rows of width {self.width} were expected."
             )
         good = np.isfinite(vectors).reshape(len(sentences), -1).all(axis=1)
         if not good.all():

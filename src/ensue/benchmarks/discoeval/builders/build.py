@@ -18,6 +18,8 @@ from ensue.benchmarks.output import BuildReport, check_output, new_build, write_
 from ensue.errors import EnsueError
 from ensue.progress import Progress, ignore
 
+_FROM_SOURCES = {"PDTB": build_relations, "RST": build_trees, "SSP": build_sections}
+
 
 def build(
     task: str,
@@ -58,16 +60,12 @@ def build(
 def _make(made: Building) -> None:
     """Make the lines of a task, by its group."""
     group = made.spec.group
-    if group == "PDTB":
-        build_relations(made)
-    elif group == "RST":
-        build_trees(made)
-    elif group == "SSP":
-        build_sections(made)
+    if group in _FROM_SOURCES:
+        _FROM_SOURCES[group](made)
     elif group == "DC":
         build_coherence(read_texts(made, "whole"), made)
     else:
-        {"SP": build_positions, "BSO": build_pairs}[group](read_texts(made, "lead"), made)
+        (build_positions if group == "SP" else build_pairs)(read_texts(made, "lead"), made)
 
 
 def _write(folder: Path, made: Building) -> dict[str, str]:

@@ -57,7 +57,7 @@ class SourceText(NamedTuple):
 def read_texts(made: Building, extent: Extent) -> Iterator[SourceText]:
     """Read the documents of a source, one chunk held at a time; two with the same id are refused.
 
-    `extent` says how much is read of a document with sections: its lead or all of it. JSON SplitLines may carry
+    `extent` says how much is read of a document with sections: its lead or all of it. JSON lines may carry
     `categories`, a list of names; a .csv holds ROC stories, a folder of annotated chat logs conversations.
     """
     ids, texts = Seen(), Seen()
@@ -67,7 +67,9 @@ def read_texts(made: Building, extent: Extent) -> Iterator[SourceText]:
     first = list(islice(rows, _CHUNK))
     # Where sentences are given there is nothing to split, and sending them round would only cost time.
     workers = made.workers if any(raw.row.text is not None for raw in first) else 1
-    for chunk in ordered_map(split, _chunks(chain(first, rows)), workers):
+    stream = chain(first, rows)
+    chunks = iter(lambda: list(islice(stream, _CHUNK)), [])
+    for chunk in ordered_map(split, chunks, workers):
         for text in chunk:
             if ids.before(text.id):
                 raise EnsueError(
@@ -88,12 +90,7 @@ class _Raw(NamedTuple):
     categories: frozenset[str] = frozenset()
 
 
-def _chunks(rows: Iterator[_Raw]) -> Iterator[list[_Raw]]:
-    while chunk := list(islice(rows, _CHUNK)):
-        yield chunk
-
-
-def _split_all(chunk: list[_Raw], split: str | None, language: str) -> list[SourceText]:
+def _split_all(chunk: Iterable[_Raw], split: str | None, language: str) -> list[SourceText]:
     found = []
     for row, categories in chunk:
         if row.text is None:
@@ -123,13 +120,14 @@ def _raw(made: Building, extent: Extent) -> Iterator[_Raw]:
         if files_below(path, ANNOTATION):
             return map(_Raw, read_conversations(path, options.encoding))
         if tables := files_below(path, *_TABLES):
-            return (raw for table in tables for raw in _table(table, made, _label(table, path)))
+            labels = (table.relative_to(path).with_suffix("").as_posix() for table in tables)
+            return (raw for one in zip(tables, labels, strict=True) for raw in _table(made, *one))
         if files_below(path, *_STRUCTURED):
             return _structured(path, extent, made.skipped)
         return map(_Raw, read_folder(path, encoding=options.encoding))
     ending = path.suffix.lower()
     if ending in JSON_LINES:
-        return _table(path, made, path.stem)
+        return _table(made, path, path.stem)
     if ending == ".csv":
         return map(_Raw, _stories(path, options.encoding))
     if ending in _STRUCTURED:
@@ -139,11 +137,7 @@ def _raw(made: Building, extent: Extent) -> Iterator[_Raw]:
     raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .csv, a dump or a folder.")
 
 
-def _label(table: Path, folder: Path) -> str:
-    return table.relative_to(folder).with_suffix("").as_posix()
-
-
-def _table(path: Path, made: Building, label: str) -> Iterator[_Raw]:
+def _table(made: Building, path: Path, label: str) -> Iterator[_Raw]:
     for place, columns in json_objects(path, made.options.encoding):
         row = row_from_columns(
             columns,

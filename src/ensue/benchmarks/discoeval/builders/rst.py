@@ -203,18 +203,16 @@ def _has_nucleus(run: Sequence[TreeNode]) -> bool:
 def _label(left: Sequence[TreeNode], right: Sequence[TreeNode], path: Path) -> str:
     """Return which sides are nuclei, and the class of the relation, which the satellite or the nuclei state."""
     sides = "".join("N" if _has_nucleus(run) else "S" for run in (left, right))
-    if sides == "SN":
-        holders = [left[0]]
-    elif sides == "NS":
-        holders = [right[0]]
-    else:
+    if sides == "NN":
         nuclei = [node for node in (*right, *left) if node.kind == "Nucleus"]
         # A nucleus that also has a satellite here may be said to span it, and another one names the relation.
-        holders = [node for node in nuclei if node.relation.lower() != _SPAN] or nuclei
-    name = class_of(holders[0].relation)
+        holder = next((node for node in nuclei if node.relation.lower() != _SPAN), nuclei[0])
+    else:
+        holder = (left if sides == "SN" else right)[0]
+    name = class_of(holder.relation)
     if name is None:
         raise EnsueError(
-            f"{path}, line {holders[0].line}: {holders[0].relation or 'nothing'!r} is no relation of the treebank."
+            f"{path}, line {holder.line}: {holder.relation or 'nothing'!r} is no relation of the treebank."
         )
     return f"{sides}-{name}"
 
@@ -281,7 +279,9 @@ def _close(done: _List, parent: _List, path: Path) -> None:
         elif said.name == "text":
             node.text = one_line(value.replace(_PARAGRAPH, " "))
         elif said.name == "leaf":
-            node.leaf = _number(value, said.line, path)
+            if not (value.isascii() and value.isdigit()):
+                raise EnsueError(f"{path}, line {said.line}: {value[:40]!r} is no number of a unit.")
+            node.leaf = int(value)
         elif said.name != _SPAN:
             raise EnsueError(f"{path}, line {said.line}: {said.name or 'nothing'!r} is not said of a node.")
     if (node.text is None) == (not node.children):
@@ -289,12 +289,6 @@ def _close(done: _List, parent: _List, path: Path) -> None:
     if node.text == "":
         raise EnsueError(f"{path}, line {node.line}: the text of this unit is empty.")
     parent.nodes.append(node)
-
-
-def _number(value: str, line: int, path: Path) -> int:
-    if not (value.isascii() and value.isdigit()):
-        raise EnsueError(f"{path}, line {line}: {value[:40]!r} is no number of a unit.")
-    return int(value)
 
 
 def _number_units(root: TreeNode, path: Path) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from ensue.benchmarks.discoeval.builders.common import (
     sample,
 )
 from ensue.errors import EnsueError
-from ensue.jsonl import in_words
+from ensue.jsonl import in_words, parse_line, text_lines
 from ensue.parallel import ordered_map
 from ensue.text.io.rows import json_objects
 from ensue.text.sentences import split_sentences
@@ -80,19 +79,7 @@ def _objects(file: Path, label: str, encoding: str) -> Iterator[tuple[str, str, 
         for place, columns in json_objects(file, encoding):
             yield place, f"{label}:{place.rpartition(' ')[2]}", columns
         return
-    try:
-        value = json.loads(file.read_text(encoding))
-    except OSError as error:
-        raise EnsueError(f"{file} could not be read: {error.strerror or error}.") from error
-    except UnicodeError as error:
-        raise EnsueError(f"{file} is not {encoding.upper()}: convert it, or name its --encoding.") from error
-    except json.JSONDecodeError as error:
-        raise EnsueError(f"{file}, line {error.lineno} is not JSON ({error.msg}).") from error
-    except (LookupError, ValueError, RecursionError) as error:
-        raise EnsueError(f"{file} is not JSON that can be read ({error}).") from error
-    if not isinstance(value, dict):
-        raise EnsueError(f"{file} is not a JSON object but {in_words(value)}; name lines of objects .jsonl.")
-    yield str(file), label, value
+    yield str(file), label, parse_line("".join(line for _, line in text_lines(file, encoding)), str(file))
 
 
 def _paper(columns: Mapping[str, Any], place: str, label: str) -> Paper:

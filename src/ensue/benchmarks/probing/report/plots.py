@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ensue.benchmarks.probing.report.sheet import ProbingSheet, TaskLine
-from ensue.benchmarks.probing.report.systems import SHARED, SystemRow, Systems, column_words
+from ensue.benchmarks.probing.report.systems import SystemRow, Systems, column_words
 from ensue.report.svg import (
     BLUE,
     COLOURS,
@@ -39,29 +39,23 @@ _FAINTEST, _STRONGEST = 0.05, 0.62
 
 def heat_map(sheet: ProbingSheet, *, name: str, width: float) -> str:
     """Draw test figures by task and layer, colours standardised task by task; framed is the one dev would choose."""
-    narrow = is_narrow(width)
     rows = [line for line in sheet.lines if not line.missing]
-    panels = _panels(sheet.layers, _NARROW_LAYERS if narrow else _WIDE_LAYERS)
+    # As few panels as will do, none much shorter than the others.
+    count = len(sheet.layers)
+    size = math.ceil(count / math.ceil(count / (_NARROW_LAYERS if is_narrow(width) else _WIDE_LAYERS)))
+    panels = [sheet.layers[begin : begin + size] for begin in range(0, count, size)]
     tall = len(panels) * (_ROW * len(rows) + 0.62)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, tall), layout="constrained")
         grid = figure.subplots(len(panels), 1, squeeze=False).flat
         for axes, layers in zip(grid, panels, strict=True):
-            _draw_cells(axes, sheet, rows, layers, size=8.2)
+            _draw_cells(axes, sheet, rows, layers)
             axes.set_xlim(-0.5, len(panels[0]) - 0.5)
             axes.set_xlabel("layer (0 is the embedding)" if layers[-1] == sheet.layers[-1] else "layer")
         return as_svg(figure, name, width, _describe_heat(sheet, rows))
 
 
-def _panels(layers: Sequence[int], most: int) -> list[list[int]]:
-    """Divide the layers into as few rows as will do, none much shorter than the others."""
-    size = math.ceil(len(layers) / math.ceil(len(layers) / most))
-    return [list(layers[begin : begin + size]) for begin in range(0, len(layers), size)]
-
-
-def _draw_cells(
-    axes: Any, sheet: ProbingSheet, rows: Sequence[TaskLine], layers: Sequence[int], size: float
-) -> None:
+def _draw_cells(axes: Any, sheet: ProbingSheet, rows: Sequence[TaskLine], layers: Sequence[int]) -> None:
     for y, line in enumerate(rows):
         strengths = _strengths(sheet, line.name)
         chosen = sheet.best_layer(line.name)
@@ -75,10 +69,10 @@ def _draw_cells(
                 axes.add_patch(Rectangle(corner, 0.94, 0.9, fill=False, edgecolor=ORANGE, linewidth=1.8))
             weight = "bold" if layer == chosen else "normal"
             words = f"{found.value:.3f}".removeprefix("0")
-            axes.text(x, y, words, ha="center", va="center", fontsize=size, fontweight=weight)
+            axes.text(x, y, words, ha="center", va="center", fontsize=8.2, fontweight=weight)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xticks(range(len(layers)), labels=[str(layer) for layer in layers])
-    axes.set_yticks(range(len(rows)), labels=[line.name for line in rows], fontsize=size + 1)
+    axes.set_yticks(range(len(rows)), labels=[line.name for line in rows], fontsize=9.2)
     for label, line in zip(axes.get_yticklabels(), rows, strict=True):
         label.set_fontweight("normal" if line.kind == "task" else "bold")
     axes.tick_params(length=0)
@@ -117,7 +111,8 @@ def systems_plot(table: Systems, *, name: str, width: float) -> str:
         axes.grid(axis="both", linewidth=0.7)
         axes.set_axisbelow(True)
         axes.spines["left"].set_visible(False)
-        axes.set_xlabel("test accuracy" if _is_accuracy(table) else "test, by the group’s own measure")
+        mixed = {"USS", "SSS"} & set(table.columns)
+        axes.set_xlabel("test, by the group’s own measure" if mixed else "test accuracy")
         found = legend_entries(figure)
         names = [*(row.name for row in runs), *(_published_label(row) for row in published)]
         # A published system with no figure in these columns is not drawn.
@@ -135,19 +130,10 @@ def systems_plot(table: Systems, *, name: str, width: float) -> str:
         return as_svg(figure, name, width, _describe_systems(table))
 
 
-def column_label(name: str) -> str:
-    """Return a column's name; the mean over shared columns is explained beside the picture."""
-    return "mean of these" if name == SHARED else column_words(name)
-
-
 def _tick(table: Systems, name: str) -> str:
     """Return a column's name, starred where a run's takes in fewer tasks than the published one."""
     partly = any(row.entries[name].lacking for row in table.measured if name in row.entries)
-    return f"{column_label(name)}{'*' if partly else ''}"
-
-
-def _is_accuracy(table: Systems) -> bool:
-    return not {"USS", "SSS"} & set(table.columns)
+    return f"{column_words(name)}{'*' if partly else ''}"
 
 
 def _points(table: Systems, row: SystemRow) -> list[tuple[int, str]]:
@@ -208,7 +194,7 @@ def _describe_heat(sheet: ProbingSheet, rows: Sequence[TaskLine]) -> str:
 def _describe_systems(table: Systems) -> str:
     words = [
         f"{row.name}{' (published)' if row.published else ''}: "
-        + ", ".join(f"{column_label(name)} {row.entries[name].value:.3f}" for _, name in _points(table, row))
+        + ", ".join(f"{column_words(name)} {row.entries[name].value:.3f}" for _, name in _points(table, row))
         for row in [*table.measured, *table.published]
     ]
     return f"Test figures by column of table 2. {'; '.join(words)}."

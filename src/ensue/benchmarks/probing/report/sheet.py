@@ -173,11 +173,9 @@ class ProbingSheet:
         chosen = [task for task in self.suite.tasks if self.best_layer(task) is not None]
         if not chosen:
             return self.layers[-1]
-
-        def on_dev(layer: int) -> float:
-            return sum(found.value for task in chosen if (found := self.at(task, "dev", layer)) is not None)
-
-        return max(self.layers, key=lambda layer: (on_dev(layer), -layer))
+        # A task that dev can choose a layer for has a dev figure at every layer.
+        on_dev = {n: sum(self.entries[FigurePlace(t, "dev", n)].value for t in chosen) for n in self.layers}
+        return max(self.layers, key=lambda layer: (on_dev[layer], -layer))
 
     @cached_property
     def lines(self) -> list[TaskLine]:

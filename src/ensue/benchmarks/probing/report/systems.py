@@ -11,6 +11,7 @@ from ensue.report.figure import Figure
 
 # What is averaged over the columns that all of a table's runs have whole, where the paper's average is not to be had.
 SHARED = "shared"
+_HEADS = {"PDTB/explicit": "PDTB-E", "PDTB/implicit": "PDTB-I", "RST": "RST-DT", SHARED: "mean of these"}
 _ABLATED = {"SP": ("context", "without context"), "DC": ("hidden", "without a hidden layer")}
 
 
@@ -71,12 +72,12 @@ class Ablation(NamedTuple):
 
 
 def column_words(name: str) -> str:
-    """Return a column as the paper heads it.
+    """Return a column as the paper heads it; the mean over shared columns is explained beside it.
 
     >>> column_words("PDTB/explicit"), column_words("SP"), column_words("RST")
     ('PDTB-E', 'SP', 'RST-DT')
     """
-    return {"PDTB/explicit": "PDTB-E", "PDTB/implicit": "PDTB-I", "RST": "RST-DT"}.get(name, name)
+    return _HEADS.get(name, name)
 
 
 def paper_layers(suite: Suite) -> str:
@@ -99,7 +100,11 @@ def systems_of(sheets: Sequence[ProbingSheet]) -> Systems:
     suite = sheets[0].suite
     columns = [name for name in suite.columns if any(sheet.column(name) for sheet in sheets)]
     whole = all(_average(sheet) is not None for sheet in sheets)
-    shared = [name for name in columns if all(_is_whole(sheet, name) for sheet in sheets)]
+    shared = [
+        name
+        for name in columns
+        if all((found := sheet.column(name)) and not found.lacking for sheet in sheets)
+    ]
     # A mean of one column says nothing new, and SentEval's groups are of different kinds.
     shared = [] if whole or len(shared) < 2 or suite.name != "discoeval" else shared
     wanted = [*columns, *([AVERAGE] if whole else [])]
@@ -138,9 +143,10 @@ def _measured_row(sheet: ProbingSheet, columns: Sequence[str], shared: Sequence[
         own = sheet.at(AVERAGE, "test", layer)
         taken = tuple(dict.fromkeys(words for name in shared for words in entries[name].ablation))
         # The run's own average, which has an interval, wherever it is over the very same tasks.
-        usable = own is not None and set(own.tasks) == tasks
-        mean = RunFigure(Figure(_mean(row, shared)), ablation=taken)
-        entries[SHARED] = own._replace(lacking=()) if own is not None and usable else mean
+        if own is not None and set(own.tasks) == tasks:
+            entries[SHARED] = own._replace(lacking=())
+        else:
+            entries[SHARED] = RunFigure(Figure(_mean(row, shared)), ablation=taken)
     return row
 
 
@@ -152,11 +158,6 @@ def _average(sheet: ProbingSheet) -> RunFigure | None:
     """Return the average of table 2, which is over all tasks or it is another number."""
     found = sheet.at(AVERAGE, "test", sheet.common_layer)
     return None if found is None or set(found.tasks) != set(sheet.suite.tasks) else found
-
-
-def _is_whole(sheet: ProbingSheet, column: str) -> bool:
-    found = sheet.column(column)
-    return found is not None and not found.lacking
 
 
 def ablations(sheets: Sequence[ProbingSheet]) -> list[Ablation]:

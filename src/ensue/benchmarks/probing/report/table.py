@@ -76,14 +76,10 @@ def tasks_table(
 
 
 def _figures(line: TaskLine) -> list[Content]:
-    test = line.test
+    dev, test = line.dev and line.dev.figure, line.test
     if test is None:
-        return [line.dev and line.dev.figure, None, None]
-    return [
-        line.dev and line.dev.figure,
-        Cell(_marked(test, line.kind), value=test.value),
-        test.figure.interval(),
-    ]
+        return [dev, None, None]
+    return [dev, Cell(_marked(test, line.kind), value=test.value), test.figure.interval()]
 
 
 def _marked(entry: RunFigure, kind: str = "") -> str:
@@ -153,8 +149,10 @@ def systems_table(systems: Systems, sheets: Sequence[ProbingSheet]) -> Table:
         ],
         caption=" ".join(_systems_caption(systems, sheets)),
     )
-    ours = [row for row in systems.published if row.group == "ours"]
-    for rows in (systems.measured, [row for row in systems.published if row.group != "ours"], ours):
+    others, ours = (
+        [row for row in systems.published if (row.group == "ours") is own] for own in (False, True)
+    )
+    for rows in (systems.measured, others, ours):
         for row in rows:
             table.add(
                 row.name,
@@ -252,13 +250,8 @@ def sets_table(sheet: ProbingSheet) -> Table | None:
     previous = ""
     for (year, name), found in sorted(rows.items(), key=lambda each: each[0][0]):
         pearson = found.get("pearson")
-        cells = (pearson, pearson.interval() if pearson else "", found.get("spearman"))
-        table.add(
-            year if year != previous else "",
-            name,
-            *cells,
-            pearson.n if pearson else "",
-            section=year != previous,
-        )
+        interval, n = (pearson.interval(), pearson.n) if pearson else ("", "")
+        new = year != previous
+        table.add(year if new else "", name, pearson, interval, found.get("spearman"), n, section=new)
         previous = year
     return table if rows else None
