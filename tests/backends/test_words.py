@@ -144,7 +144,7 @@ def test_bad_files_are_named_with_the_line_and_leave_nothing(tmp_path, home, con
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(EnsueError, match=r"The word vectors .*nowhere\.txt cannot be read: No such file"):
+    with pytest.raises(EnsueError, match=r"nowhere\.txt cannot be read: No such file"):
         load_model(f"cbow:{tmp_path / 'nowhere.txt'}")
     torn = tmp_path / "torn.txt.gz"
     torn.write_bytes(gzip.compress(b"a 1 2\n" * 1000)[:-9])

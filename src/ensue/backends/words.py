@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,11 +93,7 @@ def load_word_vectors(folder: ModelFolder) -> WordVectorModel:
 def load_text_vectors(file: str | Path) -> WordVectorModel:
     """Load vectors from a text file, `word v1 v2 …` a line, plain or .gz; a binary copy is kept in ENSUE_HOME."""
     path = Path(file).expanduser()
-    try:
-        digest = file_digest(path)
-    except OSError as error:
-        raise EnsueError(f"The word vectors {path} cannot be read: {error.strerror}.") from None
-    target = home() / "word-vectors" / digest[:32]
+    target = home() / "word-vectors" / file_digest(path)[:32]
     make_once(target, lambda work: keep(read_text(path), work / "made"), f"A copy of {path} cannot be kept")
     return load_word_vectors(ModelFolder.read(target, f"cbow:{path.name}", Options(), {"source": str(path)}))
 
@@ -144,7 +140,7 @@ def read_text(path: Path) -> Iterator[WordBlock]:
     numbers: list[list[bytes]] = []
     number = 0
     try:
-        with _open(path) as lines:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 parts = line.split()
                 if number == 1 and len(parts) == 2 and all(part.isdigit() for part in parts):
@@ -161,10 +157,6 @@ def read_text(path: Path) -> Iterator[WordBlock]:
         yield _block(words, numbers, path, number)
     if not width:
         raise EnsueError(f"{path} holds no word vectors.")
-
-
-def _open(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def _word(parts: Sequence[bytes], width: int, path: Path, line: int) -> str:

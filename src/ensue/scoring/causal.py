@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from ensue.errors import RunFailed
 from ensue.models.request import PartScore, TokenPart
 from ensue.scoring.network import BranchCache, Network, Pool, Slots
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
 from ensue.scoring.tree import ROW, Node, build_tree, pack_leaves, split_long
-
-log = logging.getLogger(__name__)
 
 Finished = list[tuple[int, PartScore]]
 Array = npt.NDArray[np.float64]
@@ -71,14 +67,7 @@ class CausalExecutor:
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
-                smaller = self.budget.halved()
-                if smaller is None:
-                    raise RunFailed(
-                        "Memory ran out with the smallest batch; finished scores are kept: free memory or use "
-                        "a smaller model, then run again with --resume."
-                    ) from None
-            log.warning("out of memory: batch budget %d -> %d tokens", self.budget.batch, smaller.batch)
-            self.budget = smaller
+            self.budget = self.budget.halved()
             offset = [i for i in offset if i not in finished]
             if self.network.device.type == "cuda":
                 torch.cuda.empty_cache()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ensue.models.request import Score
@@ -55,13 +54,8 @@ class Journal:
         """Append a batch of scores and hand it to the operating system."""
         self._records.add(_SCORES, scores)
 
-    def close(self) -> None:
-        self._records.close()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *error: object) -> None:
+        self._records.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ensue.errors import EnsueError, RunFailed
+from ensue.errors import EnsueError
 from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Request
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
@@ -28,8 +27,6 @@ from ensue.scoring.tokens import (
     tokenise_requests,
 )
 from ensue.scoring.tree import common_prefix
-
-log = logging.getLogger(__name__)
 
 
 class Specials(NamedTuple):
@@ -174,7 +171,7 @@ class MaskedExecutor:
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
-                self._shrink()
+                self.budget = self.budget.halved()
                 continue
             position += len(batch)
             finished: Finished = []
@@ -187,13 +184,6 @@ class MaskedExecutor:
                         finished.append((part, PartScore(found.pop(part))))
             if finished:
                 yield finished
-
-    def _shrink(self) -> None:
-        smaller = self.budget.halved()
-        if smaller is None:
-            raise RunFailed("Memory ran out with the smallest batch; finished scores are kept, use --resume.")
-        log.warning("out of memory: batch budget %d -> %d tokens", self.budget.batch, smaller.batch)
-        self.budget = smaller
 
     def _run(self, parts: Sequence[MaskedPart], batch: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]:
         """Run one forward pass over masked copies."""

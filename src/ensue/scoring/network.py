@@ -42,6 +42,8 @@ def keep_buffers() -> bool:
 # Logits are made for so many entries (rows × vocabulary) at a time: 64 MB in float32, 1 GB on a GPU.
 _CPU_ENTRIES = 2**24
 _GPU_ENTRIES = 2**28
+# Settings by which some layer looks back only so far, where a configuration does not list its layers' kinds.
+_LOOK_BACK = ("sliding_window", "window_size", "attention_window", "attention_chunk_size", "attention_types")
 
 
 class _TrunkOutput:
@@ -88,16 +90,7 @@ class Network:
         layers = getattr(config, "layer_types", None)
         if layers:
             return set(layers) == {"full_attention"}
-        return not any(
-            getattr(config, name, None)
-            for name in (
-                "sliding_window",
-                "window_size",
-                "attention_window",
-                "attention_chunk_size",
-                "attention_types",
-            )
-        )
+        return not any(getattr(config, name, None) for name in _LOOK_BACK)
 
     def hidden(
         self,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
+from ensue.errors import RunFailed
 from ensue.scoring.tree import Node
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,14 @@ class Budget:
         """How many tokens of one row go through the model at once."""
         return max(self.batch, self.run)
 
-    def halved(self) -> Budget | None:
-        """Return half of everything, or None when there is nothing left to halve."""
+    def halved(self) -> Budget:
+        """Return half of everything, as when memory ran out; raise when there is nothing left to halve."""
         if self.batch <= 32:
-            return None
+            raise RunFailed(
+                "Memory ran out with the smallest batch; finished scores are kept: free memory or use a smaller "
+                "model, then run again with --resume."
+            )
+        log.warning("out of memory: batch budget %d -> %d tokens", self.batch, self.batch // 2)
         halves = (self.batch // 2, max(self.full // 2, 1), self.cache // 2, self.attended // 2, self.run // 2)
         return Budget(*halves)
 
@@ -87,10 +95,8 @@ def _take(group: list[int], weight: Sequence[int], room: int) -> tuple[list[int]
     used = 0
     for count, index in enumerate(group):
         used += weight[index]
-        if used > room and count:
-            return group[:count], group[count:]
         if used > room:
-            return group[:1], group[1:]
+            return group[: max(count, 1)], group[max(count, 1) :]
     return group, []
 
 

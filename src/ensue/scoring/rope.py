@@ -66,7 +66,7 @@ class LengthRope:
         lengths = (self.border, self.border + 1, self.border + 9)
         try:
             return all(self._same(module, length) for module in self.modules for length in lengths)
-        except (RuntimeError, TypeError, AttributeError, KeyError, IndexError):
+        except (RuntimeError, TypeError, AttributeError, LookupError):
             return False  # a module of another form, from a model with code of its own
 
     def _same(self, module: Any, length: int) -> bool:

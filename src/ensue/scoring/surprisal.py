@@ -22,12 +22,8 @@ def joined_ends(sentences: Sequence[str], joiner: str) -> list[int]:
     >>> joined_ends(["One.", "Two."], " ")
     [4, 9]
     """
-    ends, position = [], 0
-    for sentence in sentences:
-        position += len(sentence)
-        ends.append(position)
-        position += len(joiner)
-    return ends
+    begins = accumulate(len(sentence) + len(joiner) for sentence in sentences)
+    return [begin - len(joiner) for begin in begins]
 
 
 def ends_in(text: str, sentences: Sequence[str]) -> list[int]:

@@ -111,14 +111,19 @@ def tokenise_with_spans(tokenizer: Any, texts: Sequence[str]) -> list[tuple[Ids,
 def tokenise_requests(tokenizer: Any, requests: Sequence[Request]) -> list[tuple[Ids, Spans]]:
     """Tokenise each request's two texts jointly, with spans (which cost time) where detail is asked for."""
     texts = [request.context + request.continuation for request in requests]
-    detailed = [i for i, request in enumerate(requests) if request.detail]
-    plain = [i for i, request in enumerate(requests) if not request.detail]
-    out: dict[int, tuple[Ids, Spans]] = {}
-    out.update(zip(detailed, tokenise_with_spans(tokenizer, [texts[i] for i in detailed]), strict=True))
-    out.update(
-        (i, (ids, [])) for i, ids in zip(plain, tokenise(tokenizer, [texts[i] for i in plain]), strict=True)
-    )
-    return [out[i] for i in range(len(requests))]
+    found = _tokenised(tokenizer, texts, [request.detail for request in requests])
+    return [found[text] for text in texts]
+
+
+def _tokenised(tokenizer: Any, texts: Sequence[str], detail: Sequence[bool]) -> dict[str, tuple[Ids, Spans]]:
+    """Tokenise each distinct text once, with its spans where detail is asked for."""
+    pairs = list(zip(texts, detail, strict=True))
+    detailed = dict.fromkeys(text for text, wanted in pairs if wanted)
+    plain = dict.fromkeys(text for text, _ in pairs if text not in detailed)
+    found = dict(zip(detailed, tokenise_with_spans(tokenizer, list(detailed)), strict=True))
+    return found | {
+        text: (ids, []) for text, ids in zip(plain, tokenise(tokenizer, list(plain)), strict=True)
+    }
 
 
 def _encoded(tokenizer: Any, texts: Sequence[str], *, spans: bool) -> Iterator[Any]:
@@ -147,10 +152,7 @@ def cut_pieces(tokenizer: Any, requests: Sequence[Request], room: int, model: st
     """Tokenise context and continuation of requests with a cut apart, each distinct text once."""
     contexts = list(dict.fromkeys(request.context for request in requests))
     context_ids = dict(zip(contexts, tokenise(tokenizer, contexts), strict=True))
-    detailed = list(dict.fromkeys(r.continuation for r in requests if r.detail))
-    plain = list({r.continuation: None for r in requests}.keys() - set(detailed))
-    found = dict(zip(detailed, tokenise_with_spans(tokenizer, detailed), strict=True))
-    found |= {text: (ids, []) for text, ids in zip(plain, tokenise(tokenizer, plain), strict=True)}
+    found = _tokenised(tokenizer, [r.continuation for r in requests], [r.detail for r in requests])
     pieces = []
     for request in requests:
         assert request.cut is not None  # the caller chose the requests that have one
@@ -189,6 +191,15 @@ def own_bos(tokenizer: Any) -> int | None:
     return int(bos) if ids and ids[0] == bos else None
 
 
+class _Limits(NamedTuple):
+    """What texts are laid out by: the policy, the BOS, how many tokens of text fit, and the model's name."""
+
+    policy: Policy
+    bos: int | None
+    room: int
+    model: str
+
+
 def prepare_causal(
     requests: Sequence[Request],
     policy: Policy,
@@ -205,9 +216,10 @@ def prepare_causal(
     room = max_length - (bos is not None)
     if room < 2:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
+    limits = _Limits(policy, bos, room, model)
     return prepare_each(
         requests,
-        lambda whole: _prepare_whole(whole, policy, tokenizer=tokenizer, bos=bos, room=room, model=model),
+        lambda whole: _prepare_whole(whole, tokenizer, limits),
         lambda cut: [_prepare_cut(piece, bos) for piece in cut_pieces(tokenizer, cut, room, model)],
     )
 
@@ -227,9 +239,7 @@ def _prepare_cut(piece: Pieces, bos: int | None) -> Prepared:
     return Prepared((part,), tokens=tokens, spans=spans, context_tokens=used)
 
 
-def _prepare_whole(
-    requests: Sequence[Request], policy: Policy, *, tokenizer: Any, bos: int | None, room: int, model: str
-) -> list[Prepared]:
+def _prepare_whole(requests: Sequence[Request], tokenizer: Any, limits: _Limits) -> list[Prepared]:
     """Prepare requests without a cut.
 
     Context and continuation are tokenised jointly; the continuation begins where the joint tokens leave the
@@ -245,29 +255,22 @@ def _prepare_whole(
         if request.context:
             begin = common_prefix(context_ids[request.context], ids)
             notes["boundary token"] += begin < len(context_ids[request.context])
-        ids, spans, begin = _fit_context(request, ids, spans, begin, room, policy, notes, model)
-        prepared.append(_windows(ids, spans, begin, len(request.context), room, policy, bos, notes, model))
+        ids, spans, begin = _fit_context(request, ids, spans, begin, limits, notes)
+        prepared.append(_windows(ids, spans, begin, len(request.context), limits, notes))
     return prepared
 
 
 def _fit_context(
-    request: Request,
-    ids: Ids,
-    spans: Spans,
-    begin: int,
-    room: int,
-    policy: Policy,
-    notes: Counter[str],
-    model: str,
+    request: Request, ids: Ids, spans: Spans, begin: int, limits: _Limits, notes: Counter[str]
 ) -> tuple[Ids, Spans, int]:
     """Shorten a context that does not fit before its continuation, from the left, where the policy allows."""
-    excess = len(ids) - room
+    excess = len(ids) - limits.room
     if excess <= 0 or begin == 0:
         return ids, spans, begin
-    if policy.overflow == "refuse":
+    if limits.policy.overflow == "refuse":
         raise EnsueError(
-            f"A context of {begin} tokens and its continuation of {len(ids) - begin} do not fit the {room} "
-            f"tokens {model} takes (context begins {request.context[:40]!r}); shorten it or allow "
+            f"A context of {begin} tokens and its continuation of {len(ids) - begin} do not fit the {limits.room} "
+            f"tokens {limits.model} takes (context begins {request.context[:40]!r}); shorten it or allow "
             f"truncation with --set overflow=truncate."
         )
     # One token of context stays, so that the continuation's first token is conditioned on something.
@@ -279,17 +282,10 @@ def _fit_context(
 
 
 def _windows(
-    ids: Ids,
-    spans: Spans,
-    begin: int,
-    context_chars: int,
-    room: int,
-    policy: Policy,
-    bos: int | None,
-    notes: Counter[str],
-    model: str,
+    ids: Ids, spans: Spans, begin: int, context_chars: int, limits: _Limits, notes: Counter[str]
 ) -> Prepared:
     """Cut the tokens into windows and put the BOS first in each."""
+    policy, bos, room, model = limits
     if len(ids) > room and policy.window == "refuse":
         raise EnsueError(
             f"A text of {len(ids)} tokens is longer than the {room} that {model} takes at once; shorten it or choose "
@@ -312,7 +308,7 @@ def _windows(
         parts.append(TokenPart(piece, start - cut.begin + (bos is not None)))
         scored.append(range(start, cut.end))
     if mix.rule == "means" and len(parts) != len(cuts):
-        mix = type(mix)("sum")
+        mix = Mix("sum")
     if not parts:
         notes["nothing to score"] += 1
         return Prepared((), tokens=0, spans=(), notes=+notes)

@@ -59,8 +59,8 @@ def test_pickled_weights_are_refused_until_they_are_allowed(copy, text):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ('{"architectures": [', ["config.json", "not readable JSON"]),
-        ("[1]", ["config.json", "not a model configuration"]),
+        ('{"architectures": [', ["config.json", "is not JSON"]),
+        ("[1]", ["config.json", "is not a JSON object"]),
         ('{"model_type": "llama"}', ["config.json", "no architecture"]),
         ('{"model_type": "frob", "architectures": ["FrobForCausalLM"]}', ["copy cannot be loaded", "frob"]),
     ],
@@ -108,7 +108,7 @@ def test_a_head_that_is_missing_is_not_made_up(tmp_path, text):
 
 def test_a_broken_model_card(copy, text):
     (copy / "ensue-card.json").write_text("{")
-    refused(here("score", text, "--model", copy), "ensue-card.json", "not a readable model card")
+    refused(here("score", text, "--model", copy), "ensue-card.json", "is not JSON")
 
 
 def test_a_context_longer_than_the_model_is_refused_until_it_may_be_cut(llama, tmp_path):

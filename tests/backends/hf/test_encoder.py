@@ -11,7 +11,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ensue.backends.hf.encoder import _batches, stated_pooling
+from ensue.backends.hf.batching import like_long
+from ensue.backends.hf.encoder import stated_pooling
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.protocols import Generator, Layered, TokenEncoder, require
@@ -100,7 +101,7 @@ def test_all_layers_take_one_pass(model, naive):
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=400), st.integers(1, 4096))
 def test_batches_hold_each_text_once_with_little_padding(lengths, budget):
-    batches = list(_batches(lengths, budget))
+    batches = list(like_long(lengths, budget))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
         width = max(1, *(lengths[i] for i in batch))

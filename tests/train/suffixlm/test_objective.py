@@ -1,6 +1,7 @@
 """The contrastive loss against its formula written as loops, and the network's attention against its definition."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -97,7 +98,7 @@ def test_without_a_horizon_the_next_segment_is_the_true_one():
 @pytest.mark.parametrize("attention", ["softmax", "average"])
 def test_a_prediction_never_depends_on_later_segments(attention):
     torch.manual_seed(0)
-    network = SuffixLM(encoder(), Shape(**{**SHAPE.as_dict(), "attention": attention})).eval()
+    network = SuffixLM(encoder(), replace(SHAPE, attention=attention)).eval()
     one, other = torch.randn(2, 7, 16), torch.randn(2, 7, 16)
     other[:, :4] = one[:, :4]
     with torch.no_grad():
@@ -107,7 +108,7 @@ def test_a_prediction_never_depends_on_later_segments(attention):
 
 def test_average_attention_is_the_mean_of_what_came_before():
     torch.manual_seed(0)
-    block = SegmentBlock(Shape(**{**SHAPE.as_dict(), "attention": "average"})).eval()
+    block = SegmentBlock(replace(SHAPE, attention="average")).eval()
     states = torch.randn(1, 5, 16)
     visible = torch.tril(torch.ones(5, 5, dtype=torch.bool))[None]
     with torch.no_grad():
@@ -148,7 +149,7 @@ def test_a_dropped_segment_is_invisible_to_all_but_itself():
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_segment_vectors_leave_padding_out(pooling):
-    network = SuffixLM(encoder(), Shape(**{**SHAPE.as_dict(), "pooling": pooling})).eval()
+    network = SuffixLM(encoder(), replace(SHAPE, pooling=pooling)).eval()
     ids = torch.tensor([[1, 2, 3, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 0, 0]])
     with torch.no_grad():

@@ -32,9 +32,6 @@ class EncoderShape:
     def width(self) -> int:
         return 2 * self.dimension
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 class DiscourseNetwork(nn.Module):  # type: ignore[misc]
     """A sentence's words to one vector: the mean of the GRU's states, both directions side by side."""
@@ -120,12 +117,7 @@ def load_discourse(folder: ModelFolder) -> DiscourseModel:
             f"{folder.path / VOCABULARY} has {len(vocabulary)} words where config.json says "
             f"{network.shape.vocabulary}."
         )
-    identity = {
-        "weights": folder.weights_fingerprint(),
-        "tokenizer": file_digest(folder.path / VOCABULARY),
-        "dtype": folder.options.dtype,
-        "revision": "-",
-    }
+    identity = folder.identity(file_digest(folder.path / VOCABULARY))
     return DiscourseModel(folder.placed(network), vocabulary, folder.card("discourse-encoder", identity))
 
 
@@ -133,5 +125,5 @@ def save_discourse(folder: Path, network: Any, vocabulary: Vocabulary) -> None:
     """Save an encoder as a model folder: one file of weights, a configuration, the words."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary.save(folder)
-    config = {"architectures": [ARCHITECTURE], "shape": network.shape.as_dict()}
+    config = {"architectures": [ARCHITECTURE], "shape": asdict(network.shape)}
     save_folder(folder, config, state_of(network))

@@ -8,6 +8,7 @@ import re
 import ssl
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -130,20 +131,15 @@ class CompletionsClient:
         """Hang up."""
         self._http.close()
 
-    def get(self, path: str, read: Callable[[Any], T]) -> T:
-        """Return what `read` makes of the server's reply to a GET."""
-        return self._insist(lambda: self._once("GET", path, None, read))
+    def ask(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any] | None = None) -> T:
+        """Return what `read` makes of the server's reply to a GET, or with a body to a POST.
 
-    def post(self, path: str, body: Mapping[str, Any], read: Callable[[Any], T]) -> T:
-        """Return what `read` makes of the server's reply to a POST; `read` raises CutShort to have it sent again."""
-        return self._insist(lambda: self._once("POST", path, body, read))
-
-    def _insist(self, attempt: Callable[[], T]) -> T:
-        """Try until it works, or as often as is allowed."""
+        A try that falters, or whose reply `read` raises CutShort of, is made again as often as is allowed.
+        """
         failures: list[_Faltered] = []
         while True:
             try:
-                return attempt()
+                return self._once(path, read, body)
             except _Faltered as failure:
                 failures.append(failure)
             pause = failures[-1].pause
@@ -152,9 +148,9 @@ class CompletionsClient:
             if len(failures) > self._retries or self.halt.wait(min(pause, _LONGEST_WAIT)):
                 raise self._surrender(failures) from None
 
-    def _once(self, method: str, path: str, body: Mapping[str, Any] | None, read: Callable[[Any], T]) -> T:
+    def _once(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any] | None) -> T:
         try:
-            reply = self._http.request(method, f"{self.root}{path}", json=body)
+            reply = self._http.request("POST" if body else "GET", f"{self.root}{path}", json=body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             reason = self._tidy(str(error)) or "no answer"
             raise _Faltered(f"could not be reached ({reason})", "see that the server is up") from error
@@ -225,15 +221,10 @@ def _certificates() -> ssl.SSLContext:
 
 def _retry_after(headers: httpx.Headers) -> float | None:
     """Return the seconds a server asks to wait, given as a number or as a date; None if it does not say."""
-    asked = headers.get("retry-after")
-    if asked is None:
-        return None
-    try:
+    asked = headers.get("retry-after", "")
+    with suppress(ValueError):
         return max(float(asked), 0.0)
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError):
         when = parsedate_to_datetime(asked)
-    except ValueError:
-        return None
-    return max((when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+        return max((when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+    return None

@@ -92,7 +92,7 @@ class EndpointModel:
     def _stated(self) -> str:
         """Return what the server lists about the model; not every server lists anything."""
         try:
-            listed = self._client.get("/models", _listed)
+            listed = self._client.ask("/models", _listed)
         except RunFailed:
             raise
         except (Rejected, EnsueError):
@@ -184,7 +184,7 @@ class EndpointModel:
         """Return the name of the one model served."""
         root = self._client.root
         try:
-            names = [str(entry["id"]) for entry in self._client.get("/models", _listed)]
+            names = [str(entry["id"]) for entry in self._client.ask("/models", _listed)]
         except Rejected as error:
             raise EnsueError(
                 f"{root}/models answered {error}; name the model as {root}#model-name."
@@ -242,7 +242,7 @@ class EndpointModel:
         if token is None or not added or token.text != added or token.logprob is None:
             return
         text = _PROBE + added
-        placed, _ = self._complete(text, _SCORING | style.options, self._placing(style, text))
+        placed, _ = self._placed(style, text)
         last = placed[-1]
         if (last.begin, last.token.text) != (len(_PROBE), added) or last.token.logprob is None:
             return
@@ -255,22 +255,21 @@ class EndpointModel:
                 "models without BOS; serve the model with vLLM or SGLang."
             )
 
-    def _placing(self, style: Style, text: str) -> Callable[[Any], tuple[list[PlacedToken], int | None]]:
-        """Return a reader of replies that finds the tokens of `text`, and how many the server counts."""
+    def _placed(self, style: Style, text: str) -> tuple[Sequence[PlacedToken], int | None]:
+        """Return the tokens the server makes of a text, each in its place, and how many it counts."""
 
-        def read(answer: Any) -> tuple[list[PlacedToken], int | None]:
+        def read(answer: Any) -> tuple[Sequence[PlacedToken], int | None]:
             reply = style.read(answer)
             if reply is None:
                 raise CutShort("sent a reply without log-probabilities")
             return place_tokens(reply, text, self._client.root), reply.counted
 
-        return read
+        return self._complete(text, _SCORING | style.options, read)
 
     def _score(self, part: Part, style: Style) -> PartScore:
         assert isinstance(part, TextPart)
         text, start = part.text, part.start
-        found, counted = self._complete(text, _SCORING | style.options, self._placing(style, text))
-        placed: Sequence[PlacedToken] = found
+        placed, counted = self._placed(style, text)
         if boundary_unsure(placed, start):
             before = self._count(text[:start])
             if counted is not None and before is not None:
@@ -294,8 +293,7 @@ class EndpointModel:
             raise EnsueError(f"{root} refused {which} with {error}.") from None
 
     def _ask(self, text: str, options: dict[str, Any], read: Callable[[Any], T]) -> T:
-        body = {"model": self._name, "prompt": text, **options}
-        return self._client.post("/completions", body, read)
+        return self._client.ask("/completions", read, {"model": self._name, "prompt": text, **options})
 
     def _in_flight(self, todo: Sequence[int], work: Callable[[int], T]) -> Iterator[list[tuple[int, T]]]:
         """Yield results of `work` as they come, with `concurrency` of them under way at a time."""

@@ -212,12 +212,11 @@ class SharingDecoder:
         at = {prefix: row for row, prefix in enumerate(prefixes)}
         texts = torch.tensor([at.get(prompt.shared, 0) for prompt in self.prompts], device=self.device)
         bare = torch.tensor([not prompt.shared for prompt in self.prompts], device=self.device)
+        rows = len(prefixes or self.prompts)
+        self.paths, self.lengths = self.paths.new_zeros((rows, 0)), self.lengths.new_zeros(rows)
         if prefixes:
-            self._extend(prefixes)
+            self._step(*self._padded(prefixes))
             self.paths, self.lengths = self.paths[texts], self.lengths[texts].masked_fill(bare, 0)
-        else:
-            self.paths = self.paths.new_zeros((len(self.prompts), 0))
-            self.lengths = self.lengths.new_zeros(len(self.prompts))
         ids, new = self._padded([prompt.own for prompt in self.prompts])
         if not self.network.sees_by_mask or bool(bare.any()):
             return self._logprobs(self._step(ids, new))
@@ -242,15 +241,9 @@ class SharingDecoder:
         ids = torch.tensor([[*run, *[run[-1]] * (width - len(run))] for run in runs], device=self.device)
         return ids, torch.tensor([len(run) for run in runs], device=self.device)
 
-    def _extend(self, runs: Sequence[Ids]) -> Tensor:
-        """Run one more stretch of tokens on every row; the state of each row's last token."""
-        if not len(self.lengths):
-            self.paths = self.paths.new_zeros((len(runs), 0))
-            self.lengths = self.lengths.new_zeros(len(runs))
-        return self._step(*self._padded(runs))
-
     def _step(self, ids: Tensor, new: Tensor) -> Tensor:
-        """Run rows of new tokens, padded on the right, and lengthen the rows' paths by the real ones."""
+        """Run rows of new tokens, padded on the right, lengthen the rows' paths by the real ones, and return the
+        state of each row's last."""
         rows, width = ids.shape
         longest = self.paths.shape[1]
         columns = torch.arange(width, device=self.device)

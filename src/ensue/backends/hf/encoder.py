@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ensue.backends.hf.batching import like_long, pad
 from ensue.backends.hf.loading import Loaded, ModelFolder, load
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
@@ -22,8 +23,6 @@ OVER_LAYERS = "cls-average-over-layers"
 POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
 # On a CPU, larger batches only leave its caches and are slower.
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}
-# The part of a batch that may be padding, and the part of the budget below which a batch may have more of it.
-_PADDING, _SMALL = 1 / 16, 1 / 8
 # How far states may move, as a part of the largest, and be the same but for rounding.
 _EQUAL, _NEARLY = 1e-3, 0.1
 # To these a word without a space before it is another word, so a text is begun with one.
@@ -85,11 +84,7 @@ class VectorModel:
 
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
         """Return an array tokens × width of each text, in order, special tokens too."""
-        depth = self.layer_count
-        if layer is not None and not -depth - 1 <= layer <= depth:
-            raise EnsueError(
-                f"{self.card.name} has layers 0 (the embedding) to {depth}, and no layer {layer}."
-            )
+        self._check_layers([] if layer is None else [layer])
         ids = [one.ids for one in self.text_tokens(texts)]
         out: list[npt.NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * len(texts)
         for chosen, result, _ in self._run(ids, all_layers=layer is not None):
@@ -143,8 +138,8 @@ class VectorModel:
         if "use_cache" in inspect.signature(trunk.forward).parameters:
             options["use_cache"] = False
         for chosen in batches(self.network, [len(row) for row in rows]) if rows else ():
-            ids, mask = _pad([rows[i] for i in chosen], self.tokenizer.pad_token_id or 0)
-            mask = None if mask is None else mask.to(device)
+            ids, mask = pad([rows[i] for i in chosen], self.tokenizer.pad_token_id or 0)
+            mask = None if mask.all() else mask.to(device)
             with torch.inference_mode():
                 result = trunk(input_ids=ids.to(device), attention_mask=mask, **options)
             yield chosen, result, mask
@@ -156,9 +151,14 @@ class VectorModel:
             return
         if pooling == OVER_LAYERS:
             raise EnsueError(f"{OVER_LAYERS} takes all layers together, so none can be chosen with it.")
+        self._check_layers(layers)
+
+    def _check_layers(self, layers: Sequence[int]) -> None:
         depth = self.layer_count
-        if any(not -depth - 1 <= layer <= depth for layer in layers):
-            raise EnsueError(f"{self.card.name} has layers 0 (the embedding) to {depth}.")
+        if odd := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
+            raise EnsueError(
+                f"{self.card.name} has layers 0 (the embedding) to {depth}, and no layer {odd[0]}."
+            )
 
 
 class EncoderModel(VectorModel):
@@ -222,7 +222,7 @@ def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
             for length in sorted(set(lengths), reverse=True)
         ]
     for group in groups:
-        for chosen in _batches([lengths[i] for i in group], budget):
+        for chosen in like_long([lengths[i] for i in group], budget):
             yield [group[i] for i in chosen]
 
 
@@ -243,34 +243,6 @@ def _heeds_mask(network: Any) -> bool:
         known = bool((beside - alone).abs().max() <= tolerance * alone.abs().max().clamp(min=1))
         network._ensue_heeds_mask = known
     return known
-
-
-def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Choose which texts are run together, the longest first: within the budget of tokens, with little padding."""
-    chosen: list[int] = []
-    width = tokens = 0
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        room = (len(chosen) + 1) * width
-        padding = room - tokens - lengths[i]
-        if chosen and (room > budget or (padding > room * _PADDING and room > budget * _SMALL)):
-            yield chosen
-            chosen, tokens = [], 0
-        if not chosen:
-            width = max(lengths[i], 1)
-        chosen.append(i)
-        tokens += lengths[i]
-    yield chosen
-
-
-def _pad(rows: Sequence[list[int]], pad: int) -> tuple[Any, Any]:
-    """Return the rows as one tensor, and a mask where not all are of one length."""
-    import torch
-
-    width = max(*map(len, rows), 1)
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    if all(len(row) == width for row in rows):
-        return ids, None
-    return ids, torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
 
 
 def _pool(states: Any, mask: Any, pooling: str) -> Any:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ensue.backends.hf.batching import continued_together, pad
 from ensue.errors import EnsueError
 from ensue.scoring.finite import watched
 
@@ -48,7 +49,7 @@ def decoding(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def own_tokens_only(network: Any) -> Iterator[None]:
+def _own_tokens_only(network: Any) -> Iterator[None]:
     """Leave aside, while texts are made, all that a folder says of generation but for its tokens."""
     from transformers import GenerationConfig
 
@@ -85,12 +86,10 @@ def generate(
     options: dict[str, Any],
 ) -> list[str]:
     """Continue each prompt (token ids) up to the first stop string; greedily unless `options` say otherwise."""
-    import torch
-
     from ensue.scoring.rope import one_for_all
 
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
-    settings = decoding(options)
+    fill = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
+    settings = decoding({"max_new_tokens": max_tokens, "pad_token_id": fill, **options})
     if stop:
         settings |= {"stop_strings": list(stop), "tokenizer": tokenizer}
     _check_room(prompts, max_tokens, limit, model)
@@ -102,38 +101,28 @@ def generate(
     room = _TOKENS
     if network.device.type == "cuda":
         room = max(_GPU_TOKENS // int(settings["num_beams"]), _TOKENS)
-    for chosen in _batches([len(ids) for ids in prompts], max_tokens, room, one_for_all(network)):
-        width = max(max(len(prompts[i]) for i in chosen), 1)
-        batch = torch.tensor([[pad] * (width - len(prompts[i])) + list(prompts[i]) for i in chosen])
-        mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in chosen])
-        with torch.inference_mode(), own_tokens_only(network):
-            found = network.generate(
-                input_ids=batch.to(network.device),
-                attention_mask=mask.to(network.device),
-                max_new_tokens=max_tokens,
-                pad_token_id=pad,
-                logits_processor=[watched([begins(prompts[i]) for i in chosen], model, network.dtype)],
-                **settings,
-            )
-        for index, row in zip(chosen, found[:, width:], strict=True):
+    lengths, border = [len(ids) for ids in prompts], one_for_all(network)
+    for chosen in continued_together(lengths, max_tokens, room, rows=_ROWS, border=border):
+        ids, mask = (table.to(network.device) for table in pad([prompts[i] for i in chosen], fill, left=True))
+        found = make_rows(network, ids, mask, [begins(prompts[i]) for i in chosen], model, settings)
+        for index, row in zip(chosen, found[:, ids.shape[1] :], strict=True):
             out[index] = cut_at(tokenizer.decode(row, skip_special_tokens=True), stop)
     return [out[i] for i in range(len(prompts))]
 
 
-def _batches(lengths: Sequence[int], new: int, room: int, border: float) -> Iterator[list[int]]:
-    """Group prompts of like length, the longest first: what does not fit memory shows at once.
+def make_rows(
+    network: Any, ids: Any, mask: Any, texts: Sequence[str], model: str, settings: Mapping[str, Any]
+) -> Any:
+    """Make the rows of one batch; an error names its text where a number is none."""
+    import torch
 
-    One that may go beyond the border, where positions are those of the longest of a batch, is continued alone.
-    """
-    batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        longest = lengths[batch[0]] + new if batch else 0
-        if batch and (len(batch) == _ROWS or (len(batch) + 1) * longest > room or longest > border):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
+    with torch.inference_mode(), _own_tokens_only(network):
+        return network.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            logits_processor=[watched(texts, model, network.dtype)],
+            **settings,
+        )
 
 
 def _check_room(prompts: Sequence[Sequence[int]], new: int, limit: int | None, model: str) -> None:

@@ -119,9 +119,5 @@ def bos_facts(path: Path) -> dict[str, Any]:
 
 def converted(path: Path) -> Path:
     """Return the converted copy of a GGUF file, made on first use and found again by the file's digest."""
-    try:
-        digest = file_digest(path)
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
-    target = home() / "converted" / f"{digest[:32]}-{_CONVERSION}"
+    target = home() / "converted" / f"{file_digest(path)[:32]}-{_CONVERSION}"
     return make_once(target, lambda work: convert(path, work / "model"), f"{path} cannot be converted")

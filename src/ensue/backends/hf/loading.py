@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from ensue.atomic import make_readable, replacing, write_atomic
 from ensue.backends.hf.generate import generation_fingerprint
 from ensue.errors import EnsueError
+from ensue.jsonl import read_object
 from ensue.models.card import ModelCard, read_card_facts
 
 # The file of weights of a model that is saved whole, and of one that stands on another.
@@ -73,13 +74,7 @@ class ModelFolder:
         file = path / "config.json"
         if not file.is_file():
             raise EnsueError(f"{path} is not a model folder: it has no config.json.")
-        try:
-            config = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise EnsueError(f"{file} is not readable JSON: {error}.") from None
-        if not isinstance(config, dict):
-            raise EnsueError(f"{file} is not a model configuration.")
-        return cls(path, name, config, options, {**read_card_facts(path), **(facts or {})})
+        return cls(path, name, read_object(file), options, {**read_card_facts(path), **(facts or {})})
 
     def check(self) -> None:
         """Refuse a folder that lacks a tokenizer or safe weights before anything is loaded."""
@@ -111,6 +106,11 @@ class ModelFolder:
             training=str(self.facts.get("training", "")),
             **more,
         )
+
+    def identity(self, tokenizer: str, revision: str | None = None) -> dict[str, str]:
+        """Return what of a model that is loaded whole changes a score; `tokenizer` is a digest of its own."""
+        facts = {"weights": self.weights_fingerprint(), "tokenizer": tokenizer}
+        return facts | {"dtype": self.options.dtype, "revision": revision or "-"}
 
     @contextmanager
     def loading(self, what: str) -> Iterator[None]:
@@ -175,8 +175,11 @@ def state_of(network: Any) -> dict[str, Any]:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def one_line(error: BaseException) -> str:
@@ -219,7 +222,10 @@ def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
                 f"{name} brings code of its own, which is run only with --trust-remote-code, if you trust it."
             ) from error
         raise EnsueError(f"{name} cannot be loaded ({type(error).__name__}): {one_line(error)}") from error
-    _refuse_missing(name, report["missing_keys"])
+    # They would be drawn at random; a pooler is never used here.
+    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise EnsueError(f"{name} lacks weights its config.json promises: {missing[0]}{more}.")
     device = pick_device(options.device)
     try:
         network = network.eval().requires_grad_(False).to(device)
@@ -227,12 +233,7 @@ def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
         raise EnsueError(f"{name} cannot be put on {device}: {str(error).splitlines()[0]}") from None
     card = folder.card(
         kind,
-        {
-            "weights": folder.weights_fingerprint(),
-            "tokenizer": folder.tokenizer_fingerprint(tokenizer),
-            "dtype": options.dtype,
-            "revision": options.revision or "-",
-        },
+        folder.identity(folder.tokenizer_fingerprint(tokenizer), options.revision),
         max_length=facts.get("max_length") or max_length(network, tokenizer),
         needs_bos=bool(facts.get("needs_bos", False)),
         trained_on_shuffled_text=bool(facts.get("trained_on_shuffled_text", False)),
@@ -241,14 +242,6 @@ def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
         generation=generation_fingerprint(folder.path) if network.can_generate() else "",
     )
     return Loaded(network, tokenizer, card, options)
-
-
-def _refuse_missing(name: str, keys: Iterable[str]) -> None:
-    """Refuse a folder that lacks weights, which would be drawn at random; a pooler is never used here."""
-    missing = sorted(key for key in keys if "pooler" not in key)
-    if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise EnsueError(f"{name} lacks weights its config.json promises: {missing[0]}{more}.")
 
 
 def pick_device(name: str) -> Any:
@@ -273,7 +266,7 @@ def pick_dtype(name: str) -> Any:
     return known[name]
 
 
-def max_length(network: Any, tokenizer: Any) -> int | None:
+def max_length(network: Any, tokenizer: Any = None) -> int | None:
     """Return how many tokens the model takes, special ones included; None where nothing states a limit."""
     config = network.config
     limits = []
@@ -286,6 +279,7 @@ def max_length(network: Any, tokenizer: Any) -> int | None:
             shift = getattr(table, "padding_idx", None)
             limits.append(value - (shift + 1 if shift is not None else 0))
             break
-    if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**7:
-        limits.append(tokenizer.model_max_length)
-    return min(limits) if limits else None
+    stated = getattr(tokenizer, "model_max_length", None)
+    if isinstance(stated, int) and stated < 10**7:
+        limits.append(stated)
+    return min(limits, default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -62,15 +62,26 @@ def add_lora(
     return names
 
 
+def fill_learned(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put saved weights into all that learns of a network, and nothing else; ValueError if they do not fit."""
+    learned = {name: value for name, value in network.named_parameters() if value.requires_grad}
+    if wrong := sorted(learned.keys() ^ tensors.keys()):
+        raise ValueError(f"{wrong[0]} is {'missing' if wrong[0] in learned else 'not of this adapter'}")
+    with torch.no_grad():
+        for name, value in learned.items():
+            if value.shape != tensors[name].shape:
+                raise ValueError(
+                    f"{name} has the shape {tuple(tensors[name].shape)}, not {tuple(value.shape)}"
+                )
+            value.copy_(tensors[name])
+
+
 def merge_lora(network: nn.Module) -> None:
     """Merge every adapter into the layer it stands on, which is then as fast as before."""
-    for name, adapter in list(_adapters(network)):
-        parent, last = _place(network, name)
-        setattr(parent, last, adapter.merged())
-
-
-def _adapters(network: nn.Module) -> Iterator[tuple[str, LoraLinear]]:
-    return ((name, layer) for name, layer in network.named_modules() if isinstance(layer, LoraLinear))
+    for name, layer in list(network.named_modules()):
+        if isinstance(layer, LoraLinear):
+            parent, last = _place(network, name)
+            setattr(parent, last, layer.merged())
 
 
 def _place(network: nn.Module, name: str) -> tuple[Any, str]:

@@ -89,15 +89,10 @@ def known_way(loaded: Loaded, kind: type[Way], find: Callable[[], Way]) -> Way:
 def _read(path: Path, kind: type[Way]) -> Way | None:
     """Return a verdict as it was written; anything else is as good as none."""
     try:
-        stated = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        found = kind(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
         return None
-    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
-    if not isinstance(stated, dict) or set(stated) != set(names):
-        return None
-    if not all(isinstance(value, bool) for value in stated.values()):
-        return None
-    return kind(**stated)
+    return found if all(isinstance(value, bool) for value in found) else None
 
 
 def _key(loaded: Loaded, kind: type[tuple[Any, ...]]) -> str:

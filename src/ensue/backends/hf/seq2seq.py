@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.hf.generate import cut_at, decoding, own_tokens_only
+from ensue.backends.hf.batching import continued_together, pad
+from ensue.backends.hf.generate import cut_at, decoding, make_rows
 from ensue.backends.hf.loading import Loaded, ModelFolder, load
-from ensue.backends.qg.questioner import check_asked, check_span
+from ensue.backends.qg.questioner import check_asked, check_span, end_tokens
 from ensue.errors import EnsueError, TooLong
 from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan, Asked, QuestionSearch
-from ensue.scoring.finite import check_rows, watched
+from ensue.scoring.finite import check_rows
 
 # Tokens of one batch, read and written, all beams of a row counted.
 _TOKENS = {"cuda": 262_144}
@@ -82,11 +83,11 @@ class Seq2SeqModel:
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]:
         """Return what each text becomes (greedily unless `options` say otherwise: `beams`, `length_penalty`, …)."""
-        settings = decoding(options)
+        settings = decoding({"max_new_tokens": max_tokens, **options})
         if stop:
             settings |= {"stop_strings": list(stop), "tokenizer": self.tokenizer}
         out: dict[int, str] = {}
-        for chosen, _, found in self._run(prompts, max_tokens, settings):
+        for chosen, _, found in self._run(prompts, settings):
             for index, row in zip(chosen, found, strict=True):
                 out[index] = cut_at(self.tokenizer.decode(row, skip_special_tokens=True), stop)
         return [out[index] for index in range(len(prompts))]
@@ -96,10 +97,10 @@ class Seq2SeqModel:
         check_asked(contexts, answers)
         texts = [self.question_input.text(text, span) for text, span in zip(contexts, answers, strict=True)]
         wanted = asdict(QuestionSearch(**search))
-        count, max_tokens = wanted.pop("count"), wanted.pop("max_tokens")
-        settings = decoding({**wanted, "num_return_sequences": count})
+        count, most = wanted.pop("count"), wanted.pop("max_tokens")
+        settings = decoding({**wanted, "max_new_tokens": most, "num_return_sequences": count})
         out: list[list[Asked]] = [[] for _ in texts]
-        for chosen, read, found in self._run(texts, max_tokens, settings):
+        for chosen, read, found in self._run(texts, settings):
             scores = self._means(read, found, count)
             check_rows(scores, [texts[index] for index in chosen for _ in range(count)], self.card)
             for place, index in enumerate(chosen):
@@ -143,7 +144,7 @@ class Seq2SeqModel:
         """
         import torch
 
-        ends = torch.tensor([self.tokenizer.eos_token_id, *self._ends()], device=rows.device).unique()
+        ends = torch.tensor(sorted(end_tokens(self)), device=rows.device)
         made = rows[:, 1:]  # the first starts every row
         ended = torch.isin(made, ends)
         real = (ended.cumsum(1) - ended.long()) == 0
@@ -163,47 +164,17 @@ class Seq2SeqModel:
             out += (sums / real[here].sum(1).clamp(min=1)).tolist()
         return out
 
-    def _ends(self) -> list[int]:
-        stated = self.network.generation_config.eos_token_id
-        return [end for end in (stated if isinstance(stated, list) else [stated]) if end is not None]
-
-    def _run(
-        self, texts: Sequence[str], new: int, settings: dict[str, Any]
-    ) -> Iterator[tuple[list[int], Read, Any]]:
+    def _run(self, texts: Sequence[str], settings: dict[str, Any]) -> Iterator[tuple[list[int], Read, Any]]:
         """Run batches of like-long texts; yield their places, what was read, and the rows made of them."""
-        import torch
-
         rows = self.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
         self._check_room(rows)
-        pad = self.tokenizer.pad_token_id or 0
-        for chosen in self._batches([len(row) for row in rows], new, int(settings["num_beams"])):
-            width = max(len(rows[index]) for index in chosen)
-            ids = torch.tensor([rows[index] + [pad] * (width - len(rows[index])) for index in chosen])
-            mask = torch.tensor([[1] * len(rows[i]) + [0] * (width - len(rows[i])) for i in chosen])
-            read = Read(ids.to(self.network.device), mask.to(self.network.device))
-            with torch.inference_mode(), own_tokens_only(self.network):
-                found = self.network.generate(
-                    input_ids=read.ids,
-                    attention_mask=read.mask,
-                    max_new_tokens=new,
-                    logits_processor=[
-                        watched([texts[index] for index in chosen], self.card.name, self.network.dtype)
-                    ],
-                    **settings,
-                )
-            yield chosen, read, found
-
-    def _batches(self, lengths: Sequence[int], new: int, beams: int) -> Iterator[list[int]]:
-        """Group texts, the longest first: what does not fit memory shows at once."""
-        budget = self.options.batch_tokens or _TOKENS.get(self.network.device.type, _CPU_TOKENS)
-        batch: list[int] = []
-        for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-            if batch and (len(batch) + 1) * beams * (lengths[batch[0]] + new) > budget:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+        device, name, lengths = self.network.device, self.card.name, [len(row) for row in rows]
+        budget = self.options.batch_tokens or _TOKENS.get(device.type, _CPU_TOKENS)
+        room = budget // int(settings["num_beams"])
+        for chosen in continued_together(lengths, settings["max_new_tokens"], room):
+            ids, mask = pad([rows[index] for index in chosen], self.tokenizer.pad_token_id or 0)
+            read = Read(ids.to(device), mask.to(device))
+            yield chosen, read, make_rows(self.network, *read, [texts[i] for i in chosen], name, settings)
 
     def _check_room(self, rows: Sequence[Sequence[int]]) -> None:
         limit = self.card.max_length

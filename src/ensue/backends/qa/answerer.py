@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.hf.encoder import _batches, _pad
+from ensue.backends.hf.batching import like_long, pad
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import FoundAnswer
@@ -201,13 +201,9 @@ class AnswerModel:
 
         The score is shifted by the model's threshold, so that above 0 an answer is given.
         """
-        return [
-            found if found.score > 0 else FoundAnswer("", 0, 0, found.score)
-            for found in (
-                one._replace(score=one.score - self.reading.threshold)
-                for one in self.best_spans(questions, contexts)
-            )
-        ]
+        likeliest = self.best_spans(questions, contexts)
+        shifted = [one._replace(score=one.score - self.reading.threshold) for one in likeliest]
+        return [one if one.score > 0 else FoundAnswer("", 0, 0, one.score) for one in shifted]
 
     def best_spans(self, questions: Sequence[str], contexts: Sequence[str]) -> list[FoundAnswer]:
         """Return the likeliest span of each context whether or not it answers, with its log-odds against no answer.
@@ -246,11 +242,6 @@ class AnswerModel:
         once = list(dict.fromkeys(texts))
         return dict(zip(once, self.form.tokens(once, limit), strict=True))
 
-    def _words(self, job: tuple[Tokens, Tokens, Window]) -> str:
-        """Return what a window holds, as an error names it."""
-        _, text, window = job
-        return str(self.tokenizer.decode(text.ids[window.begin : window.end].tolist()))
-
     def _read(self, jobs: Sequence[tuple[Tokens, Tokens, Window]]) -> list[_Best]:
         """Return the best span of every window, batches of like length within the budget of tokens."""
         import torch
@@ -258,7 +249,7 @@ class AnswerModel:
         out: list[_Best] = [_Best(0.0, 0.0, 0, 0)] * len(jobs)
         if not jobs:
             return out
-        for chosen in _batches([window.length for _, _, window in jobs], self.batch_tokens):
+        for chosen in like_long([window.length for _, _, window in jobs], self.batch_tokens):
             rows = [self.form.row(*jobs[job]) for job in chosen]
             inputs = padded(rows, self.form, self.tokenizer.pad_token_id or 0, self.device)
             with torch.inference_mode():
@@ -266,7 +257,9 @@ class AnswerModel:
             # A window without numbers would lose against every other one without a word.
             for job, said, (ids, _) in zip(chosen, scores, rows, strict=True):
                 if not np.isfinite(said[: len(ids)]).all():
-                    check_rows([said[: len(ids)]], [self._words(jobs[job])], self.card)
+                    _, text, window = jobs[job]
+                    words = self.tokenizer.decode(text.ids[window.begin : window.end].tolist())
+                    check_rows([said[: len(ids)]], [words], self.card)
             starts, ends = scores[..., 0], scores[..., 1]
             windows = [jobs[job][2] for job in chosen]
             counts = [window.end - window.begin for window in windows]
@@ -282,15 +275,15 @@ class AnswerModel:
 
 
 def padded(
-    rows: Sequence[tuple[list[int], list[int]]], form: PairForm, pad: int, device: Any
+    rows: Sequence[tuple[list[int], list[int]]], form: PairForm, fill: int, device: Any
 ) -> dict[str, Any]:
     """Return rows of ids and types as a network takes them."""
-    ids, mask = _pad([ids for ids, _ in rows], pad)
+    ids, mask = pad([ids for ids, _ in rows], fill)
     inputs = {"input_ids": ids.to(device)}
-    if mask is not None:
+    if not mask.all():
         inputs["attention_mask"] = mask.to(device)
     if form.typed:
-        inputs["token_type_ids"] = _pad([types for _, types in rows], 0)[0].to(device)
+        inputs["token_type_ids"] = pad([types for _, types in rows], 0)[0].to(device)
     return inputs
 
 

@@ -96,7 +96,7 @@ def save_answerer(
         "architectures": [ARCHITECTURE],
         "base": base,
         "base_weights": fingerprint,
-        "adapter": shape.as_dict(),
+        "adapter": asdict(shape),
         "reading": asdict(reading),
     }
     save_folder(folder, config, adapter_tensors(network), ADAPTER)
@@ -159,11 +159,8 @@ def _base(folder: ModelFolder) -> Any:
 
 
 def _check_room(reading: Reading, trunk: Any, folder: Path) -> None:
-    class _Unlimited:
-        model_max_length = 10**9
-
     # A sentence encoder's tokenizer states where sentences are cut, which says nothing of the positions it has.
-    limit = max_length(trunk, _Unlimited())
+    limit = max_length(trunk)
     if limit is not None and reading.max_length > limit:
         raise EnsueError(
             f"{folder} reads {reading.max_length} tokens at once, but its encoder takes {limit}."

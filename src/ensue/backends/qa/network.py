@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.hf.lora import add_lora, merge_lora
+from ensue.backends.hf.lora import add_lora, fill_learned, merge_lora
 
 
 @dataclass(frozen=True)
@@ -18,11 +17,8 @@ class AdapterShape:
 
     rank: int = 32
     alpha: float = 64.0
-    targets: tuple[str, ...] = field(default=())
+    targets: tuple[str, ...] = ()
     vectors: bool = True
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "targets": list(self.targets)}
 
 
 class SpanNetwork(nn.Module):  # type: ignore[misc]
@@ -75,15 +71,6 @@ def with_adapter(trunk: nn.Module, shape: AdapterShape, tensors: dict[str, Tenso
     """Make the network those tensors were trained for, merged and ready to read; ValueError if they do not fit."""
     network = SpanNetwork(trunk)
     prepare_adapter(network, shape)
-    named = {name: value for name, value in network.named_parameters() if value.requires_grad}
-    if wrong := sorted(named.keys() ^ tensors.keys()):
-        raise ValueError(f"{wrong[0]} is {'missing' if wrong[0] in named else 'not of this adapter'}")
-    with torch.no_grad():
-        for name, value in named.items():
-            if value.shape != tensors[name].shape:
-                raise ValueError(
-                    f"{name} has the shape {tuple(tensors[name].shape)}, not {tuple(value.shape)}"
-                )
-            value.copy_(tensors[name])
+    fill_learned(network, tensors)
     merge_lora(network.trunk)
     return network

@@ -41,8 +41,10 @@ def base_fingerprint(network: Any) -> str:
 
 def load_question_generator(folder: ModelFolder) -> CausalQuestioner:
     """Load the generator saved in a folder, its adapter merged into the model it was trained on."""
+    from safetensors.torch import load_file
+
     from ensue.backends.hf.language import CausalModel
-    from ensue.backends.hf.lora import add_lora, merge_lora
+    from ensue.backends.hf.lora import add_lora, fill_learned, merge_lora
 
     config, options = folder.config, folder.options
     base = _base_model(folder)
@@ -53,10 +55,11 @@ def load_question_generator(folder: ModelFolder) -> CausalQuestioner:
         )
     network = base.network
     with folder.loading("question generator"):
-        shape = dict(config["adapter"])
-        adapter = Adapter(int(shape["rank"]), float(shape["alpha"]), tuple(shape["targets"]))
-        names = add_lora(network, rank=adapter.rank, alpha=adapter.alpha, targets=adapter.targets)
-        _fill(network, names, folder.path / ADAPTER)
+        shape = config["adapter"]
+        add_lora(
+            network, rank=int(shape["rank"]), alpha=float(shape["alpha"]), targets=tuple(shape["targets"])
+        )
+        fill_learned(network, load_file(folder.path / ADAPTER))
     merge_lora(network)
     card = replace(
         # Its questions end with the token it was trained with, whatever the base says.
@@ -129,17 +132,3 @@ def _base_model(folder: ModelFolder) -> Any:
             f"{folder.path / 'config.json'} to the right one."
         )
     return base
-
-
-def _fill(network: Any, names: list[str], path: Path) -> None:
-    """Put the saved weights into the adapters just added; all of them and nothing else."""
-    from safetensors.torch import load_file
-
-    held = load_file(path)
-    wanted = {f"{name}.{part}" for name in names for part in ("down", "up")}
-    if set(held) != wanted:
-        odd = sorted(set(held) ^ wanted)
-        raise EnsueError(f"{path} does not fit the model: {odd[0]} and {len(odd) - 1} more are amiss.")
-    parameters = dict(network.named_parameters())
-    for name, value in held.items():
-        parameters[name].data.copy_(value.float())

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Words shown on each side of the answer: enough to tell which of several equal phrases is meant.
 _AROUND = 5
 _OPEN, _CLOSE = "[[", "]]"
+# How a prompt ends where no chat template says whose turn it is.
+_ASKED = "\nQuestion:"
 _WORD = re.compile(r"\S+")
 
 _TASK = (
@@ -98,13 +100,13 @@ def marked_excerpt(context: str, answer: AnswerSpan, around: int = _AROUND) -> s
 def plain_prompt(context: str, answer: AnswerSpan) -> QuestionPrompt:
     """Return what our own generator is trained to continue with a space and the question."""
     return QuestionPrompt(
-        f"Text: {' '.join(context.split())}\n", f"Answer: {marked_excerpt(context, answer)}\nQuestion:"
+        f"Text: {' '.join(context.split())}\n", f"Answer: {marked_excerpt(context, answer)}{_ASKED}"
     )
 
 
 def few_shot_prompt(context: str, answer: AnswerSpan) -> QuestionPrompt:
     """Return an instruction and three invented examples before the text, for a model without a chat template."""
-    shots = [_shot(text, words, question) for text, words, question in _SHOTS]
+    shots = ["".join(_plain_of(text, words)) + f" {question}" for text, words, question in _SHOTS]
     prompt = plain_prompt(context, answer)
     return QuestionPrompt("\n\n".join([_TASK, *shots, prompt.shared]), prompt.own)
 
@@ -112,17 +114,17 @@ def few_shot_prompt(context: str, answer: AnswerSpan) -> QuestionPrompt:
 def chat_prompt(tokenizer: Any) -> PromptMaker:
     """Make the same prompt through a tokenizer's chat template, the examples as earlier turns."""
 
+    def turn(prompt: QuestionPrompt) -> dict[str, str]:
+        said = f"{prompt.shared}{prompt.own.removesuffix(_ASKED)}"
+        return {"role": "user", "content": f"{_TASK}\n\n{said}"}
+
     def make(context: str, answer: AnswerSpan) -> QuestionPrompt:
         turns: list[dict[str, str]] = []
         for text, words, question in _SHOTS:
-            shared, own = _plain_of(text, words)
-            turns += [
-                {"role": "user", "content": f"{_TASK}\n\n{shared}{own.removesuffix(chr(10) + 'Question:')}"},
-                {"role": "assistant", "content": question},
-            ]
+            turns += [turn(_plain_of(text, words)), {"role": "assistant", "content": question}]
         prompt = plain_prompt(context, answer)
-        own = prompt.own.removesuffix("\nQuestion:")
-        turns.append({"role": "user", "content": f"{_TASK}\n\n{prompt.shared}{own}"})
+        own = prompt.own.removesuffix(_ASKED)
+        turns.append(turn(prompt))
         whole = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
         at = whole.rfind(own)
         if at < 0:  # a template that rewrites what is said
@@ -135,11 +137,6 @@ def chat_prompt(tokenizer: Any) -> PromptMaker:
 def _plain_of(text: str, words: str) -> QuestionPrompt:
     start = text.index(words)
     return plain_prompt(text, AnswerSpan(start, start + len(words)))
-
-
-def _shot(text: str, words: str, question: str) -> str:
-    shared, own = _plain_of(text, words)
-    return f"{shared}{own} {question}"
 
 
 # Hypotheses that are lengthened at once: more only costs memory on a CPU, a GPU wants thousands.
@@ -295,7 +292,7 @@ def prompted_questioner(model: CausalModel) -> CausalQuestioner:
     return CausalQuestioner(model, prompt, frozenset(lines | end_tokens(model)), tokenizer.eos_token_id)
 
 
-def end_tokens(model: CausalModel) -> set[int]:
+def end_tokens(model: Any) -> set[int]:
     """Return what the tokenizer and the model's generation settings say ends a text."""
     stated = getattr(getattr(model.network, "generation_config", None), "eos_token_id", None)
     listed = stated if isinstance(stated, list) else [stated]

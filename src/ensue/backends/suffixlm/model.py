@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from ensue.backends.hf.batching import pad
 from ensue.backends.hf.loading import WEIGHTS, ModelFolder, save_folder, state_of
 from ensue.backends.suffixlm.segments import first_segment, frame_of, pack_to_end, sentence_tokens
 from ensue.errors import EnsueError
@@ -40,9 +41,6 @@ class Shape:
     similarity: Similarity = "dot"
     segment_tokens: int = 128
     max_segments: int = 80
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class SegmentBlock(nn.Module):  # type: ignore[misc]
@@ -223,20 +221,9 @@ class SuffixModel:
         pieces = []
         for begin in range(0, len(segments), step):
             rows = [self._frame.around(segment) for segment in segments[begin : begin + step]]
-            ids, mask = _padded(rows, int(self.tokenizer.pad_token_id or 0))
+            ids, mask = pad(rows, int(self.tokenizer.pad_token_id or 0))
             pieces.append(self.network.encode(ids.to(self.device), mask.to(self.device)))
         return torch.cat(pieces)
-
-
-def _padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
-    """Return ids and mask of rows, padded to the longest."""
-    width = max(len(row) for row in rows)
-    ids = torch.full((len(rows), width), pad, dtype=torch.long)
-    mask = torch.zeros((len(rows), width), dtype=torch.long)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row, dtype=torch.long)
-        mask[place, : len(row)] = 1
-    return ids, mask
 
 
 def load_suffixlm(folder: ModelFolder) -> SuffixModel:
@@ -252,12 +239,7 @@ def load_suffixlm(folder: ModelFolder) -> SuffixModel:
         network = SuffixLM(encoder, Shape(**folder.config["shape"]))
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, local_files_only=True)
         network.load_state_dict(load_file(folder.path / WEIGHTS))
-    identity = {
-        "weights": folder.weights_fingerprint(),
-        "tokenizer": folder.tokenizer_fingerprint(tokenizer),
-        "dtype": folder.options.dtype,
-        "revision": "-",
-    }
+    identity = folder.identity(folder.tokenizer_fingerprint(tokenizer))
     longest = network.shape.max_segments * network.shape.segment_tokens
     card = folder.card("suffixlm", identity, max_length=longest)
     return SuffixModel(folder.placed(network), tokenizer, card)
@@ -267,7 +249,7 @@ def save_suffixlm(folder: Path, network: Any, tokenizer: Any) -> None:
     """Save a SuffixLM as a model folder: one file of weights, a configuration, the tokenizer."""
     config = {
         "architectures": [ARCHITECTURE],
-        "shape": network.shape.as_dict(),
+        "shape": asdict(network.shape),
         "encoder": network.encoder.config.to_dict(),
     }
     folder.mkdir(parents=True, exist_ok=True)
