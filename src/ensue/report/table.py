@@ -160,7 +160,7 @@ class Table:
         head = "| " + " | ".join(_markdown(column.title) for column in self.columns) + " |"
         rule = "|" + "|".join("---" if column.words else "--:" for column in self.columns) + "|"
         rows = ["| " + " | ".join(map(_markdown, row)) + " |" for row in self._texts()]
-        parts = [f"**{_markdown(self.title)}**"] if self.title else []
+        parts = [f"**{_markdown(self.title)}**"] if self.title.strip() else []
         parts += ["\n".join([head, rule, *rows])]
         parts += [_markdown(self.caption)] if self.caption else []
         return "\n\n".join(parts) + "\n"

@@ -73,7 +73,6 @@ def test_says_what_the_run_found(tmp_path):
         "Does some-model know the next chapter?",
         "guessing gives 0.167",
         end.accuracy.text(),
-        f"{end.accuracy.low:.3f} – {end.accuracy.high:.3f}",
         end.accuracy.interval(),
         "accuracy on PG-19, prefix of 8,192 tokens",
         "SuffixLM (published)",
