@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +46,18 @@ Settings = Annotated[
 
 # The longest that a command without a terminal is silent while it is told of progress.
 _SECONDS_BETWEEN = 20.0
+
+
+# The parameters of a command that say how its model is loaded.
+_MODEL_OPTIONS = (
+    *("name", "dtype", "device", "revision"),
+    *("batch_tokens", "concurrency", "allow_pickle", "trust_remote_code"),
+)
+
+
+def model_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of a command's parameters that go to `load_model`."""
+    return {name: given[name] for name in _MODEL_OPTIONS}
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:

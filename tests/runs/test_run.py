@@ -388,20 +388,3 @@ def test_seconds_are_those_of_the_run(tmp_path, corpus):
     began = time.monotonic()
     run = ensue.run("shuffle", model="random", data=corpus, output=tmp_path / "run")
     assert 0 <= run.results["seconds"] <= time.monotonic() - began + 0.01
-
-
-def test_a_system_of_another_benchmark_is_refused_by_name(tmp_path):
-    refused(
-        here("run", "shuffle", "--model", "lead", "--output", tmp_path / "run"),
-        "lead is a system of squality",
-    )
-    refused(
-        here("run", "shuffle", "--model", "bilstm"),
-        "bilstm is a system of glue and superglue, not of shuffle",
-    )
-    (tmp_path / "text.txt").write_text("A text.")
-    refused(
-        here("score", tmp_path / "text.txt", "--model", "human"),
-        "human is a system of squality, which scores no text",
-    )
-    assert not (tmp_path / "run").exists()

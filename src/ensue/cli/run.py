@@ -57,20 +57,11 @@ def run(
     trust_remote_code: console.RemoteCode = False,
 ) -> None:
     """Run a benchmark with a model and write a run folder."""
+    options = console.model_options(locals())
     from ensue.report.table import check_format
     from ensue.runs.run import run as run_benchmark
 
     check_format(form)
-    options = {
-        "name": name,
-        "dtype": dtype,
-        "device": device,
-        "revision": revision,
-        "batch_tokens": batch_tokens,
-        "concurrency": concurrency,
-        "allow_pickle": allow_pickle,
-        "trust_remote_code": trust_remote_code,
-    }
     own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
     kept = "what was scored is kept: run the same command with --resume to go on"
     with (

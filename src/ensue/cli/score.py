@@ -52,6 +52,7 @@ def score(
 
     Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
+    options = console.model_options(locals())
     from ensue.benchmarks.settings import resolve
     from ensue.runs.score import SETTINGS, check_whole, policy_of, read_texts, text_profiles
     from ensue.runs.score import score as score_texts
@@ -71,16 +72,7 @@ def score(
             journal=journal,
             detail=profile,
             progress=progress,
-            model_options={
-                "name": name,
-                "dtype": dtype,
-                "device": device,
-                "revision": revision,
-                "batch_tokens": batch_tokens,
-                "concurrency": concurrency,
-                "allow_pickle": allow_pickle,
-                "trust_remote_code": trust_remote_code,
-            },
+            model_options=options,
         )
     profiles = text_profiles(texts, values["joiner"], scored.scores) if profile else None
     if html is not None and profiles is not None:
