@@ -13,7 +13,7 @@ from ensue.version import __version__
 if TYPE_CHECKING:
     from ensue.backends.hf.tokenizer import load_tokenizer
     from ensue.backends.names import load_model
-    from ensue.benchmarks.nlu.submissions.grading import grade
+    from ensue.benchmarks.grading.board import grade
     from ensue.benchmarks.qags.commands import question as qags
     from ensue.benchmarks.registry import every as benchmarks
     from ensue.runs.build import build
@@ -46,7 +46,7 @@ HOMES = {
     "benchmarks": "ensue.benchmarks.registry:every",
     "build": "ensue.runs.build:build",
     "compare": "ensue.runs.compare:compare_runs",
-    "grade": "ensue.benchmarks.nlu.submissions.grading:grade",
+    "grade": "ensue.benchmarks.grading.board:grade",
     "load_model": "ensue.backends.names:load_model",
     "load_tokenizer": "ensue.backends.hf.tokenizer:load_tokenizer",
     "qags": "ensue.benchmarks.qags.commands:question",

@@ -172,6 +172,7 @@ class Benchmark:
     - `page`: the `report.page.Page` of its runs.
     - `systems`: by name, what `--model NAME` stands for in this benchmark alone.
     - `builders`: by name, what makes its data from raw works.
+    - `grader`: its `grading.board.Grader`, which writes submissions and grades them.
     - `commands`: by name, functions that become `ensue NAME`.
     """
 
@@ -182,6 +183,7 @@ class Benchmark:
     comparing: str | None = None
     tables: str | None = None
     page: str | None = None
+    grader: str | None = None
     systems: Mapping[str, Baseline] = field(default_factory=dict)
     builders: Mapping[str, Builder] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)

@@ -11,11 +11,13 @@ from typing import Annotated
 import typer
 
 from ensue.cli.compare import compare
+from ensue.cli.grade import grade
 from ensue.cli.groups import Commands, build
 from ensue.cli.models import app as models
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
+from ensue.cli.submit import submit
 from ensue.cli.train import app as train
 from ensue.errors import EnsueError, RunFailed
 
@@ -32,6 +34,8 @@ app.command()(run)
 app.command()(score)
 app.command()(compare)
 app.command()(report)
+app.command()(submit)
+app.command()(grade)
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")
 app.add_typer(train, name="train")

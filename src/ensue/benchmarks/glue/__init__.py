@@ -1,7 +1,7 @@
 """GLUE: nine tasks of sentence understanding and a diagnostic set (Wang et al. 2019)."""
 
 from ensue.benchmarks.base import Benchmark, Builder
-from ensue.benchmarks.nlu import COMMANDS, SYSTEMS
+from ensue.benchmarks.nlu import SYSTEMS
 
 benchmark = Benchmark(
     name="glue",
@@ -23,5 +23,5 @@ benchmark = Benchmark(
             "ensue.benchmarks.nlu.builders.commands:rte", "ensue.benchmarks.nlu.builders.entailment:build_rte"
         ),
     },
-    commands=COMMANDS,
+    grader="ensue.benchmarks.nlu.submissions.grading:GLUE",
 )

@@ -11,7 +11,3 @@ SYSTEMS = {
     "bilstm": Baseline(_NAMED, "the paper's BiLSTM, trained"),
     "bilstm-attention": Baseline(_NAMED, "the same with attention between the texts"),
 }
-COMMANDS = {
-    "grade": "ensue.benchmarks.nlu.submissions.commands:grade",
-    "submit": "ensue.benchmarks.nlu.submissions.commands:submit",
-}

@@ -44,12 +44,12 @@ class TaskScore(NamedTuple):
 
 def judged_rows(
     tasks: Mapping[str, TaskData], answers: Sequence[Answered]
-) -> tuple[list[JudgedSplit], list[MetricRow]]:
-    """Judge the answers to tasks, split by split; return what each is worth and all rows, phenomena last."""
+) -> tuple[list[JudgedSplit], list[MetricRow], list[MetricRow]]:
+    """Judge the answers to tasks, split by split; return what each is worth, all rows, and those of phenomena."""
     given = [(tasks[one.task], one, split) for one in answers for split in one.predictions]
     judged = [found for each in given if (found := judge(*each)) is not None]
     phenomena = [row for each in given for row in phenomena_rows(*each)]
-    return judged, [*rows(judged), *phenomena]
+    return judged, rows(judged), phenomena
 
 
 def rows(judged: Sequence[JudgedSplit]) -> list[MetricRow]:

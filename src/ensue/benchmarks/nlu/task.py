@@ -73,7 +73,7 @@ class NluRun:
                 f"there is no training set for them in {self.source}."
             )
         by_name = {task.spec.name: task for task in self.tasks}
-        judged, metrics = judged_rows(by_name, answers)
+        judged, metrics, phenomena = judged_rows(by_name, answers)
         notes = sum((found.notes for found in judged), Counter[str]())
         own = [(one.task, one.notes) for one in answers] + [
             (task.spec.name, task.notes) for task in self.tasks
@@ -87,7 +87,7 @@ class NluRun:
         signature = f"model:{model.card.signed_name} weights:{weights} mode:{mode} {choices} seed:{self.seed}"
         return Outcome(
             items=_items(answers, by_name),
-            metrics=metrics,
+            metrics=[*metrics, *phenomena],
             signature=signature.replace("  ", " "),
             skipped=self._skipped({one.task for one in answers}, mode),
             tokens=0,

@@ -1,7 +1,7 @@
 """SuperGLUE: eight harder tasks and two diagnostic sets (Wang et al. 2019)."""
 
 from ensue.benchmarks.base import Benchmark, Builder
-from ensue.benchmarks.nlu import COMMANDS, SYSTEMS
+from ensue.benchmarks.nlu import SYSTEMS
 
 benchmark = Benchmark(
     name="superglue",
@@ -17,5 +17,5 @@ benchmark = Benchmark(
             "ensue.benchmarks.nlu.builders.winograd:build_winograd",
         ),
     },
-    commands=COMMANDS,
+    grader="ensue.benchmarks.nlu.submissions.grading:SUPERGLUE",
 )

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, Problems, Refused, open_archive
+from ensue.benchmarks.grading import Limits, Refused
+from ensue.benchmarks.grading.problems import Problems
+from ensue.benchmarks.nlu.submissions.archive import Archive, open_archive
 
 EXPECTED = ("A.tsv", "B.tsv")
 
@@ -275,7 +277,7 @@ BOMB = """
 import re, sys, time, zipfile
 from pathlib import Path
 from ensue.benchmarks.nlu.submissions.archive import open_archive
-from ensue.benchmarks.nlu.submissions.archive import Problems
+from ensue.benchmarks.grading.problems import Problems
 
 def peak():
     # Not ru_maxrss, which begins with that of the process that started this one.

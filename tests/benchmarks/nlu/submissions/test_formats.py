@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.benchmarks.grading.problems import Problems
 from ensue.benchmarks.nlu.examples import TaskSpec
-from ensue.benchmarks.nlu.submissions.archive import Problems
 from ensue.benchmarks.nlu.submissions.formats import files_of, parse, render
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu.tasks import AX_B, BOOLQ, COLA, COPA, EVERY, MNLI, MULTIRC, RECORD, STS_B

@@ -13,13 +13,8 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from ensue.benchmarks.nlu.submissions.grading import (
-    GradedSubmission,
-    Refused,
-    grade,
-    guess_suite,
-    read_labels,
-)
+from ensue.benchmarks.grading import Graded, Refused, grade, open_board
+from ensue.benchmarks.nlu.submissions.grading import NluBoard, guess_suite, read_labels
 from ensue.benchmarks.nlu.submissions.submission import write_submission
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
@@ -60,7 +55,7 @@ def changed(path: Path, **files: str | bytes | None) -> Path:
     return path
 
 
-def values(graded: GradedSubmission) -> dict[tuple[str, str], float]:
+def values(graded: Graded) -> dict[tuple[str, str], float]:
     return {(row["task"], row["metric"]): row["value"] for row in graded.metrics}
 
 
@@ -112,6 +107,43 @@ def test_superglue_is_scored_with_its_diagnostics(tmp_path, superglue):
         (found["MultiRC", "f1a"] + found["MultiRC", "em"]) / 2,
     )
     assert graded.score == pytest.approx(sum(tasks) / 3)
+
+
+def test_a_board_is_read_once_and_says_what_is_wrong_or_what_it_is_worth(tmp_path, glue):
+    board = open_board("glue", glue, "dev")
+    assert [(column.task, column.metric, column.main) for column in board.columns] == [
+        ("GLUE", "score", True),
+        ("CoLA", "mcc", False),
+        ("STS-B", "pearson", False),
+        ("STS-B", "spearman", False),
+        ("RTE", "accuracy", False),
+    ]
+    path = submitted(tmp_path / "s.zip")
+    assert board.validate(path) == []
+    graded = board.grade(path)
+    assert graded == grade(path, glue, split="dev")
+    cells = [column.find(graded.metrics) for column in board.columns]
+    assert cells[0]["value"] == graded.score
+    assert cells[4]["value"] == values(graded)["RTE", "accuracy"]
+    assert graded.covers.startswith("0 of 9 tasks whole, CoLA in part (12 of 1,043 rows)")
+    assert board.columns[1]._replace(settings={"split": "test"}).find(graded.metrics) is None
+    bad = changed(tmp_path / "bad.zip", CoLA=None)
+    assert [tuple(problem) for problem in board.validate(bad)] == [
+        ("CoLA.tsv", 0, "is missing from the zip.")
+    ]
+
+
+def test_a_partial_zip_is_graded_where_it_is_taken_and_has_no_score(tmp_path, glue):
+    board = open_board("glue", glue, "dev", partial=True)
+    whole = board.grade(submitted(tmp_path / "s.zip"))
+    graded = board.grade(changed(tmp_path / "part.zip", CoLA=None))
+    assert (graded.score, graded.not_scored["CoLA.tsv"]) == (None, "not in the zip")
+    assert graded.covers.startswith("0 of 9 tasks whole, STS-B in part")
+    assert values(graded)["RTE", "accuracy"] == values(whole)["RTE", "accuracy"]
+    nothing = board.validate(changed(tmp_path / "none.zip", CoLA=None, STS_B=None, RTE=None))
+    assert [problem.problem for problem in nothing] == [
+        "none of its files has labels here, so there is nothing to grade."
+    ]
 
 
 def test_the_suite_is_known_by_the_files(tmp_path):
@@ -192,8 +224,10 @@ def test_diagnostics_are_graded_by_phenomenon_and_parity(tmp_path):
     said = json.loads(here(*command, "--json").out)
     found = {
         (row["task"], row["metric"], row["settings"].get("category"), row["settings"].get("tag")): row
-        for row in said["metrics"]
+        for row in [*said["metrics"], *said["diagnostics"]]
     }
+    # The table of tasks has each diagnostic as a whole; the parts of it are apart.
+    assert not any("category" in row["settings"] for row in said["metrics"])
     parts = {
         (None, None): (0, 1, 2),
         ("Logic", None): (0, 1),
@@ -227,7 +261,7 @@ def test_people_without_the_tasks_labels_or_the_suite_are_refused_in_a_sentence(
     path = write_lines(tmp_path / "people.jsonl", [{"id": "0", "labels": ["1", "1"]}])
     for suite, task, folder, words in (
         ("superglue", "CB", superglue, (str(superglue), "no files of CB")),
-        ("superglu", "CB", superglue, ("no suite 'superglu'", "glue and superglue")),
+        ("superglu", "CB", superglue, ("no benchmark 'superglu'", "superglue")),
         ("superglue", "CBB", superglue, ("no task 'CBB'",)),
         ("superglue", "CB", tmp_path / "none", ("none", "not a folder")),
         ("superglue", "CB", path, ("people.jsonl", "not a folder")),
@@ -346,8 +380,8 @@ def test_labels_that_are_not_there_are_named_with_file_and_line(tmp_path, glue, 
 def test_only_what_is_judged_is_graded(tmp_path, glue):
     refused(
         here("grade", submitted(tmp_path / "s.zip"), "--labels", glue, "--split", "train"),
-        "'train'",
-        "dev or test",
+        "--split train",
+        "test, dev",
     )
 
 
@@ -360,12 +394,12 @@ def test_unlabelled_examples_are_checked_but_not_scored(tmp_path, glue):
         "MRPC": {"test": {str(n): "1" for n in range(SIZE)}},
     }
     write_submission("glue", good, path)
-    graded = grade(path, data, "glue")
+    graded = NluBoard("glue", data, "test").grade(path)
     assert graded.not_scored["MRPC.tsv"] == "no labels of test"
     assert {row["task"] for row in graded.metrics} == {"CoLA", "GLUE"}
     write_submission("glue", {**good, "MRPC": {"test": {"0": "1"}}}, path)
     with pytest.raises(Refused, match=r"MRPC\.tsv: 11 of 12 examples have no prediction"):
-        grade(path, data, "glue")
+        NluBoard("glue", data, "test").grade(path)
 
 
 def test_the_command_prints_a_table_or_json(tmp_path, glue):
@@ -403,7 +437,7 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocker())
-import ensue.benchmarks.nlu.submissions.grading, ensue.benchmarks.nlu.submissions.submission
+import ensue.benchmarks.grading, ensue.benchmarks.nlu.submissions.grading, ensue.benchmarks.nlu.submissions.submission
 assert not {"numpy", "scipy"} & set(sys.modules)
 sys.argv = ["ensue", *sys.argv[1:]]
 from ensue.cli.main import main
@@ -460,7 +494,7 @@ def test_gold_answers_of_the_real_data_get_every_point(tmp_path, suite):
                 }
                 gold.setdefault(name, {})[split] = answers  # type: ignore[assignment]
     write_submission(suite, gold, tmp_path / "s.zip", "dev")
-    graded = grade(tmp_path / "s.zip", data, split="dev")
+    graded = NluBoard(suite, data, "dev").grade(tmp_path / "s.zip")
     assert graded.score == pytest.approx(1.0)
     assert all(row["value"] == pytest.approx(1.0) for row in graded.metrics)
 

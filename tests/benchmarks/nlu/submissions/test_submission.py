@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ensue.benchmarks.nlu.submissions.grading import grade
+from ensue.benchmarks.grading import grade
 from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
 from ensue.errors import EnsueError
 from tests.benchmarks.nlu import folders
@@ -158,8 +158,8 @@ def test_missing_tasks_are_filled_only_when_asked(tmp_path):
 
 def test_what_the_command_refuses(tmp_path):
     run = run_folder(tmp_path / "run", items(folders.glue_predictions()))
-    refused(here("submit", "gleu", run), "'gleu'", "glue and superglue")
-    refused(here("submit", "glue", run, "--split", "train"), "train", "test, dev")
+    refused(here("submit", "gleu", run), "'gleu'", "did you mean glue?")
+    refused(here("submit", "glue", run, "--split", "train"), "--split train", "test, dev")
     without = here("submit", "superglue", run)
     refused(without, "no predictions on test of any task of superglue", "--set answer_test=yes")
     assert "answer_test" not in here("submit", "superglue", run, "--split", "dev").err

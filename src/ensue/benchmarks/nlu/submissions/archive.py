@@ -10,69 +10,12 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
-from ensue.errors import EnsueError
+from ensue.benchmarks.grading.problems import Limits, LineCutter, Problems, Refused
 
-# So many problems of one file are kept in words; who made the same mistake in every line need not read each.
-PER_FILE = 20
-
-
-class Problem(NamedTuple):
-    """One thing that is wrong; `file` is empty for the archive itself, `line` is 0 for a whole file."""
-
-    file: str
-    line: int
-    words: str
-
-    def __str__(self) -> str:
-        where = f"{self.file}, line {self.line}" if self.line else self.file
-        return f"{where}: {self.words}" if where else self.words
-
-
-class Problems:
-    """A list that grows to a bound: the first problems of each file in words, the others as a number."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, list[Problem]] = {}
-        self._counts: Counter[str] = Counter()
-
-    def add(self, file: str, line: int, words: str) -> None:
-        kept = self._kept.setdefault(file, [])
-        self._counts[file] += 1
-        if len(kept) < PER_FILE:
-            kept.append(Problem(file, line, words))
-
-    def count(self, file: str | None = None) -> int:
-        return self._counts.total() if file is None else self._counts[file]
-
-    def listed(self) -> list[Problem]:
-        """Return all that was kept, those of the archive first, then file by file as they came."""
-        found: list[Problem] = []
-        for file in sorted(self._kept, key=bool):
-            found += self._kept[file]
-            if more := self._counts[file] - len(self._kept[file]):
-                found.append(Problem(file, 0, f"and {more:,} more{' such lines' if file else ''}."))
-        return found
-
-
-class Refused(EnsueError):
-    """A submission that is not graded; `problems` says everything that was found."""
-
-    def __init__(self, archive: Path, problems: Problems) -> None:
-        self.archive, self.problems, self.count = archive, problems.listed(), problems.count()
-        noun, them = ("problem", "it") if self.count == 1 else ("problems", "them")
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
-        super().__init__(
-            f"{archive} is refused for {self.count:,} {noun}; mend {them} and grade again.{lines}"
-        )
-
-
-_CHUNK = 1 << 16
 _END = b"PK\x05\x06"
 _END_SIZE = 22
 _LONGEST_COMMENT = 0xFFFF
@@ -82,34 +25,16 @@ _ENCRYPTED = 0x1 | 0x40
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What a local header takes before its name; the data begin behind name and extra field.
 _LOCAL_SIZE = 30
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What file managers put into a zip unasked. It is never unpacked, and passed over in silence.
 _STRAY_FOLDER, _STRAY_BEGINNING = "__MACOSX", "._"
 _STRAY_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much of a zip is read. The largest official file, QQP's, is 7 MB; ReCoRD's lines are short."""
-
-    archive_bytes: int = 128 << 20
-    directory_bytes: int = 1 << 20
-    entries: int = 64
-    file_bytes: int = 64 << 20
-    total_bytes: int = 256 << 20
-    line_bytes: int = 1 << 20
-
-
-class _Stop(Exception):
-    """Reading a file ends here; the words say why."""
 
 
 class Archive:
     """An open zip of which only the files with an expected name are ever unpacked."""
 
     def __init__(self, zipped: zipfile.ZipFile, files: dict[str, zipfile.ZipInfo], limits: Limits) -> None:
-        self._zipped, self.files, self._limits = zipped, files, limits
-        self._left = limits.total_bytes
+        self._zipped, self.files, self._cutter = zipped, files, LineCutter(limits)
 
     @property
     def names(self) -> list[str]:
@@ -120,38 +45,12 @@ class Archive:
 
     def lines(self, name: str, problems: Problems) -> Iterator[tuple[int, bytes]]:
         """Return the lines of a file with their numbers, up to the first that cannot be had."""
-        number = 0
         try:
             with self._zipped.open(self.files[name]) as file:
-                for line in self._cut(file):
-                    number += 1
-                    yield number, line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-        except _Stop as stop:
-            problems.add(name, number + 1, str(stop))
+                yield from self._cutter.lines(name, file, problems)
         # NotImplementedError, of a method the library does not know, is a RuntimeError.
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
             problems.add(name, 0, f"the zip is damaged here ({error}).")
-
-    def _cut(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Return lines of a stream; at no time is more held than a line and a chunk."""
-        limits, size, rest = self._limits, 0, b""
-        while chunk := file.read(_CHUNK):
-            size += len(chunk)
-            self._left -= len(chunk)
-            if size > limits.file_bytes:
-                raise _Stop(f"the file is longer than {limits.file_bytes:,} bytes; it was not read further.")
-            if self._left < 0:
-                raise _Stop(
-                    f"the files together are longer than {limits.total_bytes:,} bytes; reading ended."
-                )
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from whole
-            if len(rest) > limits.line_bytes:
-                raise _Stop(
-                    f"the line is longer than {limits.line_bytes:,} bytes; the file was not read further."
-                )
-        if rest:
-            yield rest
 
     def close(self) -> None:
         self._zipped.close()

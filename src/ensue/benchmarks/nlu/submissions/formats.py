@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ensue.benchmarks.grading.problems import Problems
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
-from ensue.benchmarks.nlu.submissions.archive import Problems
 from ensue.errors import EnsueError
 
 HEADER = "index\tprediction"

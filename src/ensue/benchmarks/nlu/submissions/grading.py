@@ -1,91 +1,242 @@
-"""Grading a submission: every file checked against the examples it must answer, then judged like any run.
-
-The command line and the server call the same `grade`. It needs no model, and nothing that a model needs.
-"""
+"""Submissions to GLUE and SuperGLUE: files checked against the examples they must answer, then judged as in a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
+from ensue.benchmarks.grading.board import Board, Column, Graded, Grader, Submitted
+from ensue.benchmarks.grading.problems import Limits, Problems, Refused
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
-from ensue.benchmarks.nlu.submissions.archive import Archive, Limits, Problem, Problems, Refused, open_archive
+from ensue.benchmarks.nlu.submissions.archive import Archive, open_archive
 from ensue.benchmarks.nlu.submissions.formats import files_of, parse
 from ensue.benchmarks.nlu.suites import TITLES, specs_of, suite_of
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.report.results import MetricRow
-
-__all__ = ["GradedSubmission", "Problem", "Refused", "grade", "guess_suite", "read_labels"]
+    from ensue.benchmarks.nlu.submissions.submission import Predictions
+    from ensue.report.table import Table
 
 # A file may have so many lines beyond one an example before it is read no further.
 _SLACK = 1_000
 _NAMED, _SHOWN = 5, 40
+# Predictions by task and split.
+_Answers = dict[tuple[str, str], dict[str, Prediction]]
+_SCORE = "score"
+_LEFT_OUT = "not in the zip"
 
 
-@dataclass(frozen=True)
-class GradedSubmission:
-    """A submission's figures: the rows of a run, the benchmark's score, and the files that were not scored."""
+class NluBoard(Board):
+    """The tasks of a suite, or some of them, whose zips are graded against the labels of a split.
 
-    archive: Path
-    suite: str
-    split: str
-    metrics: list[MetricRow]
-    score: float | None
-    not_scored: Mapping[str, str]
-    notes: Sequence[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "archive": str(self.archive)}
-
-
-def grade(
-    archive: Path,
-    labels: Path | Mapping[str, TaskData],
-    suite: str | None = None,
-    *,
-    split: str = TEST,
-    tasks: Sequence[str] = (),
-    limits: Limits | None = None,
-) -> GradedSubmission:
-    """Validate a submission and score it, or raise `Refused` with everything that is wrong with it.
-
-    `labels` is a folder in the official layout, or tasks that were read before. Each file whose examples have labels
-    there must be in the zip, with each of their ids once and in their order. A file without labels is checked if its
-    examples are there, and not scored. With `tasks`, only their files are wanted.
+    Each file whose examples have labels must be in the zip, with each of their ids once and in their order. A file
+    without labels is checked if its examples are there, and not scored. Where `partial` zips are taken, a file may
+    be missing; a zip without one that counts has no score.
     """
-    if split not in (DEV, TEST):
-        raise EnsueError(f"A submission answers {DEV} or {TEST}, not {split!r}; choose another --split.")
-    suite = suite or guess_suite(archive, limits)
-    specs = _wanted(suite, tasks)
-    known = [file for _, file, _ in _files(specs_of(suite), split)]
-    data = read_labels(labels, suite, tasks) if isinstance(labels, Path) else labels
-    _check_labels(labels, specs, split, data)
-    problems = Problems()
-    with closing(open_archive(archive, known, problems, limits)) as opened:
-        answers, not_scored = _read_answers(opened, specs, split, data, problems)
-    if problems.count():
-        raise Refused(archive, problems)
-    return _judge(archive, suite, split, data, answers, not_scored)
+
+    suffix = ".zip"
+
+    def __init__(
+        self,
+        suite: str,
+        data: Mapping[str, TaskData],
+        split: str,
+        tasks: Sequence[str] = (),
+        *,
+        partial: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        self.name, self.split, self.data, self.partial, self._limits = suite, split, data, partial, limits
+        self._specs = _wanted(suite, tasks)
+
+    @property
+    def columns(self) -> list[Column]:
+        found = [
+            Column(spec.name, metric, {"split": part})
+            for spec, _, part in self._files()
+            if spec.name in self.data and self.data[spec.name].labelled(part)
+            for metric in spec.metrics
+        ]
+        return [Column(TITLES[self.name], _SCORE, {"split": self.split}, main=True), *found]
+
+    def check(self, file: Path) -> None:
+        self._read(file)
+
+    def grade(self, file: Path) -> Graded:
+        answers, not_scored = self._read(file)
+        from ensue.benchmarks.nlu.scores import judged_rows
+        from ensue.benchmarks.nlu.systems import Answered
+
+        given = [Answered(task, {part: found}) for (task, part), found in answers.items()]
+        judged, metrics, phenomena = judged_rows(self.data, given)
+        total = self.columns[0].find(metrics)
+        whole = not any(
+            spec.in_score and not_scored.get(file) == _LEFT_OUT for spec, file, _ in self._files()
+        )
+        return Graded(
+            self.name,
+            self.split,
+            metrics,
+            total["value"] if total is not None and whole else None,
+            phenomena,
+            not_scored,
+            [note for one in judged for note in one.notes],
+            "" if total is None else total["settings"]["covers"],
+        )
+
+    def _read(self, file: Path) -> tuple[_Answers, dict[str, str]]:
+        """Return predictions by task and split, and why the other files are not scored."""
+        known = [name for _, name, _ in _files(specs_of(self.name), self.split)]
+        problems = Problems()
+        with closing(open_archive(file, known, problems, self._limits)) as opened:
+            found = self._read_files(opened, problems)
+        if problems.count():
+            raise Refused(file, problems)
+        return found
+
+    def _read_files(self, archive: Archive, problems: Problems) -> tuple[_Answers, dict[str, str]]:
+        answers: _Answers = {}
+        not_scored: dict[str, str] = {}
+        for spec, file, part in self._files():
+            examples = self.data[spec.name].splits.get(part) if spec.name in self.data else None
+            labelled = bool(examples) and self.data[spec.name].labelled(part)
+            if file not in archive.files:
+                # A file that is there but was refused has its problem already.
+                if labelled and not self.partial and not problems.count(file):
+                    problems.add(file, 0, "is missing from the zip.")
+                else:
+                    not_scored[file] = _LEFT_OUT if labelled else "neither in the zip nor labelled"
+                continue
+            if not examples:
+                not_scored[file] = f"no examples of {part} among the labels"
+                continue
+            found = _read_file(archive, spec, file, examples, problems)
+            if labelled:
+                answers[spec.name, part] = found
+            else:
+                not_scored[file] = f"no labels of {part}"
+        if not answers and not problems.count():
+            problems.add("", 0, "none of its files has labels here, so there is nothing to grade.")
+        return answers, not_scored
+
+    def _files(self) -> Iterator[tuple[TaskSpec, str, str]]:
+        return _files(self._specs, self.split)
 
 
-def _check_labels(
-    labels: Path | Mapping[str, TaskData], specs: Sequence[TaskSpec], split: str, data: Mapping[str, TaskData]
-) -> None:
+class NluGrader(Grader):
+    """Opens boards of a suite and writes its zips."""
+
+    splits = (TEST, DEV)
+
+    def __init__(self, suite: Literal["glue", "superglue"]) -> None:
+        self.suite = suite
+
+    def open(
+        self,
+        labels: Path,
+        split: str,
+        tasks: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+        *,
+        partial: bool = False,
+    ) -> NluBoard:
+        if settings:
+            raise EnsueError(f"{self.suite} is graded without settings; leave {', '.join(settings)} out.")
+        data = read_labels(labels, self.suite, tasks)
+        _check_labels(labels, _wanted(self.suite, tasks), split, data)
+        return NluBoard(self.suite, data, split, tasks, partial=partial)
+
+    def knows(self, file: Path) -> bool:
+        return file.suffix != ".jsonl" and guess_suite(file) == self.suite
+
+    def grade(
+        self,
+        file: Path,
+        labels: Path,
+        split: str,
+        tasks: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> Graded:
+        """Grade a zip or, from a .jsonl file, several people's labels of one task."""
+        if file.suffix != ".jsonl":
+            return super().grade(file, labels, split, tasks, settings)
+        if len(tasks) != 1:
+            raise EnsueError(f"{file} holds people's labels of one task; say which, as in --tasks CB.")
+        found = read_labels(labels, self.suite, tasks)
+        if not found:
+            raise EnsueError(f"{labels} has no files of {tasks[0]}; name the folder that holds its labels.")
+        from ensue.benchmarks.nlu.submissions.people import people_rows
+
+        (data,) = found.values()
+        rows = people_rows(file, data, split)
+        if not rows:
+            raise EnsueError(
+                f"{file}: {data.spec.name} has no labels of {split} in {labels} to judge people by, and where all "
+                f"say the same there is no agreement to measure; give labels."
+            )
+        return Graded(self.suite, split, rows, None)
+
+    def submit(
+        self,
+        run: Path,
+        output: Path | None,
+        split: str,
+        chosen: Mapping[str, str],
+        fill_from: Path | None = None,
+    ) -> Submitted:
+        from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
+        from ensue.report.results import ITEMS_FILE, read_numbered_items
+
+        predictions = collect(read_numbered_items(run), run / ITEMS_FILE, self.suite, split, chosen)
+        answers = {} if fill_from is None else _most_frequent(self.suite, fill_from)
+        filled: list[str] = []
+        for spec, file, part in _files(specs_of(self.suite), split):
+            found = answers.get(spec.name, {}).get(part)
+            if found and part not in predictions.get(spec.name, {}):
+                predictions.setdefault(spec.name, {})[part] = found
+                filled.append(file)
+        return write_submission(
+            self.suite, predictions, output or run / f"{self.suite}-{split}.zip", split, filled
+        )
+
+    def tables(self, graded: Graded, title: str, tasks: Sequence[str] = ()) -> list[Table]:
+        if not graded.diagnostics and all(row["metric"] != _SCORE for row in graded.metrics):
+            return super().tables(graded, title, tasks)
+        from ensue.benchmarks.nlu.report.table import phenomena_tables, tables
+
+        # Named as a run of these tasks is, so that the rest is not missed.
+        asked = "/".join(filter(None, (self.suite, ",".join(tasks))))
+        results = {"benchmark": asked, "model": title, "metrics": [*graded.metrics, *graded.diagnostics]}
+        return [*tables(results), *phenomena_tables(results)]
+
+
+GLUE, SUPERGLUE = NluGrader("glue"), NluGrader("superglue")
+
+
+def _most_frequent(suite: str, folder: Path) -> Predictions:
+    """Return what the most-frequent baseline says of every task that has data."""
+    from ensue.benchmarks.base import RunContext
+    from ensue.benchmarks.nlu.systems import find, named
+
+    system = find("majority")
+    defaults = {name: setting.default for name, setting in system.settings.items()}
+    tasks = list(read_labels(folder, suite).values())
+    answers = system.answer(named("most-frequent"), tasks, defaults, 0, RunContext())
+    return {one.task: {split: dict(found) for split, found in one.predictions.items()} for one in answers}
+
+
+def _check_labels(labels: Path, specs: Sequence[TaskSpec], split: str, data: Mapping[str, TaskData]) -> None:
     """Raise where no task that counts has labels, which a diagnostic set with some does not make good."""
     counting = [spec for spec in specs if spec.in_score] or specs
     parts = [(data[spec.name], part) for spec, _, part in _files(counting, split) if spec.name in data]
     if any(task.labelled(part) for task, part in parts):
         return
     unlabelled = [task.splits[part][0].where for task, part in parts if task.splits.get(part)]
-    where = f"{labels} has" if isinstance(labels, Path) else "The data have"
     seen = f" ({unlabelled[0]}, for one, is a row without)" if unlabelled and unlabelled[0] else ""
     raise EnsueError(
-        f"{where} no labels for {split}{seen}; give a folder with labels, or choose another --split."
+        f"{labels} has no labels for {split}{seen}; give a folder with labels, or choose another --split."
     )
 
 
@@ -120,33 +271,6 @@ def _files(specs: Sequence[TaskSpec], split: str) -> Iterator[tuple[TaskSpec, st
     for spec in specs:
         for file, part in files_of(spec, split).items():
             yield spec, file, part
-
-
-def _read_answers(
-    archive: Archive, specs: Sequence[TaskSpec], split: str, data: Mapping[str, TaskData], problems: Problems
-) -> tuple[dict[tuple[str, str], dict[str, Prediction]], dict[str, str]]:
-    """Return predictions by task and split, and why the other files are not scored."""
-    answers: dict[tuple[str, str], dict[str, Prediction]] = {}
-    not_scored: dict[str, str] = {}
-    for spec, file, part in _files(specs, split):
-        examples = data[spec.name].splits.get(part) if spec.name in data else None
-        labelled = bool(examples) and data[spec.name].labelled(part)
-        if file not in archive.files:
-            # A file that is there but was refused has its problem already.
-            if labelled and not problems.count(file):
-                problems.add(file, 0, "is missing from the zip.")
-            elif not labelled:
-                not_scored[file] = "neither in the zip nor labelled"
-            continue
-        if not examples:
-            not_scored[file] = f"no examples of {part} among the labels"
-            continue
-        found = _read_file(archive, spec, file, examples, problems)
-        if labelled:
-            answers[spec.name, part] = found
-        else:
-            not_scored[file] = f"no labels of {part}"
-    return answers, not_scored
 
 
 def _read_file(
@@ -196,22 +320,3 @@ def _bounded(
             problems.add(file, number, words)
             return
         yield number, line
-
-
-def _judge(
-    archive: Path,
-    suite: str,
-    split: str,
-    data: Mapping[str, TaskData],
-    answers: Mapping[tuple[str, str], Mapping[str, Prediction]],
-    not_scored: Mapping[str, str],
-) -> GradedSubmission:
-    from ensue.benchmarks.nlu.scores import SCORE, judged_rows
-    from ensue.benchmarks.nlu.systems import Answered
-
-    given = [Answered(task, {part: found}) for (task, part), found in answers.items()]
-    judged, metrics = judged_rows(data, given)
-    total = (TITLES[suite], SCORE)
-    scores = [row["value"] for row in metrics if (row["task"], row["metric"]) == total]
-    notes = [note for one in judged for note in one.notes]
-    return GradedSubmission(archive, suite, split, metrics, scores[0] if scores else None, not_scored, notes)

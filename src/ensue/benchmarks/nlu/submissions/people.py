@@ -25,6 +25,7 @@ from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.files import Row
 from ensue.benchmarks.nlu.judging import JudgedSplit, judge
+from ensue.benchmarks.nlu.scores import SCORE, rows
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
@@ -63,6 +64,14 @@ def judge_people(path: Path, data: TaskData, split: str) -> People:
     return People(
         answered, judge(annotated_part(data, answered, split), answered, split), kappa(labels, data)
     )
+
+
+def people_rows(path: Path, data: TaskData, split: str) -> list[MetricRow]:
+    """Return the metrics of people's majority vote and their agreement; nothing where neither can be had."""
+    people = judge_people(path, data, split)
+    found = [row for row in rows([people.judged]) if row["metric"] != SCORE] if people.judged else []
+    agreement = people.agreement_row()
+    return found if agreement is None else [*found, agreement]
 
 
 def annotated_part(data: TaskData, answered: Answered, split: str) -> TaskData:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ensue.atomic import make_folders, replacing
+from ensue.benchmarks.grading.board import Submitted
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
 from ensue.benchmarks.nlu.submissions.formats import check_prediction, files_of, render
 from ensue.benchmarks.nlu.suites import specs_of
@@ -20,21 +20,6 @@ Predictions = dict[str, dict[str, dict[str, Prediction]]]
 # The zip must not say when it was made, or its bytes would differ.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _COMPRESSION = 6
-
-
-@dataclass(frozen=True)
-class Submitted:
-    """What was written: rows by file, the files for which there was nothing, and notes on unusual sizes."""
-
-    path: Path
-    suite: str
-    split: str
-    files: dict[str, int]
-    missing: list[str]
-    notes: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "path": str(self.path)}
 
 
 def collect(
@@ -73,7 +58,9 @@ def collect(
     return predictions
 
 
-def write_submission(suite: str, predictions: Predictions, path: Path, split: str = TEST) -> Submitted:
+def write_submission(
+    suite: str, predictions: Predictions, path: Path, split: str = TEST, filled: Sequence[str] = ()
+) -> Submitted:
     """Write the zip, whole or not at all; what has no predictions is left out and listed."""
     content: dict[str, str] = {}
     rows: dict[str, int] = {}
@@ -103,7 +90,7 @@ def write_submission(suite: str, predictions: Predictions, path: Path, split: st
                 entry.create_system, entry.external_attr = 3, 0o100644 << 16
                 archive.writestr(entry, text, zipfile.ZIP_DEFLATED, _COMPRESSION)
         unfinished.chmod(0o644)
-    return Submitted(path, suite, split, rows, missing, notes)
+    return Submitted(path, suite, split, rows, missing, notes, filled)
 
 
 def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str) -> tuple[str, Prediction]:

@@ -1,0 +1,234 @@
+"""What a board is: a benchmark's questions and labels, ready to check and grade the files of strangers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ensue import lazy
+from ensue.benchmarks.grading.problems import Problem, Refused
+from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from ensue.report.results import MetricRow
+    from ensue.report.table import Table
+
+TEST = "test"
+
+
+class Column(NamedTuple):
+    """A column of a board: the metric rows of a task that have these settings, whatever else they have.
+
+    `main` is the one column that systems are ranked by.
+    """
+
+    task: str
+    metric: str
+    settings: Mapping[str, Any] = {}
+    main: bool = False
+
+    def find(self, rows: Iterable[MetricRow]) -> MetricRow | None:
+        """Return the row that belongs into this column, None where there is none."""
+        for row in rows:
+            same = (row["task"], row["metric"]) == (self.task, self.metric)
+            if same and all(row["settings"].get(key) == value for key, value in self.settings.items()):
+                return row
+        return None
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What a submission is worth: rows as in results.json, the score it is ranked by, and what was not scored.
+
+    `diagnostics` are rows by category and tag of a diagnostic set; they count in no score. `score` is None where a
+    task that counts was not answered. `covers` says what the score is over, and which tasks in part.
+    """
+
+    suite: str
+    split: str
+    metrics: list[MetricRow]
+    score: float | None
+    diagnostics: list[MetricRow] = field(default_factory=list)
+    not_scored: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    covers: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "not_scored": dict(self.not_scored), "notes": list(self.notes)}
+
+
+class Board(ABC):
+    """Questions and labels that were read once, against which any number of files are checked and graded."""
+
+    name: str
+    split: str
+    # What a submission's file name ends in.
+    suffix: str
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[Column]:
+        """The columns of its table, the main one first."""
+
+    @abstractmethod
+    def grade(self, file: Path) -> Graded:
+        """Grade a submission, or raise `Refused` with everything that is wrong with it."""
+
+    @abstractmethod
+    def check(self, file: Path) -> None:
+        """Raise `Refused` with everything that is wrong with a submission; nothing is graded."""
+
+    def validate(self, file: Path) -> list[Problem]:
+        """Return everything that is wrong with a submission, nothing where it can be graded."""
+        try:
+            self.check(file)
+        except Refused as refused:
+            return refused.problems
+        return []
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A submission as written: rows by file, the files for which there was nothing, notes, and what was filled in."""
+
+    path: Path
+    suite: str
+    split: str
+    files: Mapping[str, int]
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    filled: Sequence[str] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "path": str(self.path)}
+
+
+class Grader(ABC):
+    """What a benchmark names as its `grader`: how submissions are written from a run, and how a board is opened."""
+
+    suite: str
+    splits: Sequence[str] = (TEST,)
+
+    @abstractmethod
+    def open(
+        self,
+        labels: Path,
+        split: str,
+        tasks: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+        *,
+        partial: bool = False,
+    ) -> Board:
+        """Read the questions and labels of a split; `tasks` and `settings` are those of a run, as text."""
+
+    @abstractmethod
+    def submit(
+        self,
+        run: Path,
+        output: Path | None,
+        split: str,
+        chosen: Mapping[str, str],
+        fill_from: Path | None = None,
+    ) -> Submitted:
+        """Write the predictions of a run; `chosen` settings pick one of several ways in which it answered.
+
+        Tasks that it left out are answered by a baseline from the data in `fill_from`, where that is given.
+        """
+
+    def knows(self, file: Path) -> bool:
+        """Return whether a file can be told to be a submission to this benchmark by its looks."""
+        return False
+
+    def grade(
+        self,
+        file: Path,
+        labels: Path,
+        split: str,
+        tasks: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> Graded:
+        """Grade one file."""
+        return self.open(labels, split, tasks, settings).grade(file)
+
+    def tables(self, graded: Graded, title: str, tasks: Sequence[str] = ()) -> list[Table]:
+        """Return the tables that `ensue grade` prints."""
+        from ensue.report.figure import Figure
+        from ensue.report.table import Column as TableColumn
+        from ensue.report.table import Table
+
+        columns = [TableColumn("task", words=True), TableColumn("metric", words=True)]
+        columns += [TableColumn("settings", words=True, fold=True), TableColumn("value"), TableColumn("n")]
+        table = Table(columns, title=title)
+        for row in [*graded.metrics, *graded.diagnostics]:
+            said = ", ".join(f"{key} {value}" for key, value in row["settings"].items())
+            low, high = row["ci95"]
+            figure = Figure(row["value"], low, high, row["n"], row["clusters"])
+            table.add(row["task"], row["metric"], said, figure, row["n"])
+        return [table]
+
+    def check_split(self, split: str) -> None:
+        if split not in self.splits:
+            raise EnsueError(f"--split {split} is none of {', '.join(self.splits)}, which {self.suite} has.")
+
+
+def grader_of(suite: str) -> Grader:
+    """Return what grades submissions to a benchmark."""
+    from ensue.benchmarks import registry
+
+    reference = registry.find(suite).grader
+    if reference is None:
+        known = ", ".join(one.name for one in registry.every() if one.grader is not None)
+        raise EnsueError(f"{suite} has no way of grading submissions; there is {known}.")
+    found: Grader = lazy.load(reference)
+    return found
+
+
+def open_board(
+    suite: str | Path,
+    labels: Path,
+    split: str = TEST,
+    tasks: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+    *,
+    partial: bool = False,
+) -> Board:
+    """Read a board once, to check and grade any number of files: a benchmark by its name, or a board.toml.
+
+    `labels` is the data folder that a run would read, with its labels; `settings` are those of a run, as text. Where
+    `partial` submissions are taken, whole tasks may be left out; what leaves out one that counts has no score.
+    """
+    grader = grader_of(str(suite))
+    grader.check_split(split)
+    return grader.open(labels, split, tasks, settings, partial=partial)
+
+
+def grade(
+    file: Path,
+    labels: Path,
+    suite: str | None = None,
+    *,
+    split: str = TEST,
+    tasks: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+) -> Graded:
+    """Validate a submission and score it, or raise `Refused` with everything that is wrong with it.
+
+    `labels` is the data folder that a run would read, with its labels. The benchmark is told by the file where no
+    `suite` is named. With `tasks`, only their predictions are wanted.
+    """
+    grader = grader_of(suite or guess_suite(file))
+    grader.check_split(split)
+    return grader.grade(file, labels, split, tasks, settings)
+
+
+def guess_suite(file: Path) -> str:
+    """Return the benchmark that a file is a submission to, by its looks."""
+    from ensue.benchmarks import registry
+
+    for one in registry.every():
+        if one.grader is not None and grader_of(one.name).knows(file):
+            return one.name
+    raise EnsueError(f"{file} does not tell which benchmark it answers; name it with --suite.")
