@@ -1,0 +1,197 @@
+"""How well each sentence of a text follows: what the text before gives to it, and it to the sentence after.
+
+A sentence that belongs is more likely after the text before it than on its own, and makes the next one more likely
+than it would be without it. Both differences are pointwise mutual information, in nats. An encoder may add how like
+the sentence is to those around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.models.protocols import Encoder, Scorer
+from ensue.models.request import Policy, Request, Score
+from ensue.progress import Progress
+from ensue.scoring.engine import Scored, score
+from ensue.scoring.journal import Journal
+from ensue.scoring.surprisal import ends_in, joined_ends
+
+# What stands before a sentence that is read on its own: the end of a paragraph that is not there.
+_NOTHING = "\n\n"
+# A sentence is read after at least so many characters of text, where there are as many, and at most three times that.
+_CONTEXT = 6_000
+# How many sentences on each side are around one, and how many of them near it.
+_AROUND, _NEAR = 10, 2
+
+
+class Following(NamedTuple):
+    """How well a sentence follows.
+
+    `received` is its log-likelihood after the text before it less that on its own, `given` the log-likelihood of the
+    next sentence with it less that without it, both in nats; the first sentence receives and the last gives nothing
+    that could be measured. `gain` is `received` per token. `likeness` is its mean cosine with the sentences around it
+    and those near it; None without an encoder.
+    """
+
+    tokens: int
+    received: float | None
+    given: float | None
+    likeness: float | None
+
+    @property
+    def gain(self) -> float | None:
+        """Surprisal without context less surprisal in context, in nats a token."""
+        return None if self.received is None or not self.tokens else self.received / self.tokens
+
+
+class Pieces(NamedTuple):
+    """A text cut where its sentences end: what stands between two goes with the second."""
+
+    text: str
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str, sentences: Sequence[str]) -> Pieces:
+        """Cut a text into the sentences it was split into.
+
+        >>> Pieces.of("One.\\n\\nTwo.", ["One.", "Two."])[1]
+        (4, 10)
+        """
+        return cls(text, tuple(ends_in(text, sentences)))
+
+    @classmethod
+    def joined(cls, sentences: Sequence[str], joiner: str = " ") -> Pieces:
+        """Make a text of sentences."""
+        return cls(joiner.join(sentences), tuple(joined_ends(sentences, joiner)))
+
+    def piece(self, place: int) -> str:
+        return self.text[self.begin(place) : self.ends[place]]
+
+    def begin(self, place: int) -> int:
+        return self.ends[place - 1] if place else 0
+
+
+class Measured(NamedTuple):
+    """The measures of a text's sentences, and the score of the whole text, with its tokens."""
+
+    whole: Score
+    sentences: list[Following]
+
+
+def measure(
+    scorer: Scorer,
+    texts: Sequence[Pieces],
+    *,
+    encoder: Encoder | None = None,
+    policy: Policy | None = None,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[Measured], Scored]:
+    """Measure how well every sentence of every text follows, from one batch of the engine."""
+    policy = policy or Policy(window="strided", overflow="truncate")
+    requests: list[Request] = []
+    for text in texts:
+        requests.append(Request(text.text, detail=True))
+        requests += _requests(text)
+    scored = score(scorer, requests, policy=policy, journal=journal, progress=progress)
+    vectors = None if encoder is None else _vectors(encoder, texts)
+    found, at = [], 0
+    for text in texts:
+        whole, rest = scored.scores[at], scored.scores[at + 1 : at + 3 * len(text.ends) - 1]
+        likeness = None if vectors is None else like_those_around(vectors[: len(text.ends)])
+        vectors = None if vectors is None else vectors[len(text.ends) :]
+        found.append(Measured(whole, _followings(text, rest, likeness)))
+        at += 1 + len(rest)
+    return found, scored
+
+
+def _requests(text: Pieces) -> list[Request]:
+    """Return what is asked of one text: each sentence in context, alone, and after the one before the last."""
+    starts = context_starts(text.ends)
+    count = len(text.ends)
+    before = [text.text[starts[place] : text.begin(place)] for place in range(count)]
+    later = range(1, count)
+    in_context = [Request(text.piece(place), before[place]) for place in later]
+    alone = [Request(text.piece(place).lstrip(), _NOTHING) for place in later]
+    without = [
+        Request(text.piece(place), text.text[starts[place - 1] : text.begin(place - 1)])
+        for place in later[1:]
+    ]
+    return in_context + alone + without
+
+
+def _followings(
+    text: Pieces, scores: Sequence[Score], likeness: npt.NDArray[np.float64] | None
+) -> list[Following]:
+    count = len(text.ends)
+    in_context, alone, without = (
+        scores[: count - 1],
+        scores[count - 1 : 2 * count - 2],
+        scores[2 * count - 2 :],
+    )
+    received = [None, *(one.logprob - other.logprob for one, other in zip(in_context, alone, strict=True))]
+    # After the first sentence alone, the second without it stands alone.
+    given = [
+        *received[1:2],
+        *(a.logprob - b.logprob for a, b in zip(in_context[1:], without, strict=True)),
+        None,
+    ]
+    return [
+        Following(
+            in_context[place - 1].tokens if place else 0,
+            received[place],
+            given[place] if count > 1 else None,
+            None if likeness is None else float(likeness[place]),
+        )
+        for place in range(count)
+    ]
+
+
+def context_starts(ends: Sequence[int]) -> list[int]:
+    """Return where the context of each sentence begins: at the text's beginning, in long texts at a later sentence.
+
+    It moves on in strides, so that most sentences share the beginning of their context with those before them.
+
+    >>> context_starts([4_000, 8_000, 12_000, 16_000, 20_000, 24_000])
+    [0, 0, 0, 0, 0, 12000]
+    """
+    starts, begin = [], 0
+    borders = [0, *ends]
+    for place in range(len(ends)):
+        if borders[place] - begin > 3 * _CONTEXT:
+            begin = max(border for border in borders[:place] if borders[place] - border >= _CONTEXT)
+        starts.append(begin)
+    return starts
+
+
+def _vectors(encoder: Encoder, texts: Sequence[Pieces]) -> npt.NDArray[np.float64]:
+    """Return a vector of length one for every sentence of every text."""
+    pieces = [text.piece(place).strip() for text in texts for place in range(len(text.ends))]
+    places: dict[str, int] = {}
+    for piece in pieces:
+        places.setdefault(piece, len(places))
+    found = np.asarray(encoder.encode(list(places)), dtype=np.float64)
+    found /= np.linalg.norm(found, axis=1, keepdims=True).clip(1e-12)
+    return found[[places[piece] for piece in pieces]]
+
+
+def like_those_around(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return how like each sentence is to the others: the mean cosine with those around it, and with those near it.
+
+    >>> like_those_around(np.eye(2)[[0, 0, 1]]).round(2).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    count = len(vectors)
+    found = np.zeros(count)
+    for place in range(count):
+        means = []
+        for reach in (_AROUND, _NEAR):
+            window = range(max(0, place - reach), min(count, place + reach + 1))
+            others = [other for other in window if other != place]
+            means.append(float((vectors[others] @ vectors[place]).mean()) if others else 0.0)
+        found[place] = sum(means) / len(means)
+    return found

@@ -1,0 +1,167 @@
+"""Does a sentence stand out? A verdict with a known rate of false alarms, fitted on texts that nobody touched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ensue.errors import EnsueError
+from ensue.scoring.following import Following, Measured
+
+# Chosen by cross-validation on 320 BBC articles (bench/results/intruder.md): a cosine of one weighs so many nats.
+LIKENESS = 70.0
+# Below so many sentences there is too little text to say what follows.
+FEWEST = 4
+# The share of untouched texts in which a sentence is said to stand out, unless another is asked for.
+RATE = 0.1
+_LEVELS = (
+    0.0,
+    0.005,
+    0.01,
+    0.02,
+    0.03,
+    0.04,
+    0.05,
+    0.075,
+    0.1,
+    0.125,
+    0.15,
+    0.2,
+    0.25,
+    0.3,
+    0.4,
+    0.5,
+    0.75,
+    1.0,
+)
+_PERCENTILES = tuple(range(101))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What untouched texts look like to a model and an encoder.
+
+    `given` stands in for what a last sentence gives. `slope` is by how many nats the least of a text's standings
+    falls when it has e times as many sentences. `least` holds quantiles of the least standing, made good for length,
+    at fixed levels; `percentiles` those of all sentences' standings.
+    """
+
+    model: str
+    encoder: str
+    data: str
+    documents: int
+    sentences: int
+    given: float
+    slope: float
+    least: tuple[float, ...]
+    percentiles: tuple[float, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Calibration:
+        """Read a calibration as a model's card has it."""
+        try:
+            made = cls(
+                **{**facts, "least": tuple(facts["least"]), "percentiles": tuple(facts["percentiles"])}
+            )
+        except (KeyError, TypeError) as error:
+            raise EnsueError(
+                f"The model's card has a calibration that cannot be read ({error}); calibrate anew."
+            ) from None
+        if len(made.least) != len(_LEVELS) or len(made.percentiles) != len(_PERCENTILES):
+            raise EnsueError(
+                "The model's card has a calibration of another version; run `ensue calibrate` again."
+            )
+        return made
+
+
+class Verdict(NamedTuple):
+    """What is said of a text.
+
+    `stands_out` is the sentence that does, None where none does; `least` the one that follows least, whatever is
+    said. `false_alarm` is the share of untouched texts of this length with a sentence that follows as little. Where
+    there is no telling, `why` says why.
+    """
+
+    stands_out: int | None
+    least: int | None = None
+    false_alarm: float | None = None
+    why: str = ""
+
+
+def standings(sentences: Sequence[Following], given: float) -> list[float | None]:
+    """Return how firmly each sentence stands in its text, in nats; None for the first, which nothing precedes."""
+    found: list[float | None] = []
+    for one in sentences:
+        if one.received is None:
+            found.append(None)
+            continue
+        likeness = 0.0 if one.likeness is None else LIKENESS * one.likeness
+        found.append(one.received + (given if one.given is None else one.given) + likeness)
+    return found
+
+
+def judge(sentences: Sequence[Following], calibration: Calibration | None, rate: float = RATE) -> Verdict:
+    """Say whether a sentence stands out, with false alarms in at most a share `rate` of untouched texts."""
+    if calibration is None:
+        return Verdict(None, why="no calibration is known for this model")
+    firm = [
+        (one, place) for place, one in enumerate(standings(sentences, calibration.given)) if one is not None
+    ]
+    if len(sentences) < FEWEST or not firm:
+        return Verdict(None, why=f"a text of fewer than {FEWEST} sentences is too short to tell")
+    least, place = min(firm)
+    false_alarm = float(np.interp(_adjusted(least, len(firm), calibration.slope), calibration.least, _LEVELS))
+    return Verdict(place if false_alarm <= rate else None, place, false_alarm)
+
+
+def share_below(standing: float, calibration: Calibration) -> float:
+    """Return the share of untouched sentences that follow less than this."""
+    return float(np.interp(standing, calibration.percentiles, np.linspace(0, 1, len(_PERCENTILES))))
+
+
+def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: str) -> Calibration:
+    """Fit the verdict on untouched texts."""
+    texts = [one.sentences for one in measured if len(one.sentences) >= FEWEST]
+    if len(texts) < 20:
+        raise EnsueError(
+            f"{len(texts)} of the texts have {FEWEST} sentences or more; a calibration needs at least 20, better 200."
+        )
+    passed = [one.given for text in texts for one in text[1:] if one.given is not None]
+    given = math.fsum(passed) / len(passed)
+    firm = [[one for one in standings(text, given) if one is not None] for text in texts]
+    slope = _slope(firm)
+    least = [_adjusted(min(one), len(one), slope) for one in firm]
+    every = [one for text in firm for one in text]
+    return Calibration(
+        model=model,
+        encoder=encoder,
+        data=data,
+        documents=len(texts),
+        sentences=len(every),
+        given=round(given, 4),
+        slope=round(slope, 4),
+        least=tuple(round(float(one), 4) for one in np.quantile(least, _LEVELS)),
+        percentiles=tuple(round(float(one), 4) for one in np.percentile(every, _PERCENTILES)),
+    )
+
+
+def _adjusted(least: float, count: int, slope: float) -> float:
+    """Return the least standing as it would be in a text of one sentence that is judged: the more, the lower it falls."""
+    return least + slope * math.log(count)
+
+
+def _slope(texts: Sequence[Sequence[float]]) -> float:
+    """Return how the least standing falls with the number of sentences, from the texts and their beginnings."""
+    steps = []
+    for text in texts:
+        lengths = [count for count in (3, 6, 12, 24, 48) if count <= len(text)]
+        steps += [(min(text[:a]) - min(text[:b])) / math.log(b / a) for a, b in pairwise(lengths)]
+    return math.fsum(steps) / len(steps) if steps else 0.0
