@@ -154,7 +154,7 @@ def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: s
 
 
 def _adjusted(least: float, count: int, slope: float) -> float:
-    """Return the least standing as it would be in a text of one sentence that is judged: the more, the lower it falls."""
+    """Return the least standing made good for length: the more sentences are judged, the lower it falls."""
     return least + slope * math.log(count)
 
 
