@@ -22,6 +22,8 @@ BRINGS = {
     "models extra": "torch",
     "to_pandas": "pandas",
     "a tokenizer": "transformers",
+    "The platform": "fastapi",
+    "PostgreSQL": "psycopg",
 }
 
 

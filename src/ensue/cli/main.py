@@ -17,6 +17,8 @@ from ensue.cli.models import app as models
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
+from ensue.cli.serve import serve
+from ensue.cli.serve import user as users
 from ensue.cli.submit import submit
 from ensue.cli.train import app as train
 from ensue.errors import EnsueError, RunFailed
@@ -36,9 +38,11 @@ app.command()(compare)
 app.command()(report)
 app.command()(submit)
 app.command()(grade)
+app.command()(serve)
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")
 app.add_typer(train, name="train")
+app.add_typer(users, name="user")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,93 @@
+"""`ensue serve`, `ensue user`, `ensue backup`, `ensue restore`: the platform from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ensue import console
+from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from ensue.platform.service import Settings
+
+Folder = Annotated[
+    Path | None,
+    typer.Option("--home", help="The folder of everything served (default: ~/.local/share/ensue)."),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="ENSUE_DATABASE",
+        metavar="URL",
+        help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME (default: a file in the home).",
+    ),
+]
+
+user = typer.Typer(help="Add users.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def settings(home: Path | None, database: str | None, **more: object) -> Settings:
+    """Return the settings of a platform; say what to install where its libraries are missing."""
+    try:
+        from ensue.platform.service import Settings, default_home
+    except ImportError as error:
+        raise EnsueError(f"The platform needs {error.name}: pip install 'ensue[platform]'.") from None
+    return Settings(home=home or default_home(), database=database, **more)  # type: ignore[arg-type]
+
+
+def serve(
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    public_url: Annotated[
+        str, typer.Option(help="What users type, where a proxy stands before the server.")
+    ] = "",
+    sign_up: Annotated[
+        bool, typer.Option("--sign-up/--no-sign-up", help="Whether anybody may make an account.")
+    ] = True,
+    json: console.Json = False,
+) -> None:
+    """Serve boards, accounts and submissions."""
+    given = settings(home, database, public_url=public_url, open_sign_up=sign_up)
+    from ensue.platform.web.server import serve as run_server
+
+    def ready(url: str) -> None:
+        if json:
+            console.print_json({"url": url, "home": str(given.home)})
+        console.say(f"Ensue serves {given.home} at {url} (Ctrl-C stops it).")
+
+    run_server(given, host, port, ready)
+
+
+@user.callback()
+def root() -> None:
+    """Add users."""
+
+
+@user.command()
+def add(
+    email: Annotated[str, typer.Argument(help="E-mail address.")],
+    role: Annotated[str, typer.Option(help="participant, annotator, organiser or admin.")] = "participant",
+    password: Annotated[
+        bool, typer.Option("--password", help="Ask for a password to sign in with on the pages.")
+    ] = False,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Add a user and print an API token, which is shown this once."""
+    given = settings(home, database)
+    from ensue.platform.service import perform
+
+    word = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True) if password else None
+    made = perform(given, "user.add", {"email": email, "role": role, "password": word})
+    if json:
+        console.print_json(made)
+        return
+    print(f"{email} is {role}, with the API token {made['token']}")
+    console.say("The token is not shown again.")

@@ -1,0 +1,20 @@
+"""Commands that change a platform from the command line; the server performs them while it has the home open.
+
+Each is a function of the platform and its arguments, both ways in JSON, so that it can be handed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ensue.platform.service import Command, Platform
+
+
+def add_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Add a user with an API token, and a password where one is given."""
+    accounts = platform.accounts
+    user = accounts.add(arguments["email"], arguments["role"], password=arguments.get("password"))
+    return {"id": user.id, "token": accounts.add_token(user.id, "from the command line")}
+
+
+COMMANDS: dict[str, Command] = {"user.add": add_user}

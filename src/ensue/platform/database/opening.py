@@ -1,0 +1,176 @@
+"""Open the database: SQLite in a file by default, PostgreSQL by its address; the same tables and code for both.
+
+With SQLite, exactly one process opens the file (the home's lock sees to it) and all writes go through one connection.
+Versions before 3.51.3 can lose a checkpoint when two connections write or checkpoint at once, so readers do neither.
+With PostgreSQL a writing transaction is READ COMMITTED: what reads before it decides locks the row it decides about,
+`select(…).with_for_update()`, which SQLite leaves out because there the whole transaction holds the one writer.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from ensue.errors import EnsueError
+from ensue.platform.database.schema import metadata
+
+# The revision of the schema in schema.py: the newest file in migrations/versions.
+REVISION = "0001"
+_WAIT = 30.0  # seconds that one transaction waits for another
+
+
+class Database:
+    """A database that is open, its tables as they are today.
+
+    `reading()` gives a connection that sees one state of the database throughout and cannot change it; `writing()`
+    one whose changes are kept together at the end of the block, or not at all where it raises.
+    """
+
+    def __init__(self, url: str | URL) -> None:
+        self.url = parse_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._writer, self._reader = self._sqlite() if self.is_sqlite else self._postgresql()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection to read with."""
+        with self._connected(self._reader) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection to write with."""
+        with self._connected(self._writer) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, engine: Engine) -> Iterator[Connection]:
+        try:
+            connection = engine.connect()
+        except DBAPIError as error:
+            raise DatabaseUnavailable(f"The database {self} cannot be opened: {_why(error)}.") from None
+        with connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close every connection; the writer last, since the last one to close a SQLite file tidies it up."""
+        self._reader.dispose()
+        self._writer.dispose()
+
+    def revision(self) -> str | None:
+        """Return the revision of the tables, or None where there are none."""
+        with self.reading() as connection:
+            if not connection.dialect.has_table(connection, "alembic_version"):
+                return None
+            return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+    def migrate(self) -> None:
+        """Bring the tables to today's revision; nothing is imported for it where they are."""
+        found = self.revision()
+        if found == REVISION:
+            return
+        from ensue.platform.database import migrating
+
+        migrating.upgrade(self, found)
+
+    def __str__(self) -> str:
+        """Return the address without its password."""
+        return self.url.render_as_string(hide_password=True)
+
+    def _sqlite(self) -> tuple[Engine, Engine]:
+        if self.url.database:
+            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        shared: dict[str, Any] = {
+            "connect_args": {"check_same_thread": False, "timeout": _WAIT, "isolation_level": None},
+            "poolclass": QueuePool,
+            "pool_timeout": _WAIT,
+            **_ENGINE,
+        }
+        # One connection and none beyond it: the pool is the lock.
+        writer = create_engine(self.url, pool_size=1, max_overflow=0, **shared)
+        reader = create_engine(self.url, pool_size=8, max_overflow=32, **shared)
+        event.listen(writer, "connect", _set_writer)
+        event.listen(reader, "connect", _set_reader)
+        event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        event.listen(reader, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+        return writer, reader
+
+    def _postgresql(self) -> tuple[Engine, Engine]:
+        engine = create_engine(
+            self.url,
+            pool_size=8,
+            max_overflow=24,
+            pool_timeout=_WAIT,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": 10},
+            isolation_level="READ COMMITTED",
+            **_ENGINE,
+        )
+        reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        return engine, reader
+
+
+class DatabaseUnavailable(EnsueError):
+    """The database cannot be reached; trying again later may help."""
+
+
+def parse_url(url: str | URL) -> URL:
+    """Read a database's address: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        # Without the words given: they may hold a password.
+        raise EnsueError(
+            "--database is no address; give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
+        ) from None
+    kind = parsed.get_backend_name()
+    if kind == "sqlite":
+        if not parsed.database or parsed.database == ":memory:":
+            raise EnsueError("--database sqlite:// names no file; give sqlite:///FILE.")
+        return parsed.set(drivername="sqlite+pysqlite")
+    if kind in {"postgresql", "postgres"}:
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            raise EnsueError("PostgreSQL needs its driver: pip install 'ensue[postgresql]'.") from None
+        return parsed.set(drivername="postgresql+psycopg")
+    raise EnsueError(f"--database {kind}:// is not supported; give sqlite:///FILE or postgresql://….")
+
+
+def empty(database: Database) -> bool:
+    """Return whether a database has none of our tables."""
+    with database.reading() as connection:
+        return not any(connection.dialect.has_table(connection, name) for name in metadata.tables)
+
+
+def _set_writer(connection: sqlite3.Connection, _: object) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _set_reader(connection: sqlite3.Connection, _: object) -> None:
+    for pragma in ("query_only=ON", "mmap_size=0", "wal_autocheckpoint=0"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _why(error: SQLAlchemyError) -> str:
+    """Return the driver's own words, in one line."""
+    words = str(getattr(error, "orig", error)).strip().splitlines()
+    return words[0].rstrip(".") if words else type(error).__name__
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+# Statements in errors come without their values, which may be secrets.
+_ENGINE: dict[str, Any] = {"hide_parameters": True, "json_serializer": _dump}

@@ -1,0 +1,291 @@
+"""The tables: one definition for SQLite and PostgreSQL, in SQLAlchemy Core; all times are UTC.
+
+A row that a page or an address names has a random `id` (`new_id`), never a serial number. Secrets (passwords,
+cookies, API tokens, invitations) are stored hashed. A change here needs a migration (`migrations/versions`) and its
+number as `REVISION` in opening.py; a test compares them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+    text,
+    true,
+)
+
+ROLES = ("participant", "annotator", "organiser", "admin")
+STATES = ("queued", "running", "graded", "failed", "expired", "cancelled")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Time(TypeDecorator[datetime]):
+    """A moment, in UTC. SQLite keeps no zone, so it is taken off on the way in and put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("A time without a zone was about to be stored.")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+# SQLite numbers rows by itself only where the key is its own INTEGER.
+Number = BigInteger().with_variant(Integer(), "sqlite")
+_ID = String(32)
+_HASH = String(64)
+
+
+def new_id() -> str:
+    """Return a random id that fits an address and cannot be guessed: 128 bits, 22 characters."""
+    return secrets.token_urlsafe(16)
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(text(f"{column} IN ({listed})"), name=column)
+
+
+def _reference(name: str, to: str, *, nullable: bool = False, ondelete: str = "RESTRICT") -> Column[Any]:
+    return Column(name, _ID, ForeignKey(to, ondelete=ondelete), nullable=nullable)
+
+
+# A deleted account keeps its row, without e-mail, name or password, while something published points to it.
+users = Table(
+    "users",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    Column("email", String(254), unique=True),  # in lower case
+    Column("name", String(200), nullable=False, server_default=""),
+    Column("affiliation", String(200), nullable=False, server_default=""),
+    Column("password_hash", String(200)),
+    Column("role", String(16), nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("deleted_at", Time),
+    _one_of("role", ROLES),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("cookie_hash", _HASH, primary_key=True),
+    _reference("user_id", "users.id", ondelete="CASCADE"),
+    Column("created_at", Time, nullable=False),
+    Column("seen_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+    Column("agent", String(200), nullable=False, server_default=""),
+    Index(None, "user_id"),
+    Index(None, "expires_at"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    _reference("user_id", "users.id", ondelete="CASCADE"),
+    Column("name", String(100), nullable=False, server_default=""),
+    Column("hash", _HASH, nullable=False, unique=True),
+    Column("start", String(12), nullable=False),  # the first characters, by which its owner tells it apart
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time),
+    Column("used_at", Time),
+    Index(None, "user_id"),
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    Column("hash", _HASH, nullable=False, unique=True),
+    Column("role", String(16), nullable=False),
+    Column("email", String(254)),  # where given, only this address may use it
+    Column("note", String(200), nullable=False, server_default=""),
+    _reference("created_by", "users.id", nullable=True, ondelete="SET NULL"),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+    _reference("used_by", "users.id", nullable=True, ondelete="SET NULL"),
+    Column("used_at", Time),
+    _one_of("role", ROLES),
+)
+
+# `number` is the order of the queue. A lease is a token that only its holder knows; a result without it is ignored.
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("id", _ID, nullable=False, unique=True, default=new_id),
+    Column("kind", String(40), nullable=False),
+    Column("subject", _ID),  # what it is about: a submission, an export
+    Column("arguments", JSON, nullable=False),
+    Column("state", String(16), nullable=False, server_default="queued"),
+    Column("reason", Text),  # why it failed, expired or was cancelled; a sentence for its owner
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("worker", _ID),  # the home whose server runs it
+    Column("lease", _ID),
+    Column("lease_until", Time),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time),  # not begun by then, it expires
+    Column("started_at", Time),
+    Column("finished_at", Time),
+    _one_of("state", STATES),
+    CheckConstraint(text("(state = 'running') = (lease IS NOT NULL)"), name="leased"),
+    Index(None, "state", "number"),
+    Index(None, "subject"),
+    sqlite_autoincrement=True,
+)
+
+# Files under `uploads/` in the home, named by their digest; one file may have several owners.
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    _reference("user_id", "users.id"),
+    Column("name", String(255), nullable=False),  # as the browser gave it; never a path
+    Column("digest", _HASH, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("created_at", Time, nullable=False),
+    Index(None, "digest"),
+    Index(None, "user_id"),
+)
+
+# `definition` is what the board was made of: a suite's name, or the contents of a board.toml.
+boards = Table(
+    "boards",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    Column("name", String(60), nullable=False, unique=True),  # in addresses
+    Column("title", String(200), nullable=False),
+    Column("about", Text, nullable=False, server_default=""),
+    Column("suite", String(60)),
+    Column("definition", JSON, nullable=False),
+    Column("split", String(20), nullable=False),
+    Column("rounding", Integer, nullable=False, server_default="3"),  # digits after the point of a fraction
+    Column("quota_day", Integer, nullable=False, server_default="2"),
+    Column("quota_month", Integer, nullable=False, server_default="6"),
+    Column("is_open", Boolean, nullable=False, server_default=true()),
+    Column("is_listed", Boolean, nullable=False, server_default=true()),
+    Column("labels_version", Integer, nullable=False, server_default="0"),
+    Column("labels_digest", _HASH),
+    Column("labels_at", Time),
+    _reference("created_by", "users.id", nullable=True, ondelete="SET NULL"),
+    Column("created_at", Time, nullable=False),
+)
+
+# The tasks (columns) of a board, in the order they are shown.
+board_tasks = Table(
+    "board_tasks",
+    metadata,
+    Column("board_id", _ID, ForeignKey("boards.id", ondelete="CASCADE"), primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("task", String(60), nullable=False),
+    Column("metric", String(40), nullable=False),
+    Column("title", String(100), nullable=False, server_default=""),
+    Column("covers", Text, nullable=False, server_default=""),  # what of it is partial or surrogate data
+    UniqueConstraint("board_id", "task", "metric"),
+)
+
+# Baselines are rows too, of kind published, measured or human, and have no user or upload.
+KINDS = ("submission", "published", "measured", "human")
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    _reference("board_id", "boards.id"),
+    _reference("user_id", "users.id", nullable=True),
+    _reference("upload_id", "uploads.id", nullable=True),
+    Column("kind", String(16), nullable=False, server_default="submission"),
+    Column("system", String(200), nullable=False),
+    Column("team", String(200), nullable=False, server_default=""),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("parameters", String(200), nullable=False, server_default=""),
+    Column("sharing", String(200), nullable=False, server_default=""),
+    Column("data", Text, nullable=False, server_default=""),
+    Column("link", String(1000), nullable=False, server_default=""),
+    Column("code", String(1000), nullable=False, server_default=""),
+    Column("contact", String(254), nullable=False, server_default=""),
+    Column("state", String(16), nullable=False, server_default="queued"),
+    Column("reason", Text),
+    _reference("job_id", "jobs.id", nullable=True, ondelete="SET NULL"),  # the latest
+    Column("idempotency_key", String(200)),
+    Column("body_digest", _HASH),
+    Column("is_anonymous", Boolean, nullable=False, server_default=false()),
+    Column("created_at", Time, nullable=False),
+    Column("published_at", Time),
+    _one_of("state", STATES),
+    _one_of("kind", KINDS),
+    UniqueConstraint("user_id", "board_id", "idempotency_key"),
+    Index(None, "board_id", "user_id", "created_at"),
+    Index(None, "board_id", "published_at"),
+)
+
+# Every grading of a submission; the newest stands, those before are its history.
+gradings = Table(
+    "gradings",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _reference("submission_id", "submissions.id", ondelete="CASCADE"),
+    Column("job_id", _ID),
+    Column("labels_version", Integer, nullable=False),
+    Column("score", Float),  # None where a task is missing
+    Column("metrics", JSON, nullable=False),  # rows as in results.json
+    Column("diagnostics", JSON, nullable=False),
+    Column("notes", JSON, nullable=False),
+    Column("version", String(40), nullable=False),  # of ensue
+    Column("graded_at", Time, nullable=False),
+    UniqueConstraint("job_id"),
+    Index(None, "submission_id", "number"),
+    sqlite_autoincrement=True,
+)
+
+# Who did what, without secrets or labels. A number is never given twice, so a reader can go on from the last it saw.
+events = Table(
+    "events",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    Column("at", Time, nullable=False),
+    _reference("user_id", "users.id", nullable=True, ondelete="SET NULL"),
+    Column("kind", String(60), nullable=False),
+    Column("subject", _ID),
+    Column("details", JSON, nullable=False),
+    Index(None, "subject"),
+    Index(None, "at"),
+    sqlite_autoincrement=True,
+)

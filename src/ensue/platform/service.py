@@ -1,0 +1,99 @@
+"""A platform that is open: its home, database, accounts and jobs, held together for pages, API and commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import EnsueError, RunFailed
+from ensue.platform.accounts import Accounts
+from ensue.platform.clock import Clock
+from ensue.platform.database.opening import Database
+from ensue.platform.home import Home, InUse
+
+# A command that changes things: the platform and its arguments to an answer, both of JSON.
+Command = Callable[["Platform", dict[str, Any]], dict[str, Any]]
+
+
+def default_home() -> Path:
+    """Return the home used where none is named: `ensue` in the user's data folder."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "ensue"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What whoever runs a platform decides."""
+
+    home: Path = field(default_factory=default_home)
+    database: str | None = None  # an address; a file in the home by default
+    public_url: str = ""  # what users type, where a proxy stands before the server
+    open_sign_up: bool = True  # otherwise by invitation alone
+    jobs_at_once: int = 1
+    largest_upload: int = 200_000_000  # bytes
+    clock: Clock = field(default_factory=Clock)
+
+
+class Platform:
+    """Everything of one platform. Open it with `opened`, which holds the home's lock."""
+
+    def __init__(self, settings: Settings, home: Home, database: Database) -> None:
+        self.settings, self.home, self.database = settings, home, database
+        self.clock = settings.clock
+        self.home_key = home.key()
+        self.accounts = Accounts(database, self.clock)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Run jobs as long as the block lasts."""
+        yield
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Platform]:
+    """Open a platform: hold its home, open its database and bring it to today's tables."""
+    home = Home(settings.home)
+    with home.held():
+        database = Database(home.database_url(settings.database))
+        try:
+            database.migrate()
+            home.tidy()
+            yield Platform(settings, home, database)
+        finally:
+            database.close()
+
+
+def perform(settings: Settings, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Perform a command: by the server that has the home open, or here where none has."""
+    from ensue.platform.commands import COMMANDS
+
+    try:
+        with opened(settings) as platform:
+            return COMMANDS[name](platform, dict(arguments))
+    except InUse:
+        return _ask_server(Home(settings.home), name, arguments)
+
+
+def _ask_server(home: Home, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    import httpx
+
+    server = home.server()
+    if server is None:
+        raise InUse(f"The home {home.path} is in use by another process; try again when it is done.")
+    try:
+        answer = httpx.post(
+            f"{server['url']}/internal/{name}",
+            json=dict(arguments),
+            headers={"Authorization": f"Home {server['key']}"},
+            timeout=600,
+            trust_env=False,
+        )
+        found = answer.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise RunFailed(f"The server of {home.path} does not answer ({type(error).__name__}).") from None
+    if answer.status_code != 200:
+        raise EnsueError(str(found.get("error", "The server refused.")))
+    return dict(found)
