@@ -24,7 +24,8 @@ _ITEM_KEYS: dict[str, type] = {"id": str, "task": str, "settings": dict, "scores
 class Item(TypedDict):
     """One line of items.jsonl: enough to score again without the model.
 
-    `content` is a digest of what was asked (`benchmarks.base.content_of`); runs are paired by it.
+    `content` is a digest of what was asked (`benchmarks.base.content_of`); runs are paired by it. `asked` is one
+    without the gold answer, by which a board knows what a prediction is about.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Item(TypedDict):
     scores: dict[str, float]
     outputs: dict[str, Any]
     content: NotRequired[str]
+    asked: NotRequired[str]
 
 
 class MetricRow(TypedDict):

@@ -7,6 +7,7 @@ benchmark = Benchmark(
     about="twelve discourse probes of sentence vectors (Chen et al. 2019)",
     task="ensue.benchmarks.discoeval.task:TASK",
     comparing="ensue.benchmarks.discoeval.judging:COMPARING",
+    grader="ensue.benchmarks.discoeval.grading:GRADER",
     tables="ensue.benchmarks.probing.report.table:tables",
     page="ensue.benchmarks.probing.report.page:PAGE",
     builders={

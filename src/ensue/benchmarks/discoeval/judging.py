@@ -54,6 +54,7 @@ class ProbedSplit:
                 scores={METRIC: score},
                 outputs={"label": labels[example.label], "predicted": names if several else names[0]},
                 content=content_of(example.parts, labels[example.label]),
+                asked=content_of(example.parts),
             )
 
     def interval(self) -> Interval:

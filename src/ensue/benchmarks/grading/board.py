@@ -81,6 +81,19 @@ class Board(ABC):
     def check(self, file: Path) -> None:
         """Raise `Refused` with everything that is wrong with a submission; nothing is graded."""
 
+    def graded(
+        self,
+        metrics: list[MetricRow],
+        not_scored: Mapping[str, str],
+        notes: Sequence[str] = (),
+        diagnostics: list[MetricRow] | None = None,
+    ) -> Graded:
+        """Return what was made of a submission; its score is in the main column, where no task was left out."""
+        row = next(column for column in self.columns if column.main).find(metrics)
+        score = None if row is None or not_scored else row["value"]
+        covers = "" if row is None else str(row["settings"].get("covers", ""))
+        return Graded(self.name, self.split, metrics, score, diagnostics or [], not_scored, notes, covers)
+
     def validate(self, file: Path) -> list[Problem]:
         """Return everything that is wrong with a submission, nothing where it can be graded."""
         try:
@@ -104,6 +117,15 @@ class Submitted:
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "path": str(self.path)}
+
+
+def one_name(suite: str, tasks: Sequence[str]) -> str:
+    """Return the one task or group that was asked for, empty for all."""
+    if len(tasks) > 1:
+        raise EnsueError(
+            f"{suite} is graded whole, by one group or by one task; name one of {', '.join(tasks)}."
+        )
+    return tasks[0] if tasks else ""
 
 
 class Grader(ABC):
@@ -168,6 +190,10 @@ class Grader(ABC):
             figure = Figure(row["value"], low, high, row["n"], row["clusters"])
             table.add(row["task"], row["metric"], said, figure, row["n"])
         return [table]
+
+    def refuse_settings(self, settings: Mapping[str, str] | None) -> None:
+        if settings:
+            raise EnsueError(f"{self.suite} is graded without settings; leave {', '.join(settings)} out.")
 
     def check_split(self, split: str) -> None:
         if split not in self.splits:

@@ -23,6 +23,15 @@ WITH_F1, POSITIVE = "MRPC", "1"
 _PART = {("folds", "dev"): "train", ("nested", "test"): "all"}
 
 
+def parts_of(data: SentEvalData, split: str) -> dict[str, ExampleRows]:
+    """Return the rows whose answers are judged on dev or test: the split's, or the sets of an STS year."""
+    if data.task.method == "cosine":
+        return dict(data.parts) if split == "test" else {}
+    # By nested folds every row is answered as test, and dev has no answers of its own.
+    part = _PART.get((data.task.method, split), split)
+    return {split: data.parts[part]} if part in data.parts else {}
+
+
 class Given(NamedTuple):
     """The answers to a task by split (by set for STS); nested folds have a dev accuracy without answers."""
 

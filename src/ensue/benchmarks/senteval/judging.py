@@ -61,6 +61,7 @@ def items_of(answers: PartAnswers) -> Iterator[Item]:
             scores=scores,
             outputs=outputs,
             content=content_of(texts, outputs["label"] if answers.classes else gold),
+            asked=content_of(texts),
         )
 
 

@@ -33,6 +33,7 @@ from ensue.benchmarks.senteval.judging import (
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model, require
 from ensue.records import Codec
+from ensue.report.results import MetricRow
 
 if TYPE_CHECKING:
     from ensue.benchmarks.probing.vectors import SentenceVectors
@@ -72,22 +73,15 @@ class SentEvalRun:
         encoder = require(model, Encoder, "SentEval")
         layers = layers_of(encoder, self.settings)
         given = self._given(encoder, layers, context)
-        judged, rows = [], []
+        judged: list[PartAnswers] = []
+        rows: list[MetricRow] = []
         for layer in layers:
-            figures: list[TaskFigures] = []
-            for data in self.suite.tasks:
-                answers = answers_of(data, given[data.task.name, layer], self.settings["protocol"], layer)
-                judged += answers
-                parts = [figures_of(part) for part in answers]
-                if data.task.sets:
-                    rows += [
-                        figure.row(part.task, metric, part.settings)
-                        for part, found in zip(answers, parts, strict=True)
-                        for metric, figure in found.items()
-                    ]
-                figures += whole(data, given[data.task.name, layer], answers, parts)
-            rows += [row for one in figures for row in task_rows(one)]
-            rows += group_rows(figures, self.asked, self.limit)
+            found = [(data, given[data.task.name, layer]) for data in self.suite.tasks]
+            answered = [
+                (data, one, answers_of(data, one, self.settings["protocol"], layer)) for data, one in found
+            ]
+            judged += [part for _, _, answers in answered for part in answers]
+            rows += judge(answered, self.asked, self.limit)[0]
         return Outcome(
             items=(item for part in judged for item in items_of(part)),
             metrics=rows,
@@ -129,6 +123,28 @@ class SentEvalRun:
         s = self.settings
         vectors = signed_vectors(s, layers)
         return f"{signed_model(model)} sts:cosine protocol:{s['protocol']} {vectors} seed:{self.seed}"
+
+
+def judge(
+    answered: Sequence[tuple[SentEvalData, Given, list[PartAnswers]]],
+    asked: Sequence[SentEvalSpec],
+    limit: int | None = None,
+) -> tuple[list[MetricRow], list[TaskFigures]]:
+    """Return the rows of answers at one layer, those of sets, tasks and groups, and the figures of the tasks."""
+    rows: list[MetricRow] = []
+    figures: list[TaskFigures] = []
+    for data, given, answers in answered:
+        parts = [figures_of(part) for part in answers]
+        if data.task.sets:
+            rows += [
+                figure.row(part.task, metric, part.settings)
+                for part, found in zip(answers, parts, strict=True)
+                for metric, figure in found.items()
+            ]
+        figures += whole(data, given, answers, parts)
+    rows += [row for one in figures for row in task_rows(one)]
+    rows += group_rows(figures, asked, limit)
+    return rows, figures
 
 
 def whole(

@@ -9,17 +9,16 @@ toolkit wrote them and the site took them; any spelling of those two words is re
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.grading.problems import Problems
+from ensue.benchmarks.grading.values import Wrong, decode, member, number_of, object_of, parse_json, shown
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
 from ensue.errors import EnsueError
 
 HEADER = "index\tprediction"
 _MISMATCHED = "-mismatched"
-_SHOWN = 40
 
 
 class PredictedRow(NamedTuple):
@@ -28,10 +27,6 @@ class PredictedRow(NamedTuple):
     id: str
     prediction: Prediction | None
     line: int
-
-
-class _Wrong(ValueError):
-    """What is wrong with one row, in words."""
 
 
 def files_of(spec: TaskSpec, split: str) -> dict[str, str]:
@@ -51,7 +46,7 @@ def check_prediction(spec: TaskSpec, prediction: Any) -> Prediction:
     """Return a prediction that the task allows, as written; otherwise an error that says what is allowed."""
     try:
         return _prediction(spec, prediction)
-    except _Wrong as wrong:
+    except Wrong as wrong:
         raise EnsueError(f"{spec.name}: {wrong}.") from None
 
 
@@ -78,15 +73,15 @@ def parse(
     if spec.suite == "glue":
         number, first = next(lines, (1, b""))
         if first.rstrip(b"\r\n") != HEADER.encode():
-            problems.add(file, number, f"the header is {_shown(first)}, not index<TAB>prediction.")
+            problems.add(file, number, f"the header is {shown(first)}, not index<TAB>prediction.")
             yield PredictedRow("", None, number)
     for number, line in lines:
         try:
             for id, said in read(spec, line):
-                if isinstance(said, _Wrong):
+                if isinstance(said, Wrong):
                     problems.add(file, number, f"{said}.")
-                yield PredictedRow(id, None if isinstance(said, _Wrong) else said, number)
-        except _Wrong as wrong:
+                yield PredictedRow(id, None if isinstance(said, Wrong) else said, number)
+        except Wrong as wrong:
             problems.add(file, number, f"{wrong}.")
             yield PredictedRow("", None, number)
 
@@ -105,106 +100,60 @@ def _render_nested(spec: TaskSpec, predictions: Mapping[str, Prediction]) -> Ite
         yield json.dumps({"idx": _json_id(passage), "passage": {"questions": listed}}) + "\n"
 
 
-def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
-    columns = _text(line).split("\t")
+def _parse_tsv(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | Wrong]]:
+    columns = decode(line).split("\t")
     if len(columns) != 2:
-        raise _Wrong(f"{len(columns)} columns, where index and prediction were expected")
+        raise Wrong(f"{len(columns)} columns, where index and prediction were expected")
     id, said = columns[0].strip(), columns[1].strip()
     if not id:
-        raise _Wrong("there is no index")
+        raise Wrong("there is no index")
     yield id, _tried(spec, said)
 
 
-def _parse_object(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
-    row = _object(_json(line), "the line")
-    yield _index(row), _tried(spec, _of(row, "label"))
+def _parse_object(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | Wrong]]:
+    row = object_of(parse_json(line), "the line")
+    yield _index(row), _tried(spec, member(row, "label"))
 
 
-def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | _Wrong]]:
-    row = _object(_json(line), "the line")
+def _parse_nested(spec: TaskSpec, line: bytes) -> Iterator[tuple[str, Prediction | Wrong]]:
+    row = object_of(parse_json(line), "the line")
     passage = _index(row)
-    for question in _list(_object(_of(row, "passage"), "passage"), "questions"):
-        about = _index(_object(question, "a question"))
+    for question in _list(object_of(member(row, "passage"), "passage"), "questions"):
+        about = _index(object_of(question, "a question"))
         for answer in _list(question, "answers"):
-            id = _index(_object(answer, "an answer"))
-            yield f"{passage}-{about}-{id}", _tried(spec, _of(answer, "label"))
+            id = _index(object_of(answer, "an answer"))
+            yield f"{passage}-{about}-{id}", _tried(spec, member(answer, "label"))
 
 
-def _tried(spec: TaskSpec, given: Any) -> Prediction | _Wrong:
+def _tried(spec: TaskSpec, given: Any) -> Prediction | Wrong:
     """Return a prediction, or what is wrong with it: its id has been read and still counts."""
     try:
         return _prediction(spec, given)
-    except _Wrong as wrong:
+    except Wrong as wrong:
         return wrong
 
 
-def _text(line: bytes) -> str:
-    try:
-        return line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise _Wrong("not UTF-8 text") from None
-
-
-def _json(line: bytes) -> Any:
-    text = _text(line)
-    if not text.strip():
-        raise _Wrong("the line is blank")
-    try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise _Wrong(f"not JSON ({error.msg} at column {error.colno})") from None
-    except RecursionError:
-        raise _Wrong("not a prediction but JSON nested too deep") from None
-    except _Wrong:
-        raise
-    except ValueError:  # a number of thousands of digits
-        raise _Wrong("not JSON (a number is too long)") from None
-
-
-def _no_constant(name: str) -> None:
-    raise _Wrong(f"{name} is not a JSON value")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _Wrong("an object names the same key twice")
-    return found
-
-
-def _object(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Wrong(f"{what} is not a JSON object")
-    return value
-
-
-def _of(row: dict[str, Any], key: str) -> Any:
-    if key not in row:
-        raise _Wrong(f"there is no {key!r}")
-    return row[key]
-
-
 def _list(row: dict[str, Any], key: str) -> list[Any]:
-    found = _of(row, key)
+    found = member(row, key)
     if not isinstance(found, list):
-        raise _Wrong(f"{key!r} is not a JSON list")
+        raise Wrong(f"{key!r} is not a JSON list")
     return found
 
 
 def _index(row: dict[str, Any]) -> str:
-    found = _of(row, "idx")
+    found = member(row, "idx")
     if isinstance(found, bool) or not isinstance(found, int | str) or found == "":
-        raise _Wrong(f"the idx {_shown(found)} is not a whole number")
+        raise Wrong(f"the idx {shown(found)} is not a whole number")
     return str(found)
 
 
 def _prediction(spec: TaskSpec, value: Any) -> Prediction:
     """Return a score, the text of an entity, or a label of the task: JSON's true and 1 are the same as the words."""
     if spec.form == "score":
-        return _number(value)
+        return number_of(value, "score")
     if not spec.labels:
         if not isinstance(value, str) or not value.strip():
-            raise _Wrong(f"the label {_shown(value)} is not the text of an entity")
+            raise Wrong(f"the label {shown(value)} is not the text of an entity")
         return value
     said = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
     if isinstance(said, str):
@@ -213,17 +162,7 @@ def _prediction(spec: TaskSpec, value: Any) -> Prediction:
         for label in spec.labels:
             if label.lower() == said.lower() in ("true", "false"):
                 return label
-    raise _Wrong(f"the label {_shown(value)} is none of {', '.join(spec.labels)}")
-
-
-def _number(value: Any) -> float:
-    try:
-        found = math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
-    except (ValueError, TypeError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise _Wrong(f"the score {_shown(value)} is not a finite number")
-    return found
+    raise Wrong(f"the label {shown(value)} is none of {', '.join(spec.labels)}")
 
 
 def _json_id(id: str) -> str | int:
@@ -236,10 +175,3 @@ def _json_label(spec: TaskSpec, prediction: Prediction) -> Prediction:
     if spec.name == "WSC":
         return str(prediction).capitalize()
     return int(prediction) if all(map(str.isdigit, spec.labels)) and spec.labels else prediction
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bytes):
-        value = value[: 2 * _SHOWN].decode("utf-8", "replace").rstrip("\r\n")
-    text = json.dumps(value) if not isinstance(value, str) else repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -142,8 +142,7 @@ class NluGrader(Grader):
         *,
         partial: bool = False,
     ) -> NluBoard:
-        if settings:
-            raise EnsueError(f"{self.suite} is graded without settings; leave {', '.join(settings)} out.")
+        self.refuse_settings(settings)
         data = read_labels(labels, self.suite, tasks)
         _check_labels(labels, _wanted(self.suite, tasks), split, data)
         return NluBoard(self.suite, data, split, tasks, partial=partial)

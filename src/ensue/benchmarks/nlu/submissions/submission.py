@@ -10,6 +10,7 @@ from typing import Any
 
 from ensue.atomic import make_folders, replacing
 from ensue.benchmarks.grading.board import Submitted
+from ensue.benchmarks.grading.predictions import is_chosen, several_ways
 from ensue.benchmarks.nlu.examples import TEST, Prediction, TaskSpec
 from ensue.benchmarks.nlu.submissions.formats import check_prediction, files_of, render
 from ensue.benchmarks.nlu.suites import specs_of
@@ -40,7 +41,7 @@ def collect(
     for line, item in items:
         task, settings = item["task"], item["settings"]
         part = settings.get("split")
-        if (task, part) not in wanted or not _is_chosen(task, settings, chosen or {}):
+        if (task, part) not in wanted or not is_chosen(task, settings, chosen or {}):
             continue
         where = f"{source}, line {line}"
         id, prediction = _prediction(specs[task], part, item, where)
@@ -53,7 +54,7 @@ def collect(
     predictions: Predictions = {}
     for (task, part), answers in ways.items():
         if len(answers) > 1:
-            raise _several(source, task, [json.loads(way) for way in answers])
+            raise several_ways(source, task, [json.loads(way) for way in answers])
         predictions.setdefault(task, {})[part] = next(iter(answers.values()))
     return predictions
 
@@ -106,28 +107,3 @@ def _prediction(spec: TaskSpec, split: str, item: Mapping[str, Any], where: str)
         return id.removeprefix(prefix), check_prediction(spec, outputs["predicted"])
     except EnsueError as error:
         raise EnsueError(f"{where}: {error}") from None
-
-
-def _is_chosen(task: str, settings: Mapping[str, Any], chosen: Mapping[str, str]) -> bool:
-    """Return whether an item's settings are those asked for; a setting it does not have tells nothing apart."""
-    # The command line turns every hyphen of a key into an underscore.
-    own = f"{task.replace('-', '_')}."
-    named = {key.removeprefix(own): value for key, value in chosen.items() if key.startswith(own)}
-    general = {key: value for key, value in chosen.items() if "." not in key}
-    for key, value in {**general, **named}.items():
-        if key in settings and value not in (str(settings[key]), json.dumps(settings[key])):
-            return False
-    return True
-
-
-def _several(source: Path, task: str, ways: list[dict[str, Any]]) -> EnsueError:
-    """Return what to say where a run has several answers to a task: the settings in which they differ."""
-    keys = list(dict.fromkeys(key for way in ways for key in way))
-    values = {key: list(dict.fromkeys(str(way.get(key, "none")) for way in ways)) for key in keys}
-    differing = {key: found for key, found in values.items() if len(found) > 1}
-    listed = "; ".join(f"{key}: {', '.join(found)}" for key, found in differing.items())
-    key, found = next(iter(differing.items()))
-    return EnsueError(
-        f"{source} answers {task} in {len(ways)} ways ({listed}); pick one with --set {key}={found[0]}, or for this "
-        f"task alone with --set {task}.{key}={found[0]}."
-    )
