@@ -8,6 +8,7 @@ the sentence is to those around it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from ensue.scoring.surprisal import ends_in, joined_ends
 _NOTHING = "\n\n"
 # A sentence is read after at least so many characters of text, where there are as many, and at most three times that.
 _CONTEXT = 6_000
+# A text too long for the model is read in windows, a context that does not fit is cut at its beginning.
+POLICY = Policy(window="strided", overflow="truncate")
 # How many sentences on each side are around one, and how many of them near it.
 _AROUND, _NEAR = 10, 2
 
@@ -34,13 +37,14 @@ class Following(NamedTuple):
     `received` is its log-likelihood after the text before it less that on its own, `given` the log-likelihood of the
     next sentence with it less that without it, both in nats; the first sentence receives and the last gives nothing
     that could be measured. `gain` is `received` per token. `likeness` is its mean cosine with the sentences around it
-    and those near it; None without an encoder.
+    and those near it; None without an encoder. `logprob` is its log-likelihood after the text before it.
     """
 
     tokens: int
     received: float | None
     given: float | None
     likeness: float | None
+    logprob: float | None = None
 
     @property
     def gain(self) -> float | None:
@@ -91,34 +95,54 @@ def measure(
     journal: Journal | None = None,
     progress: Progress | None = None,
 ) -> tuple[list[Measured], Scored]:
-    """Measure how well every sentence of every text follows, from one batch of the engine."""
-    policy = policy or Policy(window="strided", overflow="truncate")
-    requests: list[Request] = []
-    for text in texts:
-        requests.append(Request(text.text, detail=True))
-        requests += _requests(text)
-    scored = score(scorer, requests, policy=policy, journal=journal, progress=progress)
+    """Measure how well every sentence of every text follows, and score the texts, from one batch of the engine."""
+    found, scored = follow(
+        scorer,
+        texts,
+        beside=[Request(text.text, detail=True) for text in texts],
+        encoder=encoder,
+        policy=policy,
+        journal=journal,
+        progress=progress,
+    )
+    return [Measured(*each) for each in zip(scored.scores, found, strict=False)], scored
+
+
+def follow(
+    scorer: Scorer,
+    texts: Sequence[Pieces],
+    *,
+    beside: Sequence[Request] = (),
+    encoder: Encoder | None = None,
+    policy: Policy | None = None,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+) -> tuple[list[list[Following]], Scored]:
+    """Measure how well every sentence of every text follows; what is asked `beside` has the first of the scores."""
+    asked = [_requests(text) for text in texts]
+    requests = [*beside, *chain.from_iterable(asked)]
+    scored = score(scorer, requests, policy=policy or POLICY, journal=journal, progress=progress)
     vectors = None if encoder is None else _vectors(encoder, texts)
-    found, at = [], 0
-    for text in texts:
-        whole, rest = scored.scores[at], scored.scores[at + 1 : at + 3 * len(text.ends) - 1]
-        likeness = None if vectors is None else like_those_around(vectors[: len(text.ends)])
-        vectors = None if vectors is None else vectors[len(text.ends) :]
-        found.append(Measured(whole, _followings(text, rest, likeness)))
-        at += 1 + len(rest)
+    found, at, row = [], len(beside), 0
+    for text, own in zip(texts, asked, strict=True):
+        count = len(text.ends)
+        likeness = None if vectors is None else like_those_around(vectors[row : row + count])
+        found.append(_followings(text, scored.scores[at : at + len(own)], likeness))
+        at, row = at + len(own), row + count
     return found, scored
 
 
 def _requests(text: Pieces) -> list[Request]:
-    """Return what is asked of one text: each sentence in context, alone, and after the one before the last."""
+    """Return what is asked of one text: each sentence in context, alone, and without the one before it."""
     starts = context_starts(text.ends)
     count = len(text.ends)
     before = [text.text[starts[place] : text.begin(place)] for place in range(count)]
     later = range(1, count)
     in_context = [Request(text.piece(place), before[place]) for place in later]
     alone = [Request(text.piece(place).lstrip(), _NOTHING) for place in later]
+    # From where its context with the sentence begins, so that the sentence is all that differs.
     without = [
-        Request(text.piece(place), text.text[starts[place - 1] : text.begin(place - 1)])
+        Request(text.piece(place), text.text[starts[place] : text.begin(place - 1)] or _NOTHING)
         for place in later[1:]
     ]
     return in_context + alone + without
@@ -146,6 +170,7 @@ def _followings(
             received[place],
             given[place] if count > 1 else None,
             None if likeness is None else float(likeness[place]),
+            in_context[place - 1].logprob if place else None,
         )
         for place in range(count)
     ]

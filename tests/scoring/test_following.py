@@ -1,0 +1,74 @@
+"""How well sentences follow, against sums of log-likelihoods asked for one at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ensue
+from ensue.models.request import Request
+from ensue.scoring import following
+from ensue.scoring.engine import score
+from ensue.scoring.following import POLICY, Pieces, follow, measure
+from tests.support import tiny
+from tests.support.corpus import document
+
+NOTHING = "\n\n"
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory):
+    return ensue.load_model(str(tiny.save_llama(tmp_path_factory.mktemp("m") / "llama", max_length=512)))
+
+
+def alone(scorer, continuation: str, context: str) -> float:
+    return score(scorer, [Request(continuation, context)], policy=POLICY).scores[0].logprob
+
+
+def test_each_number_is_a_difference_of_two_log_likelihoods(scorer):
+    texts = [document(0, 4), document(1, 1), document(2, 2), document(3, 5)]
+    found, scored = measure(scorer, [Pieces.joined(text) for text in texts])
+    for text, (whole, sentences) in zip(texts, found, strict=True):
+        assert whole.logprob == pytest.approx(alone(scorer, " ".join(text), ""), abs=1e-4)
+        assert len(sentences) == len(text)
+        assert (sentences[0].received, sentences[0].logprob, sentences[-1].given) == (None, None, None)
+        for place in range(1, len(text)):
+            before = " ".join(text[:place])
+            here = alone(scorer, " " + text[place], before)
+            assert sentences[place].logprob == pytest.approx(here, abs=1e-4)
+            assert sentences[place].received == pytest.approx(
+                here - alone(scorer, text[place], NOTHING), abs=1e-4
+            )
+            shorter = " ".join(text[: place - 1])
+            rest = (
+                alone(scorer, " " + text[place], shorter) if shorter else alone(scorer, text[place], NOTHING)
+            )
+            assert sentences[place - 1].given == pytest.approx(here - rest, abs=1e-4)
+    assert scored.tokens
+
+
+def test_without_the_texts_the_sentences_have_the_same_measures(scorer):
+    texts = [Pieces.joined(document(seed, count)) for seed, count in ((0, 3), (1, 1), (2, 6))]
+    with_them, _ = measure(scorer, texts)
+    without, scored = follow(scorer, texts)
+    for one, (_, other) in zip(without, with_them, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert np.allclose([x or 0.0 for x in a], [x or 0.0 for x in b], atol=1e-4)
+    # A sentence in context, alone, and without the one before it: of n sentences n-1, n-1 and n-2.
+    assert len(scored.scores) == 5 + 0 + 14
+
+
+def test_in_a_long_text_a_sentence_is_all_that_differs_between_with_and_without_it(scorer, monkeypatch):
+    monkeypatch.setattr(following, "_CONTEXT", 100)
+    text = document(0, 12)
+    found, _ = follow(scorer, [Pieces.joined(text)])
+    begin = following.context_starts(Pieces.joined(text).ends)
+    assert len(set(begin)) > 2
+    whole, ends = " ".join(text), Pieces.joined(text).ends
+    for place in range(2, 12):
+        context = whole[begin[place] : ends[place - 1]]
+        shorter = whole[begin[place] : ends[place - 2]]
+        wanted = alone(scorer, " " + text[place], context) - alone(
+            scorer, " " + text[place], shorter or NOTHING
+        )
+        assert found[0][place - 1].given == pytest.approx(wanted, abs=1e-4)
