@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +15,11 @@ from ensue.errors import EnsueError, RunFailed
 from ensue.platform.accounts import Accounts
 from ensue.platform.clock import Clock
 from ensue.platform.database.opening import Database
+from ensue.platform.database.schema import new_id
 from ensue.platform.home import Home, InUse
+from ensue.platform.jobs import Queue
+from ensue.platform.limits import Limits, Outcome, run_limited
+from ensue.platform.worker import Worker
 
 # A command that changes things: the platform and its arguments to an answer, both of JSON.
 Command = Callable[["Platform", dict[str, Any]], dict[str, Any]]
@@ -33,6 +39,7 @@ class Settings:
     public_url: str = ""  # what users type, where a proxy stands before the server
     open_sign_up: bool = True  # otherwise by invitation alone
     jobs_at_once: int = 1
+    checks_at_once: int = 2  # files looked at before they are taken
     largest_upload: int = 200_000_000  # bytes
     clock: Clock = field(default_factory=Clock)
 
@@ -45,11 +52,28 @@ class Platform:
         self.clock = settings.clock
         self.home_key = home.key()
         self.accounts = Accounts(database, self.clock)
+        self.queue = Queue(database, self.clock, home.id)
+        self.worker: Worker | None = None
+        self._checks = threading.Semaphore(settings.checks_at_once)
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Run jobs as long as the block lasts."""
-        yield
+        self.worker = Worker(self.queue, self.home, self.settings.jobs_at_once)
+        self.worker.start()
+        try:
+            yield
+        finally:
+            self.worker.stop()
+
+    def run_limited(self, function: str, arguments: Mapping[str, Any], limits: Limits) -> Outcome:
+        """Run `module:object` in a process of its own while the caller waits, a few at a time."""
+        with self._checks:
+            folder = self.home.work_folder(f"check-{new_id()}")
+            try:
+                return run_limited(function, arguments, limits, folder)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

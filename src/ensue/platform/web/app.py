@@ -22,6 +22,7 @@ from starlette.responses import JSONResponse, Response
 
 from ensue.errors import EnsueError
 from ensue.platform.database.opening import DatabaseUnavailable
+from ensue.platform.logs import tell
 from ensue.platform.refusals import Refusal, TooMany, Unauthenticated
 from ensue.platform.service import Platform
 from ensue.platform.web import observing, security
@@ -91,7 +92,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     more: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, DatabaseUnavailable):
-        observing.tell("database unavailable", level=logging.ERROR, error=error)
+        tell("database unavailable", level=logging.ERROR, error=error)
         return await _answer(request, 503, "The database cannot be reached; try again in a minute.")
     if isinstance(error, TooMany):
         more["retry_at"] = error.retry_at.isoformat()
@@ -118,7 +119,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     request_id = request.state.request_id
-    observing.tell("failed", level=logging.ERROR, error=error, id=request_id)
+    tell("failed", level=logging.ERROR, error=error, id=request_id)
     return await _answer(request, 500, f"The server failed; tell whoever runs it that it was {request_id}.")
 
 

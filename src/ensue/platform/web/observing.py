@@ -1,69 +1,23 @@
 """What the server tells of itself: a line of JSON a request, and counts for Prometheus; no secrets, no labels.
 
-A request is named by its route (`/invitations/{secret}`), never by its path or query, which may hold a secret. Of an
-error its kind and the places in the code are written down, never its words, which may quote what a user sent.
+A request is named by its route (`/invitations/{secret}`), never by its path or query, which may hold a secret.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import sys
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ensue.platform.database.schema import new_id
+from ensue.platform.logs import tell
 
-log = logging.getLogger("ensue.platform")
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        facts = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **getattr(record, "facts", {}),
-        }
-        if record.exc_info and record.exc_info[1] is not None:
-            facts["error"] = where(record.exc_info[1])
-        return json.dumps(facts, ensure_ascii=False, default=str)
-
-
-def start_logging() -> None:
-    """Write what is logged to standard error, one JSON object a line."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    for name in ("ensue.platform", "uvicorn.error"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO if name == "ensue.platform" else logging.WARNING)
-
-
-def tell(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **facts: Any) -> None:
-    """Log an event with its facts."""
-    log.log(level, event, extra={"facts": facts}, exc_info=error)
-
-
-def where(error: BaseException) -> dict[str, Any]:
-    """Return the kind of an error and where it arose, without its words."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return {
-        "kind": type(error).__name__,
-        "where": [
-            f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno}" for frame in frames[-8:]
-        ],
-    }
 
 
 class Counts:

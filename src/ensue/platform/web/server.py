@@ -9,9 +9,9 @@ from collections.abc import Callable
 import uvicorn
 
 from ensue.errors import EnsueError
+from ensue.platform.logs import start_logging
 from ensue.platform.service import Settings, opened
 from ensue.platform.web.app import create_app
-from ensue.platform.web.observing import start_logging
 
 
 def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]) -> None:

@@ -43,6 +43,8 @@ def healthz(platform: ThePlatform) -> Response:
         revision = platform.database.revision()
     except EnsueError:
         return JSONResponse({"status": "no database"}, 503)
+    if platform.worker is not None and not platform.worker.alive():
+        return JSONResponse({"status": "jobs are not run"}, 503)
     return JSONResponse(
         {"status": "ok", "database": platform.database.url.get_backend_name(), "schema": revision}
     )
