@@ -22,6 +22,8 @@ from ensue.metrics.agreement import (
     votes,
 )
 
+NAN = math.nan
+
 
 def _by_loops(labels: list[list[int]], categories: int) -> float:
     """Observed agreement over all pairs of annotators, expected from how often each category was chosen."""
@@ -63,8 +65,31 @@ def test_unequal_numbers_of_annotators_are_refused() -> None:
         fleiss_kappa([[2, 1], [1, 1]])
     with pytest.raises(ValueError, match="at least two"):
         fleiss_kappa([[1, 0], [0, 1]])
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        votes([[0, 2]], 2)
+
+
+@pytest.mark.parametrize("wrong", [[[0, 2]], [[-1, 0]], [0, 1], np.empty((0, 2)), [[]]])
+def test_labels_that_are_no_table_of_categories_are_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="a table of numbers from 0 to 1"):
+        votes(wrong, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32])
+def test_narrow_numbers_are_counted_in_double(dtype: type) -> None:
+    counts = np.array([[99, 2], [60, 41], [1, 100], [33, 68]])
+    assert fleiss_kappa(counts.astype(dtype)) == fleiss_kappa(counts.tolist())
+    for level in LEVELS:
+        found = krippendorff_alpha((counts * 20).astype(np.float16), level)
+        assert found == krippendorff_alpha((counts * 20).tolist(), level)
+
+
+def test_a_round_without_disagreement_leaves_the_others_theirs() -> None:
+    """Of three rounds the second drew one category only."""
+    tables = [[[2, 1], [0, 3]], [[3, 0], [3, 0]], [[1, 2], [2, 1]]]
+    sums = np.array([agreement_sums(table).sum(axis=0) for table in tables])
+    assert kappa_of_sums(sums) == pytest.approx([0.25, NAN, -1 / 3], nan_ok=True)
+    values, pairs = coincidences([[0, 0], [0, 1], [1, 1]])
+    drawn = np.array([pairs.sum(axis=0), 3 * pairs[0], pairs[0] + pairs[2]])
+    assert alpha_of_coincidences(drawn, values) == pytest.approx([4 / 9, NAN, 1.0], nan_ok=True)
 
 
 @pytest.mark.parametrize("wrong", [[1, 2, 3], np.empty((0, 2)), 3.0])
@@ -73,7 +98,6 @@ def test_what_is_no_table_of_votes_is_refused(wrong: object) -> None:
         fleiss_kappa(wrong)
 
 
-NAN = math.nan
 # Four observers, twelve units: the example of Krippendorff's own account of the coefficient.
 EXAMPLE = np.array(
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from ensue.metrics.answers import (
     exact_match,
     normalised,
     token_f1,
+    whole_groups_right,
 )
 from ensue.metrics.classification import confusion, f1
 
@@ -76,3 +78,17 @@ def test_parity_counts_whole_pairs_and_not_whether_they_are_right() -> None:
     assert equal == {"p": True, "q": False, "s": True}
     with pytest.raises(ValueError, match="3 members"):
         equal_pairs(["p"] * 3, ["yes"] * 3)
+
+
+@pytest.mark.parametrize("function", [whole_groups_right, exact_groups, equal_pairs])
+def test_lists_that_do_not_belong_together_are_refused(function: Callable[..., object]) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        function(["p", "p"], [True])
+    with pytest.raises(ValueError, match="zip"):
+        function(["p"], [True, True])
+
+
+def test_groups_come_in_order_of_appearance_and_one_wrong_answer_spoils_one() -> None:
+    found = whole_groups_right(["b", "a", "b", "c", "a"], [True, True, False, True, True])
+    assert list(found.items()) == [("b", False), ("a", True), ("c", True)]
+    assert list(equal_pairs(["b", "a", "a", "b"], [0, 1, 1, 1]).items()) == [("b", False), ("a", True)]

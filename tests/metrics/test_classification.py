@@ -109,3 +109,9 @@ def _matthews(gold: Labels, given_: Labels) -> float:
 def test_a_class_that_is_not_there_is_refused(gold: list[int], given_: list[int]) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         confusion(gold, given_, 2)
+
+
+def test_narrow_numbers_are_counted_in_double() -> None:
+    counts = np.array([[3000, 2, 11], [5, 2010, 7], [9, 1, 4000]])
+    for metric in (accuracy, f1, macro_f1, matthews):
+        assert float(metric(counts.astype(np.float16))) == float(metric(counts))  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -129,3 +130,23 @@ def test_what_is_missing_is_refused() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_rows_have_no_correlations(kind: Kind) -> None:
     assert rowwise(kind, np.empty((0, 3)), np.empty((0, 3))).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_narrow_numbers_are_correlated_in_double(kind: Kind) -> None:
+    x, y = np.array([[3000, 3002, 2001, 7, 11]] * 2), np.array([[3.5, 4000, 2001, 9, 6], [1, 2, 3, 4, 5]])
+    found = rowwise(kind, x.astype(np.float16), y.astype(np.float16))
+    assert found.tolist() == rowwise(kind, x.tolist(), y.tolist()).tolist()
+    for ours in (pearson, spearman, kendall):
+        assert ours(x[0].astype(np.float16), y[0].astype(np.float16)) == ours(x[0], y[0])
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_all_is_compared_with_all_a_few_megabytes_at_a_time(kind: Kind) -> None:
+    """Rows of 200 numbers: 40,000 comparisons of a byte each, a hundred rows at a time."""
+    x = np.random.default_rng(0).normal(size=(1_000, 200))
+    tracemalloc.start()
+    rowwise(kind, x, x[:, ::-1])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 4e6 < peak < 32e6

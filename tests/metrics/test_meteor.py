@@ -79,3 +79,9 @@ def test_every_word_is_looked_up_once() -> None:
 
     meteor_of(["a mill stone", "a mill rock"], [["pebble", "sway"]] * 2, counted)
     assert asked == {"a": 1, "mill": 1, "stone": 1, "rock": 1}
+
+
+def test_candidates_and_references_belong_together() -> None:
+    for candidates, references in ((["a"], []), (["a"], [["a"], ["b"]])):
+        with pytest.raises(ValueError, match="zip"):
+            meteor_of(candidates, references, synonyms)

@@ -15,6 +15,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from ensue.metrics.overlap import (
     Overlap,
     Rouge,
+    Text,
     Texts,
     harmonic,
     overlap,
@@ -155,3 +156,22 @@ def test_f1_is_twice_what_is_shared_over_what_either_has(shared: int, more: int,
     found = overlap(shared, shared + more, shared + also)
     assert found.f1 == pytest.approx(2 * shared / max(2 * shared + more + also, 1))
     assert harmonic(found.precision, found.recall) == found.f1
+
+
+@given(st.lists(st.integers(0, 3), max_size=9), st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_runs_of_words_with_and_without_their_counts(numbers: list[int], orders: list[int]) -> None:
+    text = Text(numbers)
+    for place, n in enumerate(orders):
+        runs = [tuple(numbers[i : i + n]) for i in range(len(numbers) - n + 1)]
+        assert list(text.grams(n)) == runs
+        if place % 2:
+            assert text.counts(n) == {run: runs.count(run) for run in runs}
+        assert text.unique(n) == set(runs)
+        assert text.counts(n) == {run: runs.count(run) for run in runs}
+    assert len(text) == len(numbers)
+
+
+def test_candidates_and_references_belong_together() -> None:
+    for candidates, references in ((["a"], []), (["a"], [["a"], ["b"]])):
+        with pytest.raises(ValueError, match="zip"):
+            rouge_of(candidates, references)

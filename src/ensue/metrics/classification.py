@@ -30,7 +30,7 @@ def confusion_cells(gold: ArrayLike, given: ArrayLike, classes: int) -> NDArray[
         )
     if min(rows.min(), columns.min()) < 0 or max(rows.max(), columns.max()) >= classes:
         raise ValueError(f"Class numbers lie between 0 and {classes - 1}.")
-    return np.asarray(rows * classes + columns, dtype=np.int64)
+    return rows * classes + columns
 
 
 def class_counts(counts: Counts) -> tuple[Numbers, Numbers, Numbers]:
