@@ -135,14 +135,13 @@ class Network:
     def logprobs(self, hidden: torch.Tensor, targets: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the log-probability of each target from its row of hidden states, a chunk of rows at a time."""
         wanted = torch.from_numpy(targets).to(self.device)
-        out = torch.empty(len(targets), dtype=torch.float64)
+        found = np.empty(len(targets))
         for begin in range(0, len(targets), self.chunk):
             logits = self.logits(hidden[begin : begin + self.chunk])
             # One fused pass; a separate log-sum-exp reads the logits four times.
             table = torch.log_softmax(logits, 1)
             chosen = table.gather(1, wanted[begin : begin + self.chunk, None])[:, 0]
-            out[begin : begin + self.chunk] = chosen.double().cpu()
-        found: npt.NDArray[np.float64] = out.numpy()
+            found[begin : begin + self.chunk] = chosen.double().cpu().numpy()
         return found
 
 
