@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,10 @@ from hypothesis import strategies as st
 from ensue.backends.baselines import RandomModel, UnigramModel
 from ensue.backends.names import load_model
 from ensue.errors import RunFailed
-from ensue.models.request import Part, PartScore, Policy, Request, Score
-from ensue.scoring.engine import score
+from ensue.models.request import Part, PartScore, Policy, Request, Score, TextPart, TokenCut
+from ensue.scoring.engine import choices, identity, score, signature
 from ensue.scoring.journal import Journal
+from ensue.version import __version__
 from tests.support import tiny
 
 TEXTS = [
@@ -122,6 +125,76 @@ def test_a_copy_of_a_model_elsewhere_is_the_same_model(tmp_path: Path) -> None:
     assert again.computed == 0
 
 
+def test_all_that_is_told_of_a_scoring_by_value(tmp_path: Path) -> None:
+    """One text asked twice, one known already, one without words, one after two contexts that are cut."""
+    scorer = _Watched()
+    scorer.card = replace(scorer.card, identity={"weights": "0123456789abcdef"}, weights_name="Some words")
+    asked = [
+        Request("a dog"),
+        Request("A small boat."),
+        Request("a dog", detail=True),
+        Request(" "),
+        Request("by the sea", "The old dog", cut=TokenCut(2, 2)),
+        Request("by the sea", "The dog", cut=TokenCut(9, 2)),
+    ]
+    seen: list[tuple[int, int, str]] = []
+    with Journal(tmp_path / "j") as journal:
+        score(scorer, asked[1:2], journal=journal)
+        found = score(scorer, asked, journal=journal, progress=lambda *state: seen.append(state))
+        again = score(scorer, asked, journal=journal)
+    assert [one.tokens for one in found.scores] == [2, 4, 2, 0, 2, 2]
+    assert (found.tokens, found.distinct, found.computed, again.computed) == (12, 5, 4, 0)
+    assert found.context_tokens == [None, None, None, None, 2, 2]
+    assert found.scores[0] == found.scores[2]._replace(token_logprobs=None, token_spans=None)
+    assert found.scores[2].token_spans == ((0, 1), (2, 5))
+    assert (again.scores, again.notes, again.context_tokens) == (
+        found.scores,
+        found.notes,
+        found.context_tokens,
+    )
+    # A part is as large as its text in fours of letters; that of the boat is done before the others begin.
+    assert seen == [(done, 15, "tokens") for done in (4, 6, 7, 11, 15)]
+    told = "bos:none first:scored boundary:words window:none"
+    assert choices(scorer, Policy()) == f"model:unigram(Some-words) weights:0123456789ab {told}"
+    assert (
+        signature(scorer, Policy()) == f"ensue:{__version__} {choices(scorer, Policy())}" == found.signature
+    )
+    assert choices(_Watched(), Policy()) == f"model:unigram weights:- {told}"
+
+
+def test_notes_of_all_distinct_requests_are_counted(tmp_path: Path) -> None:
+    model = load_model(str(tiny.save_llama(tmp_path / "model", max_length=16)))
+    long = "She opened the old letter and read it twice before she spoke."
+    asked = [Request("a"), Request("b"), Request("a"), Request(long), Request(f"{long} {long}")]
+    assert score(model, asked).notes == {"nothing to score": 2, "windowed": 2}  # type: ignore[arg-type]
+
+
+def test_what_is_asked_for_last_in_detail_is_kept_in_detail(tmp_path: Path) -> None:
+    scorer = _Watched()
+    with Journal(tmp_path / "j") as journal:
+        score(scorer, [Request("a dog")], journal=journal)
+        found = score(scorer, [Request("a dog"), Request("a dog", detail=True)], journal=journal)
+        assert (found.computed, found.distinct) == (1, 1)
+        again = score(scorer, [Request("a dog", detail=True)], journal=journal)
+    assert again.computed == 0
+    assert again.scores[0].token_logprobs is not None
+    assert found.scores[0].token_logprobs is None
+
+
+def test_kind_and_policy_are_part_of_what_a_score_is_of() -> None:
+    scorer = _Watched()
+    facts = [identity(scorer, policy) for policy in (Policy(), Policy(window="strided"), Policy(bos="never"))]
+    scorer.card = replace(scorer.card, kind="other")
+    facts.append(identity(scorer, Policy()))
+    scorer.card = replace(scorer.card, identity={"counts": "others"})
+    facts.append(identity(scorer, Policy()))
+    assert len(set(facts)) == 5
+    scorer.card = replace(scorer.card, identity={"b": "1", "a": "2"})
+    turned = identity(scorer, Policy())
+    scorer.card = replace(scorer.card, identity={"a": "2", "b": "1"}, name="elsewhere")
+    assert identity(scorer, Policy()) == turned
+
+
 def test_progress_ends_at_the_total() -> None:
     seen: list[tuple[int, int, str]] = []
     score(_Watched(), [Request(t) for t in TEXTS], progress=lambda *state: seen.append(state))
@@ -201,6 +274,27 @@ def test_what_is_no_number_is_refused_by_name_and_the_rest_is_kept(tmp_path: Pat
         again = score(_Watched(), requests, journal=journal)
     assert again.computed == len(TEXTS) - 4
     assert again.scores == score(_Watched(), requests).scores
+
+
+def test_a_refusal_names_what_was_scored_after_which_context() -> None:
+    class Faulty(_Watched):
+        def _score(self, part: TextPart) -> PartScore:
+            found = super()._score(part)
+            if "sea" in part.text:
+                found.logprobs[-2:] = -math.inf, math.nan
+            return found
+
+    scorer = Faulty()
+    scorer.card = replace(scorer.card, identity={"dtype": "bfloat16"})
+    after = "long words " * 5 + "by the sea"
+    with pytest.raises(RunFailed) as raised:
+        score(scorer, [Request("a dog"), Request(after, "The old boat. " * 4)])
+    assert str(raised.value) == (
+        f"unigram makes -inf of the text that begins {('The old boat. ' * 4)[:40]!r} (scored: {after[:40]!r}) "
+        "in bfloat16, which cannot be compared with anything; use --dtype float32."
+    )
+    with pytest.raises(RunFailed, match=r"begins 'by the sea' in bfloat16"):
+        score(scorer, [Request("by the sea")])
 
 
 def test_a_journal_with_what_is_no_number_is_not_believed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ensue.backends.hf.encoder import VectorModel
 from ensue.backends.hf.loading import Loaded
 from ensue.backends.names import load_model
 from ensue.errors import RunFailed
+from ensue.models.card import ModelCard
 from ensue.models.protocols import AnswerSpan
+from ensue.scoring.finite import check_rows, not_finite, watched
 from tests.support import tiny, tiny_seq2seq
 
 GOOD, BAD = "She opened the old letter and read it.", "Nobody had expected ñ, a dog."
@@ -111,3 +114,74 @@ def test_an_encoder_that_takes_padding_for_text_gets_none() -> None:
     for text, vector in zip(texts, together, strict=True):
         ids = torch.tensor([tokenizer(text)["input_ids"]])
         np.testing.assert_allclose(vector, model(ids)[0][0].mean(0).numpy(), atol=1e-4)
+
+
+CARD = ModelCard("some-model", "encoder", "-", identity={"dtype": "float16"})
+OVERFLOW = "float16 overflows beyond 65,504, so use --dtype bfloat16 or float32"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "advice"),
+    [
+        ("float16", " in float16", OVERFLOW),
+        ("bfloat16", " in bfloat16", "use --dtype float32"),
+        (
+            "float32",
+            " in float32",
+            "the weights may be damaged, or one of its tokens impossible for the model",
+        ),
+        (
+            "float64",
+            " in float64",
+            "the weights may be damaged, or one of its tokens impossible for the model",
+        ),
+        (
+            None,
+            "",
+            "see with which dtype the server runs it (bfloat16 holds larger numbers than float16)",
+        ),
+    ],
+)
+def test_each_dtype_has_its_way_out(dtype: str | None, kind: str, advice: str) -> None:
+    found = not_finite(float("-inf"), model="some-model", dtype=dtype, what="a text")
+    assert (
+        str(found)
+        == f"some-model makes -inf of a text{kind}, which cannot be compared with anything; {advice}."
+    )
+
+
+def test_the_first_text_with_a_number_that_is_none_is_named() -> None:
+    rows = [[1.0, 2.0], [[0.0, 1.0], [np.nan, np.inf]], [np.nan]]
+    texts = ["one", "two, which is longer than the forty letters that are shown", "three"]
+    check_rows(rows[:1], texts[:1], CARD)
+    with pytest.raises(RunFailed) as raised:
+        check_rows(rows, texts, CARD)
+    assert str(raised.value) == (
+        "some-model makes nan of the text that begins 'two, which is longer than the forty lett' in float16, "
+        f"which cannot be compared with anything; {OVERFLOW}."
+    )
+    with pytest.raises(RunFailed, match=r"makes inf of .*begins 'one' in float16"):
+        check_rows([[np.inf, np.nan]], ["one"], CARD)
+    with pytest.raises(RunFailed, match=r"begins 'one', which .*the server"):
+        check_rows([[np.nan]], ["one"], replace(CARD, identity={}))
+    with pytest.raises(ValueError, match="zip"):
+        check_rows(rows[:1], texts[:2], CARD)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_row_of_logits_belongs_to_the_text_of_its_beams(beams: int) -> None:
+    texts = ["one", "two", "three"]
+    check = watched(texts, "some-model", torch.float16)
+    good = torch.zeros(3 * beams, 4)
+    good[:, 1] = -torch.inf  # a token that is ruled out
+    assert check(None, good) is good
+    for row in range(3 * beams):
+        for bad, said in ((torch.nan, "nan"), (torch.inf, "inf")):
+            scores = good.clone()
+            scores[row:, 2] = bad
+            with pytest.raises(RunFailed) as raised:
+                check(None, scores)
+            assert str(raised.value) == (
+                f"some-model makes {said} of the text that begins '{texts[row // beams]}' in float16, "
+                f"which cannot be compared with anything; {OVERFLOW}."
+            )
