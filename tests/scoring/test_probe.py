@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,21 @@ import torch
 import transformers
 
 from ensue.errors import EnsueError
-from ensue.models.request import MaskedPart
+from ensue.models.request import MaskedPart, PartScore
+from ensue.scoring.causal import Finished
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.probe import MaskedWay, find_causal_way, find_masked_way
+from ensue.scoring.probe import (
+    CausalWay,
+    MaskedWay,
+    _causal_parts,
+    _first_right,
+    _gap,
+    _masked_parts,
+    find_causal_way,
+    find_masked_way,
+)
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 
@@ -124,3 +135,123 @@ def test_a_token_that_is_impossible_does_not_stand_in_the_way() -> None:
     torch.manual_seed(8)
     model = Ruled(transformers.LlamaConfig(**_SMALL, num_attention_heads=4)).eval().requires_grad_(False)
     assert find_causal_way(model).share
+
+
+def answers(*values: float) -> Finished:
+    return [(place, PartScore(np.array([value]))) for place, value in enumerate(values)]
+
+
+def chosen(ways: dict[str, Any], model: Any = None) -> str:
+    """Which of several ways is taken where a model's own numbers are 1 and 2."""
+
+    def attempt(way: str) -> list[Finished]:
+        if isinstance(ways[way], Exception):
+            raise ways[way]
+        return [[one] for one in answers(*ways[way])]
+
+    reference = [np.array([1.0]), np.array([2.0])]
+    return _first_right(model or network("llama"), list(ways), attempt, reference)
+
+
+def test_the_first_way_with_the_models_own_numbers_is_taken() -> None:
+    assert chosen({"a": (1.0, 2.0), "b": (1.0, 2.0)}) == "a"
+    assert chosen({"a": (1.0, 2.1), "b": (1.1, 2.0), "c": (1.001, 2.0019)}) == "c"
+    assert chosen({"a": (np.nan, 2.0), "b": ValueError("no"), "c": KeyError("no"), "d": (1.0, 2.0)}) == "d"
+
+
+@pytest.mark.parametrize(
+    ("ways", "words"),
+    [
+        ({}, "no path was tried"),
+        ({"a": RuntimeError("x" * 200)}, f"RuntimeError: {'x' * 120}"),
+        ({"a": ValueError("no"), "b": (1.0, 2.25)}, "scores moved by 0.25 nats"),
+        ({"a": (1.0, 2.25), "b": TypeError("no")}, "TypeError: no"),
+        ({"a": (1.0, np.nan)}, "scores moved by inf nats"),
+    ],
+)
+def test_a_model_without_a_way_is_told_of_with_the_last_thing_that_went_wrong(
+    ways: dict[str, Any], words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG"), pytest.raises(EnsueError) as raised:
+        chosen(ways)
+    assert str(raised.value) == (
+        f"LlamaForCausalLM cannot be scored: no way of running it gives its own numbers ({words})."
+    )
+    assert len(caplog.messages) == len(ways)
+    assert not ways or words in caplog.messages[-1]
+
+
+def test_low_precision_may_move_by_a_quarter_of_a_nat() -> None:
+    coarse = SimpleNamespace(dtype=torch.bfloat16)
+    assert chosen({"a": (1.0, 2.26), "b": (1.0, 2.25)}, coarse) == "b"
+    assert chosen({"a": (1.0, 2.01), "b": (1.0, 2.0)}, SimpleNamespace(dtype=torch.float64)) == "b"
+
+
+def test_memory_that_ran_out_is_no_fault_of_the_way() -> None:
+    with pytest.raises(RuntimeError, match="out of memory"):
+        chosen({"a": RuntimeError("out of memory"), "b": (1.0, 2.0)})
+    with pytest.raises(ZeroDivisionError):
+        chosen({"a": ZeroDivisionError(), "b": (1.0, 2.0)})
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "gap"),
+    [
+        ([-1.0, -2.0], [-1.5, -2.0], 0.5),
+        ([-1.0, -2.0], [-1.0, -1.75], 0.25),
+        ([-np.inf, -2.0], [-np.inf, -2.0], 0.0),
+        ([-np.inf, -2.0], [-1.0, -2.0], np.inf),
+        ([np.nan, -2.0], [-1.0, -2.0], np.inf),
+        ([np.inf], [-np.inf], np.inf),
+    ],
+)
+def test_the_largest_difference_counts(found: list[float], expected: list[float], gap: float) -> None:
+    assert _gap(np.array(found), np.array(expected)) == gap
+
+
+def test_the_probe_of_causal_models_forces_every_fast_path() -> None:
+    """Prefixes of different lengths, some shared by several, and rows that are padded on either side."""
+    parts = _causal_parts(VOCABULARY)
+    rows = [part.ids.tolist() for part in parts]
+    assert [len(row) for row in rows] == [16, 21, 26, 26, 11, 23, 23, 23]
+    assert all(part.start == 1 and part.ids.dtype == np.int32 for part in parts)
+
+    def shared(a: int, b: int) -> int:
+        pairs = zip(rows[a], rows[b], strict=False)
+        return next(place for place, (one, other) in enumerate(pairs) if one != other)
+
+    assert [shared(0, i) for i in range(1, 8)] == [12, 12, 12, 0, 0, 0, 0]
+    assert [shared(1, 2), shared(2, 3), shared(4, 5), shared(5, 6), shared(6, 7)] == [12, 21, 0, 16, 16]
+    # The same everywhere and every time, from all of the vocabulary.
+    assert rows == [part.ids.tolist() for part in _causal_parts(VOCABULARY)]
+    assert rows[0] == np.random.default_rng(0).integers(0, VOCABULARY, 16, dtype=np.int32).tolist()
+    drawn = {token for part in _causal_parts(4) for token in part.ids.tolist()}
+    assert drawn == {0, 1, 2, 3}
+
+
+def test_the_probe_of_masked_models_pads_and_masks_one_or_two() -> None:
+    parts = _masked_parts(VOCABULARY)
+    assert [(len(part.ids), part.targets, part.hidden) for part in parts] == [
+        (14, (1, 11), ((1,), (11, 12))),
+        (9, (1, 6), ((1,), (6, 7))),
+        (5, (1, 2), ((1,), (2, 3))),
+    ]
+    assert all(part.ids.dtype == np.int32 for part in parts)
+    tokens = {int(token) for part in _masked_parts(8) for token in part.ids}
+    assert tokens == {4, 5, 6, 7}
+    first = np.random.default_rng(0).integers(VOCABULARY // 2, VOCABULARY, 14, dtype=np.int32)
+    assert parts[0].ids.tolist() == first.tolist()
+
+
+def test_ways_run_as_they_say() -> None:
+    model = network("llama")
+    for way in (CausalWay(True, True, True), CausalWay(False, True, False), CausalWay(True, False, False)):
+        executor = way.executor(model, ROOMY)
+        assert (executor.network.split, executor.share, executor.pack) == way[:3]
+        assert executor.budget == ROOMY
+    alone = CausalWay(False, False, False, alone=True).executor(model, ROOMY)
+    assert (alone.network.split, alone.share, alone.pack, alone.network.rope) == (False, False, False, None)
+    assert alone.budget.batch == 1
+    for masked in (MaskedWay(True, False), MaskedWay(False, True)):
+        one = masked.executor(network("bert"), ROOMY, MASK)
+        assert (one.network.split, one.pad, one.mask, one.budget) == (*masked, MASK, ROOMY)

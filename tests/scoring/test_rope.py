@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from ensue.errors import EnsueError
 from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, find_causal_way
+from ensue.scoring.rope import LengthRope, length_rope, one_for_all, states_length_rope
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY
 
@@ -145,3 +148,136 @@ def test_positions_that_cannot_be_held_are_run_one_text_at_a_time(made: tuple[st
 
 def _untold(module: Any) -> Any:
     return lambda x, position_ids: type(module).forward(module, x, position_ids)
+
+
+class Rotary(torch.nn.Module):
+    """A rotary module as far as it tells of itself."""
+
+    def __init__(self, rope_type: Any, parameters: dict[str, Any], longest: int = 50) -> None:
+        super().__init__()
+        self.rope_type = rope_type
+        self.config = SimpleNamespace(rope_parameters=parameters)
+        self.original_max_seq_len = longest
+
+
+def rotary(kind: str, border: int = 20) -> Rotary:
+    return Rotary(kind, {"rope_type": kind, "original_max_position_embeddings": border}, longest=border)
+
+
+def model_of(*modules: torch.nn.Module) -> Any:
+    return torch.nn.ModuleList([torch.nn.Linear(1, 1), *modules])
+
+
+def test_only_modules_that_follow_the_length_are_held() -> None:
+    long, dynamic, plain = rotary("longrope"), rotary("dynamic"), rotary("yarn")
+    assert length_rope(model_of(plain)) is None
+    for modules, each in (([long], False), ([dynamic], True), ([long, dynamic], True)):
+        found = length_rope(model_of(plain, *modules))
+        assert found is not None
+        assert (found.modules, found.border, found.each) == (modules, 20, each)
+    # With two borders every length is on its own beyond the first.
+    two = length_rope(model_of(rotary("longrope", 30), rotary("longrope", 20)))
+    assert two is not None
+    assert (len(two.modules), two.border, two.each) == (2, 20, True)
+
+
+def test_borders_of_layers_of_each_kind() -> None:
+    kinds = {"full_attention": "dynamic", "sliding_attention": "default"}
+    tables = {name: {"rope_type": kind} for name, kind in kinds.items()}
+    found = length_rope(model_of(Rotary(kinds, tables, longest=33)))
+    assert found is not None
+    assert (found.border, found.each) == (33, True)
+    assert length_rope(model_of(Rotary({"full_attention": "default"}, {}))) is None
+    scaled = length_rope(model_of(Rotary("dynamic_ntk", {"rope_type": "dynamic_ntk"}, longest=12)))
+    assert scaled is not None
+    assert (scaled.border, scaled.each) == (12, True)
+
+
+@pytest.mark.parametrize(
+    ("length", "each", "stands_for"),
+    [
+        (1, True, 20),
+        (20, True, 20),
+        (21, True, 21),
+        (40, True, 40),
+        (20, False, 20),
+        (21, False, 21),
+        (40, False, 21),
+    ],
+)
+def test_a_length_stands_for_all_that_share_its_frequencies(length: int, each: bool, stands_for: int) -> None:
+    assert LengthRope([], 20, each=each).length_for(length) == stands_for
+
+
+@pytest.mark.parametrize(
+    ("stated", "follows"),
+    [
+        ({"rope_parameters": {"rope_type": "longrope"}}, True),
+        ({"rope_parameters": {"rope_type": "dynamic"}}, True),
+        ({"rope_parameters": {"rope_type": "yarn"}}, False),
+        ({"rope_scaling": {"type": "su"}}, True),
+        ({"rope_scaling": {"type": "linear"}}, False),
+        ({"rope_parameters": None, "rope_scaling": {"type": "longrope"}}, True),
+        ({"rope_parameters": {"full": {"rope_type": "default"}, "local": {"rope_type": "dynamic"}}}, True),
+        ({"rope_parameters": {"full": {"rope_type": "default"}}}, False),
+        ({"rope_scaling": None}, False),
+        ({}, False),
+    ],
+)
+def test_a_configuration_tells_whether_positions_follow_the_length(
+    stated: dict[str, Any], follows: bool
+) -> None:
+    text = SimpleNamespace(**stated)
+    config = SimpleNamespace(get_text_config=lambda: text)
+    assert states_length_rope(config) == follows
+    model = SimpleNamespace(modules=lambda: [torch.nn.Linear(1, 1)], config=config)
+    assert one_for_all(model) == (0 if follows else math.inf)
+    model.modules = lambda: [rotary("longrope", 30)]
+    assert one_for_all(model) == 30
+
+
+def test_what_a_module_saw_is_forgotten_layer_by_layer() -> None:
+    kinds = {"full": "dynamic", "local": "dynamic", "bare": "dynamic"}
+    module = Rotary(kinds, {name: {"rope_type": kind} for name, kind in kinds.items()}, longest=7)
+    for name in ("full", "local"):
+        module.register_buffer(f"{name}_original_inv_freq", torch.tensor([1.0, 2.0]), persistent=False)
+        module.register_buffer(f"{name}_inv_freq", torch.tensor([9.0, 9.0]), persistent=False)
+        setattr(module, f"{name}_max_seq_len_cached", 99)
+    LengthRope([module], 7, each=True).forget()
+    for name in ("full", "local"):
+        assert getattr(module, f"{name}_inv_freq").tolist() == [1.0, 2.0]
+        assert getattr(module, f"{name}_max_seq_len_cached") == 7
+        # A copy: what is written over the one must not change the other.
+        assert getattr(module, f"{name}_inv_freq") is not getattr(module, f"{name}_original_inv_freq")
+    assert not hasattr(module, "bare_inv_freq")
+    assert not module.state_dict()
+    fixed = rotary("longrope")
+    fixed.register_buffer("original_inv_freq", torch.tensor([1.0]))
+    LengthRope([fixed], 7, each=True).forget()
+    assert not hasattr(fixed, "inv_freq")
+
+
+def test_a_module_of_another_form_does_not_hold() -> None:
+    class Odd(Rotary):
+        def forward(self, states: torch.Tensor, positions: torch.Tensor) -> None:
+            return None
+
+    odd = Odd("longrope", {})
+    assert not LengthRope([odd], 20, each=False).holds()  # it has no buffers
+    odd.register_buffer("inv_freq", torch.ones(1))
+    assert not LengthRope([odd], 20, each=False).holds()  # and gives no tables
+
+
+def test_modules_that_follow_the_length_hold_and_are_left_as_they_were(made: tuple[str, Any]) -> None:
+    kind, fresh = made
+    model = copy.deepcopy(fresh)
+    rope = length_rope(model)
+    assert (rope is None) == (kind == "yarn")
+    if rope is None:
+        return
+    assert rope.holds()
+    # A module whose frequencies change at another length than is thought cannot be held.
+    assert not LengthRope(rope.modules, rope.border - 4, each=False).holds()
+    assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
+    (module,) = rope.modules
+    assert torch.equal(module.inv_freq, length_rope(fresh).modules[0].inv_freq)  # type: ignore[union-attr]
