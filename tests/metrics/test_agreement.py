@@ -82,8 +82,17 @@ def test_narrow_numbers_are_counted_in_double(dtype: type) -> None:
         assert found == krippendorff_alpha((counts * 20).tolist(), level)
 
 
+def test_labels_by_value() -> None:
+    assert votes([[0]], 2).tolist() == [[1, 0]]
+    assert votes([[2, 0, 2], [1, 1, 0]], 3).tolist() == [[1, 0, 2], [1, 2, 0]]
+    # What is no category would be left out of the votes, so it never makes a kappa.
+    with pytest.raises(ValueError, match="equally many"):
+        fleiss_kappa(votes([[0, 1], [0, 0.5]], 2))
+
+
+@pytest.mark.filterwarnings("error")
 def test_a_round_without_disagreement_leaves_the_others_theirs() -> None:
-    """Of three rounds the second drew one category only."""
+    """Of three rounds the second drew one category only; nothing warns of a division by nothing."""
     tables = [[[2, 1], [0, 3]], [[3, 0], [3, 0]], [[1, 2], [2, 1]]]
     sums = np.array([agreement_sums(table).sum(axis=0) for table in tables])
     assert kappa_of_sums(sums) == pytest.approx([0.25, NAN, -1 / 3], nan_ok=True)

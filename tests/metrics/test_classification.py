@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,3 +116,16 @@ def test_narrow_numbers_are_counted_in_double() -> None:
     counts = np.array([[3000, 2, 11], [5, 2010, 7], [9, 1, 4000]])
     for metric in (accuracy, f1, macro_f1, matthews):
         assert float(metric(counts.astype(np.float16))) == float(metric(counts))  # type: ignore[arg-type]
+    # Twenty times twenty cells do not fit a byte, nor do sums of its counts.
+    gold, given_ = np.array([19, 19, 3, 0]), np.array([18, 19, 3, 1])
+    for dtype in (np.int8, np.float32):
+        found = confusion(gold.astype(dtype), given_.astype(dtype), 20)
+        assert found.tolist() == confusion(gold, given_, 20).tolist()
+    assert [found[19, 18], found[19, 19], found[3, 3], found[0, 1], found.sum()] == [1, 1, 1, 1, 4]
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 3, 2), (3, 3, 2), (2, 2, 3)])
+@pytest.mark.parametrize("metric", [accuracy, f1, macro_f1, matthews])
+def test_counts_that_are_no_square_table_are_refused(metric: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="square table, not of shape"):
+        metric(np.zeros(shape))

@@ -150,3 +150,36 @@ def test_all_is_compared_with_all_a_few_megabytes_at_a_time(kind: Kind) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 4e6 < peak < 32e6
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", KINDS)
+def test_constants_of_any_size_have_no_correlation_and_leave_other_rows_theirs(kind: Kind) -> None:
+    """Rounding leaves a spread of some last bits, which is measured by the size of the row's own numbers."""
+    up = np.arange(7.0)
+    constants = [np.full(7, value) for value in (0.0, 0.1, 1 / 3, 1e9 / 3, -1e15 / 7, 1e-9 / 3)]
+    rows = np.array([*constants, up, 1e-9 * up, 1e15 * up])
+    found = rowwise(kind, rows, np.array([up] * len(rows)))
+    assert np.isnan(found[:6]).all()
+    assert found[6:] == pytest.approx(1.0)
+    turned = rowwise(kind, np.array([up] * len(rows)), rows)
+    np.testing.assert_array_equal(np.isnan(turned), np.isnan(found))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_correlation_is_beyond_one_by_rounding(kind: Kind) -> None:
+    generator = np.random.default_rng(5)
+    for n in range(2, 40):
+        x = generator.normal(size=(60, n))
+        found = np.concatenate([rowwise(kind, x, 3.0 * x + 1.0), -rowwise(kind, x, -7.0 * x)])
+        assert (found <= 1.0).all()
+        assert found == pytest.approx(1.0)
+
+
+def test_refusals_by_value() -> None:
+    with pytest.raises(ValueError) as flat:
+        pearson([1, 2], [1, 2, 3])
+    assert str(flat.value) == "A correlation needs two flat lists of equal length, not (2,) and (3,)."
+    with pytest.raises(ValueError) as table:
+        rowwise("pearson", [1, 2], [1, 2])
+    assert str(table.value) == "A correlation needs two tables of one shape, not (2,) and (2,)."

@@ -11,6 +11,7 @@ from nltk.tokenize import word_tokenize
 from nltk.translate.meteor_score import meteor_score
 
 from ensue.metrics.meteor import meteor_of, tokens
+from ensue.metrics.overlap import stem
 
 SYNONYMS = {"stone": {"rock", "pebble"}, "rock": {"stone", "sway"}, "mill": {"plant", "factory"}}
 WORDS = ["the", "The", "mill", "mills", "milling", "stone", "rocks", "rock", "sway", "plant", ","]
@@ -85,3 +86,9 @@ def test_candidates_and_references_belong_together() -> None:
     for candidates, references in ((["a"], []), (["a"], [["a"], ["b"]])):
         with pytest.raises(ValueError, match="zip"):
             meteor_of(candidates, references, synonyms)
+
+
+def test_every_word_is_stemmed_once() -> None:
+    stem.cache_clear()
+    meteor_of(["mills milling"] * 3, [["mill milled"]] * 3, synonyms)
+    assert stem.cache_info().misses == 4

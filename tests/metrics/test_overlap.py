@@ -1,10 +1,9 @@
-"""ROUGE against the rouge-score package, a naive table, and the clock; overlap."""
+"""ROUGE against the rouge-score package, and a naive table; overlap."""
 
 from __future__ import annotations
 
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,8 @@ DATA = os.environ.get("ENSUE_DATA")
 KINDS = ["rouge1", "rouge2", "rougeL"]
 PIECES = [
     "The",
+    "runs",
+    "was",
     "mill",
     "mills",
     "milling",
@@ -118,19 +119,14 @@ def test_every_text_is_taken_apart_once() -> None:
     assert sorted(seen) == sorted(STORY)
 
 
-def test_ten_times_as_fast_as_rouge_score() -> None:
+def test_many_long_texts_at_once_are_rouge_scores_to_the_last_bit() -> None:
     generator = random.Random(4)
     pool = [a + b + c for a in "mprst" for b in ("il", "ar", "en") for c in ("l", "ding", "tness", "ted")]
     texts = [" ".join(generator.choices(pool, k=240)) for _ in range(24)]
     candidates, references = texts[:6], [texts[6 + 3 * i : 9 + 3 * i] for i in range(6)]
-    rouge_of(["warm"], [["up"]])
-    began = time.perf_counter()
     found = rouge_of(candidates, references)
-    middle = time.perf_counter()
     expected = [[peer(c, r, True) for r in own] for c, own in zip(candidates, references, strict=True)]
-    end = time.perf_counter()
     assert [[[list(kind) for kind in one] for one in row] for row in found] == expected
-    assert end - middle > 10 * (middle - began)
 
 
 @pytest.mark.data

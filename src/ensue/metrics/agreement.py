@@ -21,10 +21,10 @@ def votes(labels: ArrayLike, categories: int) -> NDArray[np.int64]:
     >>> votes([[0, 0, 1], [1, 1, 1]], 2).tolist()
     [[2, 1], [0, 3]]
     """
-    chosen = np.asarray(labels, dtype=np.int64)
+    chosen = np.asarray(labels)
     if chosen.ndim != 2 or chosen.size == 0 or chosen.min() < 0 or chosen.max() >= categories:
         raise ValueError(f"Labels are a table of numbers from 0 to {categories - 1}, a row an item.")
-    return np.asarray((chosen[:, :, None] == np.arange(categories)).sum(axis=1), dtype=np.int64)
+    return np.asarray((chosen[:, :, None] == np.arange(categories)).sum(axis=1))
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
@@ -85,7 +85,7 @@ def coincidences(ratings: ArrayLike) -> tuple[Numbers, Numbers]:
     if not (given.sum(axis=1) > 1).any():
         raise ValueError("Alpha needs at least one item with two ratings.")
     counts = np.zeros((len(table), len(values)))
-    np.add.at(counts, (np.nonzero(given)[0], codes.reshape(-1)), 1.0)
+    np.add.at(counts, (np.nonzero(given)[0], codes), 1.0)
     raters = counts.sum(axis=1)
     pairs = counts[:, :, None] * counts[:, None, :]
     diagonal = np.arange(len(values))

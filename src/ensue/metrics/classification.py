@@ -97,7 +97,6 @@ def _table(counts: Counts) -> Numbers:
     return table
 
 
-def _ratio(above: ArrayLike, below: ArrayLike) -> Numbers:
+def _ratio(above: Numbers, below: Counts) -> Numbers:
     """Divide, with 0 where the denominator is 0."""
-    numerator, denominator = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
-    return np.asarray(np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0))
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

@@ -31,7 +31,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     0.9933992677987828
     """
     a, b = _checked(x, y, 1)
-    return _cosine(_centred(a), _centred(b))
+    return float(_pearson(a[None], b[None])[0])
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
@@ -41,22 +41,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     1.0
     """
     a, b = _checked(x, y, 1)
-    return _cosine(_centred(ranks(a)), _centred(ranks(b)))
-
-
-def _centred(values: Numbers) -> Numbers:
-    """Divide deviations from the mean by their length; all zero for a constant list, whatever rounding leaves."""
-    deviations = values - values.mean()
-    length = float(np.linalg.norm(deviations))
-    if length <= _ROUNDING * float(np.linalg.norm(values)):
-        return np.zeros_like(values)
-    return np.asarray(deviations / length, dtype=np.float64)
-
-
-def _cosine(a: Numbers, b: Numbers) -> float:
-    if not a.any() or not b.any():
-        return float("nan")
-    return float(np.clip(a @ b, -1.0, 1.0))
+    return float(_pearson(ranks(a)[None], ranks(b)[None])[0])
 
 
 def rowwise(kind: Kind, x: ArrayLike, y: ArrayLike) -> Numbers:
@@ -91,7 +76,7 @@ def row_ranks(values: Numbers) -> Numbers:
     >>> row_ranks(np.array([[30.0, 10.0, 30.0, 20.0]])).tolist()
     [[3.5, 1.0, 3.5, 2.0]]
     """
-    return np.asarray((values.shape[1] + 1 + _signs(values).sum(axis=2, dtype=np.float64)) / 2.0)
+    return np.asarray((values.shape[1] + 1 + _signs(values).sum(axis=2)) / 2.0)
 
 
 def _pearson(a: Numbers, b: Numbers) -> Numbers:
@@ -104,12 +89,12 @@ def _spearman(a: Numbers, b: Numbers) -> Numbers:
 
 def _kendall(a: Numbers, b: Numbers) -> Numbers:
     one, other = _signs(a), _signs(b)
-    agreeing = np.einsum("ijk,ijk->i", one, other, dtype=np.float64, casting="unsafe")
-    apart_a = np.count_nonzero(one, axis=(1, 2)).astype(np.float64)
-    apart_b = np.count_nonzero(other, axis=(1, 2)).astype(np.float64)
+    agreeing = np.einsum("ijk,ijk->i", one, other, dtype=np.float64)
+    apart_a = np.count_nonzero(one, axis=(1, 2))
+    apart_b = np.count_nonzero(other, axis=(1, 2))
     # Each root by itself, so that the product of two large counts stays exact where they are equal.
     spread = np.sqrt(apart_a) * np.sqrt(apart_b)
-    return np.asarray(np.clip(agreeing / np.where(spread > 0, spread, np.nan), -1.0, 1.0))
+    return np.asarray(np.clip(agreeing / np.where(spread, spread, np.nan), -1.0, 1.0))
 
 
 _CORRELATIONS: Mapping[Kind, Callable[[Numbers, Numbers], Numbers]] = {
@@ -134,7 +119,7 @@ def _checked(x: ArrayLike, y: ArrayLike, dimensions: int) -> tuple[Numbers, Numb
 def _signs(values: Numbers) -> NDArray[np.int8]:
     """Compare each value with each other of its row: 1 where it is larger, -1 where it is smaller."""
     above = (values[:, :, None] > values[:, None, :]).view(np.int8)
-    return np.asarray(above - above.transpose(0, 2, 1), dtype=np.int8)
+    return above - above.transpose(0, 2, 1)
 
 
 def _centred_rows(values: Numbers) -> Numbers:

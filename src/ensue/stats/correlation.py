@@ -107,7 +107,7 @@ def ranks(values: ArrayLike) -> Numbers:
     """
     _, kind, sizes = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     middles = np.cumsum(sizes) - (sizes - 1) / 2.0
-    return np.asarray(middles[kind.reshape(-1)], dtype=np.float64)
+    return np.asarray(middles[kind], dtype=np.float64)
 
 
 def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Numbers, Numbers]:
@@ -170,4 +170,4 @@ def _weighted(counts: Numbers, a: Numbers, b: Numbers) -> Numbers:
 def _one_hot_kinds(values: Numbers) -> Numbers:
     """Return a column for each distinct value, with ones where it stands."""
     kinds, kind = np.unique(values, return_inverse=True)
-    return one_hot(kind.reshape(-1), len(kinds))
+    return one_hot(kind, len(kinds))
