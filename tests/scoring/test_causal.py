@@ -7,11 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ensue.models.request import TokenPart
-from ensue.scoring.causal import CausalExecutor
+from ensue.scoring.causal import CausalExecutor, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import find_causal_way
@@ -133,7 +134,7 @@ import numpy as np, torch
 sys.path.insert(0, ".")
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
-from ensue.scoring.causal import CausalExecutor
+from ensue.scoring.causal import CausalExecutor, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.models.request import TokenPart
@@ -160,3 +161,112 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on() -> None:
     scored, batch = map(int, done.stdout.split())
     assert scored == 1200
     assert batch < 10**6
+
+
+@pytest.mark.parametrize(
+    ("error", "says_so"),
+    [
+        (torch.OutOfMemoryError("no room"), True),
+        (MemoryError(), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), True),
+        (RuntimeError("not enough memory: you tried to allocate"), True),
+        (RuntimeError("CUDA error: out of memory"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("enough memory"), False),
+    ],
+)
+def test_what_says_that_memory_ran_out(error: Exception, says_so: bool) -> None:
+    assert out_of_memory(error) == says_so
+
+
+class _Starved(Network):
+    """A network with room for so many tokens at once, which remembers what it was asked to run."""
+
+    def __init__(self, room: int, error: Exception) -> None:
+        super().__init__(network("llama"))
+        self.room, self.error, self.ran = room, error, []  # type: ignore[var-annotated]
+
+    def hidden(self, ids, **more):  # type: ignore[no-untyped-def]
+        if ids.numel() > self.room:
+            raise self.error
+        self.ran.append(tuple(ids.shape))
+        return super().hidden(ids, **more)
+
+
+def test_batches_are_halved_until_they_fit_and_nothing_finished_is_run_again() -> None:
+    generator = np.random.default_rng(6)
+    lengths = [30] * 4 + [125] + [30] * 5
+    parts = [TokenPart(generator.integers(0, VOCABULARY, n).astype(np.int32), 1) for n in lengths]
+    starved = _Starved(130, torch.OutOfMemoryError("no room"))
+    executor = CausalExecutor(starved, Budget(240, 240, 100, 999), share=False)
+    found = [item for batch in executor.run(parts, {0}) for item in batch]
+    assert executor.budget == Budget(120, 120, 50, 499)
+    assert found[0][0] == 4
+    assert sorted(index for index, _ in found) == list(range(1, 10))
+    for index, one in found:
+        expected = naive.token_logprobs(starved.model, parts[index].ids.tolist(), 1)
+        np.testing.assert_allclose(one.logprobs, expected, atol=TOLERANCE)
+    # The long one fits; eight short ones do not, and four do.
+    assert starved.ran == [(1, 125), (4, 30), (4, 30)]
+
+
+def test_an_error_that_is_not_of_memory_ends_the_run() -> None:
+    part = TokenPart(np.arange(40, dtype=np.int32), 1)
+    starved = _Starved(10, RuntimeError("something else"))
+    with pytest.raises(RuntimeError, match="something else"):
+        list(CausalExecutor(starved, ROOMY).run([part]))
+    assert starved.ran == []
+
+
+def test_a_part_without_numbers_is_scored_again_alone() -> None:
+    """What is none spreads over a row in which several lie side by side; alone, only the faulty one has none."""
+
+    class Faulty(Network):
+        def hidden(self, ids, **more):  # type: ignore[no-untyped-def]
+            found = super().hidden(ids, **more).clone()
+            found[(ids == 60).any(1)] = torch.nan
+            return found
+
+    generator = np.random.default_rng(7)
+    stem = generator.integers(0, 50, 6)
+    rows = [np.concatenate([stem, generator.integers(0, 50, 3), [last, 7]]) for last in (8, 60, 9)]
+    parts = [TokenPart(row.astype(np.int32), 6) for row in rows]
+    executor = CausalExecutor(Faulty(network("llama")), ROOMY, pack=True)
+    found = dict(item for batch in executor.run(parts) for item in batch)
+    assert np.isnan(found[1].logprobs).any()
+    for index in (0, 2):
+        expected = naive.token_logprobs(network("llama"), parts[index].ids.tolist(), 6)
+        np.testing.assert_allclose(found[index].logprobs, expected, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("share", [True, False])
+def test_every_way_of_running_gives_the_models_numbers(family: str, share: bool) -> None:
+    generator = np.random.default_rng(8)
+    stem = generator.integers(0, VOCABULARY, 30)
+    tails = [generator.integers(0, VOCABULARY, n) for n in (1, 1, 2, 3, 9, 15, 40)]
+    rows = [np.concatenate([stem, tail]) for tail in tails]
+    rows += [np.concatenate([stem[:9], tail]) for tail in tails] + [stem, stem, stem[:10], stem[:2]]
+    starts = generator.integers(1, [len(row) for row in rows])
+    parts = [TokenPart(row.astype(np.int32), int(start)) for row, start in zip(rows, starts, strict=True)]
+    for split in (True, False):
+        for pack in (True, False):
+            for budget in (
+                ROOMY,
+                Budget(40, 20, 30, 200),
+                Budget(40, 20, 30, 200, run=80),
+                Budget(8, 1, 1, 99),
+            ):
+                executor = CausalExecutor(
+                    Network(network(family), split=split), budget, share=share, pack=pack
+                )
+                found = dict(item for batch in executor.run(parts) for item in batch)
+                for index, part in enumerate(parts):
+                    expected = naive.token_logprobs(network(family), part.ids.tolist(), part.start)
+                    np.testing.assert_allclose(found[index].logprobs, expected, atol=TOLERANCE)
+
+
+def test_nothing_to_score_runs_nothing() -> None:
+    assert list(CausalExecutor(_Starved(0, RuntimeError()), ROOMY).run([])) == []
+    parts = [TokenPart(np.arange(5, dtype=np.int32), 1)]
+    assert list(CausalExecutor(_Starved(0, RuntimeError()), ROOMY).run(parts, {0})) == []

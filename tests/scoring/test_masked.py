@@ -15,6 +15,7 @@ from ensue.models.request import MaskedPart
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
+from ensue.scoring.rope import LengthRope
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 
@@ -47,6 +48,82 @@ def test_scores_equal_one_mask_at_a_time(
         part = parts[index]
         expected = naive.masked_logprobs(model, part.ids.tolist(), part.targets, part.hidden, MASK)
         np.testing.assert_allclose(found[index].logprobs, expected, atol=1e-4)
+
+
+class Watched(Network):
+    """A network that remembers the shape of what it runs, and how many tokens of it are no padding."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.ran: list[tuple[int, int, int | None]] = []
+
+    def hidden(self, ids: torch.Tensor, **named: Any) -> torch.Tensor:
+        mask = named["attention_mask"]
+        assert named["length"] == ids.shape[1]
+        self.ran.append((*ids.shape, None if mask is None else int(mask.sum())))
+        return super().hidden(ids, **named)
+
+
+def some_parts() -> list[MaskedPart]:
+    """Lengths 6, 10 and 8 with two, three and two targets."""
+    generator = np.random.default_rng(1)
+    return [
+        MaskedPart(
+            generator.integers(5, VOCABULARY, length).astype(np.int32), targets, tuple((t,) for t in targets)
+        )
+        for length, targets in ((6, (1, 2)), (10, (1, 3, 5)), (8, (2, 6)))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("batch", "done", "ran"),
+    [
+        # All seven rows at once, padded to ten; then four at a time, as many as a row of ten leaves room for.
+        (70, set(), [(7, 10, 58)]),
+        (49, set(), [(4, 10, 38), (3, 8, 20)]),
+        (40, set(), [(4, 10, 38), (3, 8, 20)]),
+        (30, set(), [(3, 10, None), (3, 8, 22), (1, 6, None)]),
+        (1, set(), [(1, 10, None)] * 3 + [(1, 8, None)] * 2 + [(1, 6, None)] * 2),
+        # A batch that nobody waits for is left out; the others are run as they would be.
+        (30, {1}, [(3, 8, 22), (1, 6, None)]),
+        (30, {0}, [(3, 10, None), (3, 8, 22)]),
+        (30, {0, 1, 2}, []),
+    ],
+)
+def test_rows_of_like_length_are_run_together(
+    batch: int, done: set[int], ran: list[tuple[int, int, int | None]]
+) -> None:
+    watched, parts = Watched(network("bert")), some_parts()
+    found = [
+        item
+        for finished in MaskedExecutor(watched, Budget(batch, 1, 0, 1), MASK).run(parts, done)
+        for item in finished
+    ]
+    assert watched.ran == ran
+    # The longest is finished first.
+    assert [index for index, _ in found] == [index for index in (1, 2, 0) if index not in done]
+    for index, one in found:
+        part = parts[index]
+        expected = naive.masked_logprobs(network("bert"), part.ids.tolist(), part.targets, part.hidden, MASK)
+        np.testing.assert_allclose(one.logprobs, expected, atol=1e-4)
+
+
+def test_without_padding_and_where_positions_follow_the_length_only_equal_lengths_run_together() -> None:
+    watched = Watched(network("bert"))
+    list(MaskedExecutor(watched, Budget(70, 1, 0, 1), MASK, pad=False).run(some_parts()))
+    assert watched.ran == [(3, 10, None), (2, 8, None), (2, 6, None)]
+    assert MaskedExecutor(watched, Budget(70, 1, 0, 1), MASK).pad
+    watched.rope = LengthRope([], 5, each=False)
+    assert not MaskedExecutor(watched, Budget(70, 1, 0, 1), MASK).pad
+
+
+def test_an_error_that_is_not_of_memory_ends_the_run() -> None:
+    class Broken(Network):
+        def hidden(self, *args: Any, **named: Any) -> torch.Tensor:
+            raise RuntimeError("something else")
+
+    with pytest.raises(RuntimeError, match="something else"):
+        list(MaskedExecutor(Broken(network("bert")), Budget(400, 400, 0, 400), MASK).run(some_parts()))
 
 
 class Starved(Network):

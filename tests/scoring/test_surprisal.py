@@ -74,3 +74,15 @@ def test_sentences_end_in_their_text_with_their_own_last_letter(text: str) -> No
         assert "".join(text[begin:end].split()) == "".join(sentence.split())
         assert text[end - 1] == sentence[-1]
         begin = end
+
+
+def test_tokens_and_their_places_belong_together() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        sentence_surprisal([2], scored((0, 1, -1.0))._replace(token_spans=((0, 1), (1, 2))))
+    with pytest.raises(ValueError, match="zip"):
+        sentence_surprisal([2], scored((0, 1, -1.0), (1, 2, -1.0))._replace(token_spans=((0, 1),)))
+
+
+def test_no_sentences_end_nowhere() -> None:
+    assert joined_ends([], " ") == []
+    assert ends_in(" ", []) == []
