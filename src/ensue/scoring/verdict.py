@@ -15,6 +15,9 @@ from ensue.scoring.following import Following, Measured
 
 # Chosen by cross-validation on 320 BBC articles (bench/results/intruder.md): a cosine of one weighs so many nats.
 LIKENESS = 70.0
+# Where a text hangs together less than untouched ones, by its lower quartile, its least standing is made good for so
+# much of what is missing: stories and lists do so, and no sentence of theirs stands out by that.
+_LOOSENESS = 0.75
 # Below so many sentences there is too little text to say what follows.
 FEWEST = 4
 # The share of untouched texts in which a sentence is said to stand out, unless another is asked for.
@@ -46,9 +49,10 @@ _PERCENTILES = tuple(range(101))
 class Calibration:
     """What untouched texts look like to a model and an encoder.
 
-    `given` stands in for what a last sentence gives. `slope` is by how many nats the least of a text's standings
-    falls when it has e times as many sentences. `least` holds quantiles of the least standing, made good for length,
-    at fixed levels; `percentiles` those of all sentences' standings.
+    `given` stands in for what a last sentence gives. `quartile` is the mean over texts of the lower quartile of their
+    standings, `slope` by how many nats the least of them falls when there are e times as many sentences. `least`
+    holds quantiles of the least standing, made good for looseness and length, at fixed levels; `percentiles` those of
+    all sentences' standings.
     """
 
     model: str
@@ -57,6 +61,7 @@ class Calibration:
     documents: int
     sentences: int
     given: float
+    quartile: float
     slope: float
     least: tuple[float, ...]
     percentiles: tuple[float, ...]
@@ -117,8 +122,9 @@ def judge(sentences: Sequence[Following], calibration: Calibration | None, rate:
     ]
     if len(sentences) < FEWEST or not firm:
         return Verdict(None, why=f"a text of fewer than {FEWEST} sentences is too short to tell")
-    least, place = min(firm)
-    false_alarm = float(np.interp(_adjusted(least, len(firm), calibration.slope), calibration.least, _LEVELS))
+    _, place = min(firm)
+    least = _least([one for one, _ in firm], calibration.quartile, calibration.slope)
+    false_alarm = float(np.interp(least, calibration.least, _LEVELS))
     return Verdict(place if false_alarm <= rate else None, place, false_alarm)
 
 
@@ -137,8 +143,9 @@ def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: s
     passed = [one.given for text in texts for one in text[1:] if one.given is not None]
     given = math.fsum(passed) / len(passed)
     firm = [[one for one in standings(text, given) if one is not None] for text in texts]
+    quartile = float(np.mean([np.quantile(one, 0.25) for one in firm]))
     slope = _slope(firm)
-    least = [_adjusted(min(one), len(one), slope) for one in firm]
+    least = [_least(one, quartile, slope) for one in firm]
     every = [one for text in firm for one in text]
     return Calibration(
         model=model,
@@ -147,15 +154,17 @@ def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: s
         documents=len(texts),
         sentences=len(every),
         given=round(given, 4),
+        quartile=round(quartile, 4),
         slope=round(slope, 4),
         least=tuple(round(float(one), 4) for one in np.quantile(least, _LEVELS)),
         percentiles=tuple(round(float(one), 4) for one in np.percentile(every, _PERCENTILES)),
     )
 
 
-def _adjusted(least: float, count: int, slope: float) -> float:
-    """Return the least standing made good for length: the more sentences are judged, the lower it falls."""
-    return least + slope * math.log(count)
+def _least(standings: Sequence[float], quartile: float, slope: float) -> float:
+    """Return the least of a text's standings, made good for how loose and how long the text is."""
+    loose = min(0.0, float(np.quantile(standings, 0.25)) - quartile)
+    return min(standings) - _LOOSENESS * loose + slope * math.log(len(standings))
 
 
 def _slope(texts: Sequence[Sequence[float]]) -> float:

@@ -1,0 +1,186 @@
+"""The verdict: what it says of made-up texts whose answer is known, and how often it is wrong on fresh ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ensue.errors import EnsueError
+from ensue.models.request import Score
+from ensue.scoring.following import Following, Measured
+from ensue.scoring.verdict import LIKENESS, Calibration, calibrate, judge, share_below, standings
+
+LEVELS = 18
+PLAIN = Calibration(
+    model="m",
+    encoder="e",
+    data="made up",
+    documents=100,
+    sentences=1000,
+    given=5.0,
+    quartile=40.0,
+    slope=0.0,
+    # From 0 to 10 nats, one after the other.
+    least=tuple(10.0 * step / (LEVELS - 1) for step in range(LEVELS)),
+    percentiles=tuple(float(step) for step in range(101)),
+)
+
+
+def text(*received: float, likeness: float | None = None) -> list[Following]:
+    """Sentences that receive so much and give nothing but to be counted; the first receives nothing."""
+    rest = [following(one, 0.0, likeness) for one in received]
+    return [following(None, 0.0, likeness), *rest]
+
+
+def following(received: float | None, given: float | None, likeness: float | None) -> Following:
+    return Following(tokens=10, received=received, given=given, likeness=likeness)
+
+
+def test_standing_is_what_is_received_and_given_and_how_like_it_is_to_the_rest() -> None:
+    sentences = [following(None, 1.0, 0.5), following(3.0, 2.0, 0.1), following(4.0, None, None)]
+    assert standings(sentences, given=5.0) == [None, pytest.approx(5.0 + LIKENESS * 0.1), pytest.approx(9.0)]
+
+
+def test_the_least_sentence_stands_out_where_few_untouched_texts_have_one_like_it() -> None:
+    found = judge(text(50.0, 1.0, 60.0, 55.0, 52.0), PLAIN, rate=0.1)
+    assert (found.stands_out, found.least) == (2, 2)
+    # 1 nat lies at 1.7 of 17 steps: between the levels .005 and .01.
+    assert found.false_alarm == pytest.approx(0.005 + 0.7 * 0.005)
+
+
+def test_nothing_stands_out_above_the_rate_but_the_least_is_named() -> None:
+    sentences = text(50.0, 9.0, 60.0, 55.0, 52.0)
+    found = judge(sentences, PLAIN, rate=0.1)
+    assert (found.stands_out, found.least) == (None, 2)
+    assert judge(sentences, PLAIN, rate=0.9).stands_out == 2
+
+
+def test_a_text_that_is_loose_throughout_is_made_good_for_it() -> None:
+    tight, loose = [50.0, 8.0, 60.0, 55.0, 52.0], [30.0, 8.0, 30.0, 30.0, 30.0]
+    level = judge(text(*tight), PLAIN).false_alarm
+    assert level is not None
+    # The loose text's lower quartile is 30, 10 below the untouched ones'; three quarters of it are added.
+    raised = judge(text(*loose), PLAIN).false_alarm
+    expected = np.interp(8.0 + 7.5, PLAIN.least, _levels())
+    assert raised == pytest.approx(expected)
+    assert raised > level
+
+
+def test_long_texts_are_made_good_for_their_length() -> None:
+    sloped = replace(PLAIN, slope=2.0)
+    short, long = text(*[50.0] * 4, 1.0), text(*[50.0] * 40, 1.0)
+    for sentences, count in ((short, 5), (long, 41)):
+        expected = np.interp(1.0 + 2.0 * math.log(count), PLAIN.least, _levels())
+        assert judge(sentences, sloped).false_alarm == pytest.approx(expected)
+
+
+def _levels() -> list[float]:
+    return [
+        0,
+        0.005,
+        0.01,
+        0.02,
+        0.03,
+        0.04,
+        0.05,
+        0.075,
+        0.1,
+        0.125,
+        0.15,
+        0.2,
+        0.25,
+        0.3,
+        0.4,
+        0.5,
+        0.75,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_short_texts_get_no_verdict(count: int) -> None:
+    found = judge(text(*[-100.0] * count), PLAIN)
+    assert found.stands_out is None
+    assert "too short" in found.why
+    assert judge(text(-100.0, -100.0, -100.0), PLAIN).why == ""
+
+
+def test_no_sentence_at_all_gets_no_verdict() -> None:
+    assert judge([], PLAIN).stands_out is None
+
+
+def test_without_a_calibration_there_is_no_verdict_and_a_word_why() -> None:
+    found = judge(text(1.0, 2.0, 3.0, 4.0), None)
+    assert found.stands_out is None
+    assert "calibration" in found.why
+
+
+def test_share_of_sentences_that_follow_less() -> None:
+    assert [share_below(value, PLAIN) for value in (-5.0, 0.0, 25.0, 100.0, 300.0)] == [0, 0, 0.25, 1, 1]
+
+
+def untouched(count: int, lengths: list[int], seed: int) -> list[Measured]:
+    """Texts whose sentences receive and give at random; some texts are looser than others."""
+    generator = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        length = lengths[number % len(lengths)]
+        level = generator.normal(0, 4)
+        received = generator.normal(45 + level, 12, length)
+        passed = generator.normal(5, 3, length)
+        sentences = [
+            Following(
+                tokens=20,
+                received=None if place == 0 else float(received[place]),
+                given=None if place == length - 1 else float(passed[place]),
+                likeness=0.3,
+            )
+            for place in range(length)
+        ]
+        made.append(Measured(Score(0.0, 0, 0.0), sentences))
+    return made
+
+
+@pytest.mark.parametrize("length", [6, 12, 24, 40])
+def test_false_alarms_on_fresh_texts_are_as_many_as_said_at_any_length(length: int) -> None:
+    fitted = calibrate(untouched(1500, [5, 8, 14, 20, 30], seed=1), model="m", encoder="e", data="d")
+    fresh = untouched(1500, [length], seed=2)
+    for rate in (0.05, 0.1, 0.2):
+        share = np.mean([judge(one.sentences, fitted, rate).stands_out is not None for one in fresh])
+        assert abs(share - rate) < 0.4 * rate + 0.02
+
+
+def test_calibration_states_what_it_was_made_from() -> None:
+    fitted = calibrate(untouched(40, [5, 3], seed=3), model="m", encoder="e", data="d")
+    # Texts of three sentences are too short; the first sentence of each is not judged.
+    assert (fitted.documents, fitted.sentences) == (20, 80)
+    assert fitted.given == pytest.approx(5, abs=1)
+    assert list(fitted.least) == sorted(fitted.least)
+    assert (len(fitted.least), len(fitted.percentiles)) == (LEVELS, 101)
+
+
+def test_calibration_goes_through_json() -> None:
+    assert Calibration.of(json.loads(json.dumps(PLAIN.as_dict()))) == PLAIN
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"least": [], "percentiles": []},
+        {**PLAIN.as_dict(), "least": [1.0]},
+        {**PLAIN.as_dict(), "new": 1},
+    ],
+)
+def test_calibration_that_is_none_is_refused_in_a_sentence(facts: dict[str, object]) -> None:
+    with pytest.raises(EnsueError, match="calibrat"):
+        Calibration.of(facts)
+
+
+def test_few_texts_make_no_calibration() -> None:
+    with pytest.raises(EnsueError, match="at least 20"):
+        calibrate(untouched(19, [8], seed=4), model="m", encoder="e", data="d")
