@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.chapterbreak.data.examples import Example
 from ensue.benchmarks.chapterbreak.ranking import Gold, Ranked, SuffixChoice, ladder, words_covered
 from ensue.benchmarks.chapterbreak.task import items_of, judge, metric_rows
@@ -63,12 +64,14 @@ def test_an_item_holds_all_that_was_asked_and_scored() -> None:
         "scores": {"accuracy": 0.0, "rank": 3.0, "margin": -1.0, "ties": 0.0},
         "outputs": {
             "example": "pg19/w7/3",
+            "suffixes": [content_of(text) for text in (GOLD, FIRST, SECOND)],
             "scores": [-2.5, -2.0, -1.5],
             "choice": 2,
             "context_tokens": 200,
             "gold": {"logprob": -40.0, "tokens": 16, "words": 10.0},
         },
         "content": own["content"],
+        "asked": content_of("So it went on.", sorted(map(content_of, (FIRST, GOLD, SECOND)))),
     }
     assert other["id"] == "pg19/w7/3#n256#s128#out-of-book"
     assert (other["outputs"]["choice"], other["scores"]["accuracy"]) == (0, 1.0)

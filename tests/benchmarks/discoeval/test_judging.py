@@ -49,6 +49,7 @@ def test_an_example_scores_the_share_of_seeds_that_are_right() -> None:
         "scores": {"accuracy": 0.5},
         "outputs": {"label": "second", "predicted": ["second", "first"]},
         "content": items[1]["content"],
+        "asked": items[1]["asked"],
     }
     row = on_dev.row()
     reference = clustered_interval([1.0, 0.5, 0.0, 0.5], ["a", "a", "b", "b"], bounds=(0, 1))

@@ -7,6 +7,7 @@ benchmark = Benchmark(
     about="suffix identification at chapter breaks (Sun et al. 2022)",
     task="ensue.benchmarks.chapterbreak.task:TASK",
     comparing="ensue.benchmarks.chapterbreak.task:COMPARING",
+    grader="ensue.benchmarks.chapterbreak.grading:GRADER",
     tables="ensue.benchmarks.chapterbreak.report.table:tables",
     page="ensue.benchmarks.chapterbreak.report.page:PAGE",
     builders={

@@ -73,7 +73,7 @@ class ChapterBreakRun:
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score the suffixes of every example at every length, and judge each choice."""
         ranker = self._ranker(model, context)
-        questions, skipped = self._questions()
+        questions, skipped = self.questions()
         several = len(self.settings["suffix_tokens"]) > 1
         items = [
             item for ranked in ranker.rank(questions, context.progress) for item in items_of(ranked, several)
@@ -100,7 +100,7 @@ class ChapterBreakRun:
             model=scorer, policy=policy, separator=s["separator"], journal=context.journal, **lengths
         )
 
-    def _questions(self) -> tuple[list[SuffixChoice], Counter[str]]:
+    def questions(self) -> tuple[list[SuffixChoice], Counter[str]]:
         """Return the examples asked about with their negatives of each kind; one that lacks a kind has the others."""
         pool = self._of_boundary(self.examples.items)
         chosen = self._first(pool)
@@ -185,6 +185,16 @@ def judge(gold: float, negatives: Sequence[float]) -> dict[str, float]:
     }
 
 
+def suffix_digest(text: str) -> str:
+    """Return what a submission calls a suffix by, whose place in the data would give away which is the gold one."""
+    return content_of(text)
+
+
+def asked_of(example: Example, negatives: Sequence[str]) -> str:
+    """Return a digest of a context and its suffixes, whichever of them is the gold one."""
+    return content_of(example.context, sorted(map(suffix_digest, (example.gold, *negatives))))
+
+
 def items_of(ranked: Ranked, several_suffix_lengths: bool) -> Iterator[Item]:
     """Yield an item for each kind of negatives."""
     example = ranked.question.example
@@ -195,6 +205,7 @@ def items_of(ranked: Ranked, several_suffix_lengths: bool) -> Iterator[Item]:
         name += "" if kind == "in-book" else f"#{kind}"
         outputs: dict[str, Any] = {
             "example": example.id,
+            "suffixes": [suffix_digest(text) for text in (example.gold, *texts)],
             "scores": scores,
             "choice": max(range(len(scores)), key=scores.__getitem__),
             "context_tokens": ranked.context_tokens,
@@ -214,6 +225,7 @@ def items_of(ranked: Ranked, several_suffix_lengths: bool) -> Iterator[Item]:
             scores=judge(scores[0], scores[1:]),
             outputs=outputs,
             content=content_of(example.context, example.gold, texts),
+            asked=asked_of(example, texts),
         )
 
 

@@ -128,6 +128,15 @@ def one_name(suite: str, tasks: Sequence[str]) -> str:
     return tasks[0] if tasks else ""
 
 
+def seed_of(settings: Mapping[str, str] | None) -> tuple[int, dict[str, str]]:
+    """Return the seed of a board, 0 where none is given, and the other settings."""
+    given = dict(settings or {})
+    seed = given.pop("seed", "0")
+    if not (seed.isascii() and seed.isdigit() and len(seed) <= 18):
+        raise EnsueError(f"seed={seed} will not do: seed is a whole number from 0.")
+    return int(seed), given
+
+
 class Grader(ABC):
     """What a benchmark names as its `grader`: how submissions are written from a run, and how a board is opened."""
 

@@ -81,9 +81,8 @@ class PredictionsBoard(Board):
         id = member(row, "id")
         if isinstance(id, bool) or not isinstance(id, int | str) or id == "":
             raise Wrong(f"the id {shown(id)} is not a text")
-        return PredictedLine(
-            self.question_id(str(id)), member(row, "prediction"), text_of(row.get("content", ""), "content")
-        )
+        known = str(id) if str(id) in self.questions else self.question_id(str(id))
+        return PredictedLine(known, member(row, "prediction"), text_of(row.get("content", ""), "content"))
 
     def lines(self, numbered: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, PredictedLine | Wrong]]:
         """Return what each line says, or what is wrong with it."""

@@ -6,6 +6,7 @@ benchmark = Benchmark(
     name="shuffle",
     about="zero-shot Shuffle Test and k-Block Shuffle Test (Laban et al. 2021)",
     task="ensue.benchmarks.shuffle.task:TASK",
+    grader="ensue.benchmarks.shuffle.grading:GRADER",
     tables="ensue.benchmarks.shuffle.report.table:tables",
     page="ensue.benchmarks.shuffle.report.page:PAGE",
 )

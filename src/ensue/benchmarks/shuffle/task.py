@@ -11,7 +11,7 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
-from ensue.metrics.preference import prefer_per_token, prefer_total
+from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.report.figure import Figure
@@ -53,6 +53,15 @@ class ShuffledVersion(NamedTuple):
     order: tuple[int, ...]
     text: str
 
+    @property
+    def id(self) -> str:
+        return f"{self.document.id}#k{self.block_size}#{self.number}"
+
+    @property
+    def asked(self) -> str:
+        """A digest of the document and of this order of it."""
+        return content_of(self.document.sentences, self.block_size, self.order)
+
 
 @dataclass(frozen=True)
 class ShuffleRun:
@@ -74,12 +83,7 @@ class ShuffleRun:
         """Score every document and its shuffled versions, and judge each pair."""
         scorer = require(model, Scorer, "The Shuffle Test")
         self._zero_shot(model)
-        documents, notes = self._cut()
-        versions, skipped = self._versions(documents)
-        if not versions:
-            raise EnsueError(
-                f"No document of {self.source} is long enough to shuffle: each needs two blocks of different text."
-            )
+        documents, versions, skipped, notes = self.versions()
         used = {v.document.id for v in versions}
         documents = [d for d in documents if d.id in used]
         shown = _first_versions(versions)
@@ -119,6 +123,16 @@ class ShuffleRun:
                 f"{model.card.name} was trained on shuffled text, so its Shuffle Test is not zero-shot; "
                 f"run it all the same with --set allow_shuffle_trained=yes."
             )
+
+    def versions(self) -> tuple[list[Document], list[ShuffledVersion], dict[str, int], Counter[str]]:
+        """Return the documents as they are used, their shuffled versions, and counts of what was left out or cut."""
+        documents, notes = self._cut()
+        versions, skipped = self._versions(documents)
+        if not versions:
+            raise EnsueError(
+                f"No document of {self.source} is long enough to shuffle: each needs two blocks of different text."
+            )
+        return documents, versions, skipped, notes
 
     def _cut(self) -> tuple[list[Document], Counter[str]]:
         """Cut documents to the sentence limit, and count how many were."""
@@ -177,20 +191,26 @@ def _first_versions(versions: list[ShuffledVersion]) -> set[ShuffledVersion]:
     return set(first.values())
 
 
+def scores_of(total: Verdict, mean: Verdict | None) -> dict[str, float]:
+    """Return what a pair scores by total log-likelihood and, where that is known, by the mean per token."""
+    found = {"accuracy": float(total == "good")}
+    if mean is not None:
+        found["accuracy_per_token"] = float(mean == "good")
+    found["ties"] = float(total == "same")
+    if mean is not None:
+        found["ties_per_token"] = float(mean == "same")
+    return found
+
+
 def _item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
     total = prefer_total(original.logprob, shuffled.logprob)
     mean = prefer_per_token(original.logprob_per_token, shuffled.logprob_per_token)
     return Item(
-        id=f"{version.document.id}#k{version.block_size}#{version.number}",
+        id=version.id,
         cluster=version.document.id,
         task="shuffle",
         settings={"block_size": version.block_size},
-        scores={
-            "accuracy": float(total == "good"),
-            "accuracy_per_token": float(mean == "good"),
-            "ties": float(total == "same"),
-            "ties_per_token": float(mean == "same"),
-        },
+        scores=scores_of(total, mean),
         outputs={
             "domain": version.document.domain,
             "order": list(version.order),
@@ -199,6 +219,7 @@ def _item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
         },
         # The document, not its order: other seeds shuffle the same document.
         content=content_of(version.document.sentences),
+        asked=version.asked,
     )
 
 
@@ -249,6 +270,8 @@ def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
         chosen = [item for item in items if item["settings"]["block_size"] == size]
         clusters = [item["cluster"] for item in chosen]
         for metric in METRICS:
+            if metric not in chosen[0]["scores"]:
+                continue
             values = [item["scores"][metric] for item in chosen]
             found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
             yield found.row(task, metric, {"block_size": size})
