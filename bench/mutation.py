@@ -50,7 +50,7 @@ ROOMS = {
     "metrics": Room(("src/ensue/metrics/*",), ("tests/metrics",)),
     "stats": Room(("src/ensue/stats/*",), ("tests/stats",)),
     "scoring": Room(("src/ensue/scoring/*",), ("tests/scoring",)),
-    "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents"),
+    "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents test_outcome"),
     "chapterbreak": judging(
         "chapterbreak", "ranking task data/words", "test_ranking test_task test_comparing"
     ),
