@@ -52,7 +52,7 @@ ROOMS = {
     "scoring": Room(("src/ensue/scoring/*",), ("tests/scoring",)),
     "shuffle": judging("shuffle", "task permute", "test_task test_permute test_documents test_outcome"),
     "chapterbreak": judging(
-        "chapterbreak", "ranking task data/words", "test_ranking test_task test_comparing"
+        "chapterbreak", "ranking task data/words", "test_ranking test_task test_comparing data/test_words"
     ),
     "discoeval": judging("discoeval", "judging probe", "test_judging test_probe test_task"),
     "senteval": judging("senteval", "judging answering", "test_judging test_data test_task test_comparing"),

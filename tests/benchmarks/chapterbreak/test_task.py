@@ -19,10 +19,11 @@ import ensue
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.chapterbreak.data.examples import Example, Examples
-from ensue.benchmarks.chapterbreak.task import SETTINGS, ChapterBreakRun
+from ensue.benchmarks.chapterbreak.task import SETTINGS, TASK, ChapterBreakRun
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
+from ensue.models.request import Policy
 from ensue.records import Records
 from ensue.scoring.journal import Journal
 from tests.support import tiny
@@ -445,3 +446,89 @@ def test_bad_input_is_one_sentence(folder: Path, tmp_path: Path) -> None:
     )
     wrong = here("run", "chapterbreak", *start, folder, "--data", data, "--set", "negatives=far")
     refused(wrong, "negatives=far will not do")
+
+
+def test_what_lacks_negatives_of_a_kind_is_counted_with_what_was_left_out_before() -> None:
+    """One work alone has no others to draw from, and its examples are asked with their own negatives."""
+    items = examples(2)
+    run = run_of(items, negatives=["in-book", "same-split"], prefix_tokens=[4], suffix_tokens=8)
+    reason = "examples without enough same-split negatives"
+    before = replace(run, examples=Examples(items, "a test", "f", {reason: 3, "other": 1}))
+    outcome = before.evaluate(Segments(), RunContext())
+    assert outcome.skipped == {reason: 5, "other": 1}
+    assert [item["settings"]["negatives"] for item in outcome.items] == ["in-book"] * 2
+    with pytest.raises(EnsueError, match="No example of a test could be scored"):
+        run_of(items, negatives=["same-split"], prefix_tokens=[4]).evaluate(Segments(), RunContext())
+
+
+def test_notes_of_the_data_and_of_the_ranking_are_added_up() -> None:
+    items = examples(2)
+    run = run_of(items, prefix_tokens=[4, 2000, 3000], suffix_tokens=8)
+    cut = "prefix lengths above 1000 tokens, which do not fit and were cut to that"
+    noted = replace(run, examples=Examples(items, "a test", "f", {}, {"headings": 2, cut: 1}))
+    assert noted.evaluate(Segments(), RunContext()).notes == {"headings": 2, cut: 3}
+
+
+@pytest.mark.parametrize(
+    ("split", "limit", "chosen"),
+    [
+        (None, None, ["pg19/w0/0", "pg19/w0/1", "pg19/w1/0", "ao3/w0/0", "ao3/w0/1"]),
+        (None, 1, ["pg19/w0/0", "ao3/w0/0"]),
+        (None, 2, ["pg19/w0/0", "pg19/w0/1", "ao3/w0/0", "ao3/w0/1"]),
+        ("ao3", None, ["ao3/w0/0", "ao3/w0/1"]),
+        ("ao3", 1, ["ao3/w0/0"]),
+    ],
+)
+def test_a_limit_is_for_each_split(split: str | None, limit: int | None, chosen: list[str]) -> None:
+    items = examples(3) + examples(2, split="ao3")
+    outcome = run_of(items, split, limit, prefix_tokens=[4], suffix_tokens=8).evaluate(
+        Segments(), RunContext()
+    )
+    assert [item["outputs"]["example"] for item in outcome.items] == chosen
+
+
+def test_a_limit_is_for_each_boundary_too() -> None:
+    items = examples(3) + [replace(one, id=f"cause/{one.id}", boundary="cause") for one in examples(3)]
+    outcome = run_of(items, limit=2, prefix_tokens=[4], suffix_tokens=8).evaluate(Segments(), RunContext())
+    assert [item["settings"]["boundary"] for item in outcome.items] == ["chapter"] * 2 + ["cause"] * 2
+
+
+@pytest.mark.parametrize(
+    ("negatives", "read"),
+    [
+        (["in-book"], ("ao3", 1)),
+        (["same-split"], ("ao3", None)),
+        (["in-book", "other-split"], (None, None)),
+    ],
+)
+def test_as_much_is_read_as_negatives_are_drawn_from(
+    tmp_path: Path, negatives: list[str], read: tuple[str | None, int | None]
+) -> None:
+    data = write_data(tmp_path / "cb.json", examples(4) + examples(4, split="ao3"))
+    settings = resolve("chapterbreak", SETTINGS, {"negatives": negatives})
+    found: Any = TASK.prepare("ao3", str(data), 1, 7, settings)
+    assert (found.split, found.limit, found.seed, found.settings) == ("ao3", 1, 7, settings)
+    assert {e.split for e in found.examples.items} == ({"ao3"} if read[0] else {"pg19", "ao3"})
+    assert sum(e.split == "ao3" for e in found.examples.items) == (read[1] or 4)
+    assert (found.fingerprint, found.source) == (found.examples.fingerprint, found.examples.source)
+    every: Any = TASK.prepare("", str(data), None, 0, settings)
+    assert (every.split, len(every.examples.items)) == (None, 8)
+
+
+def test_settings_become_the_policy() -> None:
+    class Scores:
+        card = ModelCard(name="scores", kind="test", source="-")
+
+        def check(self, policy: Policy) -> None:
+            raise RuntimeError(policy)
+
+        def prepare(self, *given: Any) -> Any: ...
+
+        def execute(self, *given: Any) -> Any: ...
+
+        def policy_signature(self, policy: Policy) -> str: ...
+
+    given = {"bos": "never", "max_length": 77, "masked": "within-word"}
+    with pytest.raises(RuntimeError) as raised:
+        run_of(examples(1), **given).evaluate(Scores(), RunContext())
+    assert raised.value.args == (Policy(window="refuse", bos="never", max_length=77, masked="within-word"),)
