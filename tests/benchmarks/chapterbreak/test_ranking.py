@@ -86,7 +86,7 @@ def test_an_item_holds_all_that_was_asked_and_scored() -> None:
             "context_tokens": 200,
             "gold": {"logprob": -40.0, "tokens": 16, "words": 10.0},
         },
-        "content": own["content"],
+        "content": content_of("So it went on.", GOLD, (FIRST, SECOND)),
         "asked": content_of("So it went on.", sorted(map(content_of, (FIRST, GOLD, SECOND)))),
     }
     assert other["id"] == "pg19/w7/3#n256#s128#out-of-book"

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.discoeval.data import SPECS, DiscoEvalData, DiscoEvalExample
-from ensue.benchmarks.discoeval.judging import ProbedSplit, judge, metric_rows
+from ensue.benchmarks.discoeval.judging import COMPARING, ProbedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe
-from ensue.stats.clustered import clustered_interval
+from ensue.stats.clustered import clustered_interval, mean_interval
 
 CHOICES = Choices("paper", context=True, hidden=True, seeds=(0, 1), device="cpu")
 BY_NAME = {spec.name: spec for spec in SPECS}
@@ -48,8 +49,8 @@ def test_an_example_scores_the_share_of_seeds_that_are_right() -> None:
         "settings": settings,
         "scores": {"accuracy": 0.5},
         "outputs": {"label": "second", "predicted": ["second", "first"]},
-        "content": items[1]["content"],
-        "asked": items[1]["asked"],
+        "content": content_of((("One 1.",), ("Two 1.",)), "second"),
+        "asked": content_of((("One 1.",), ("Two 1.",))),
     }
     row = on_dev.row()
     reference = clustered_interval([1.0, 0.5, 0.0, 0.5], ["a", "a", "b", "b"], bounds=(0, 1))
@@ -133,3 +134,49 @@ def test_one_cluster_has_no_interval_and_what_was_taken_away_is_told() -> None:
         assert row["settings"]["context"] == "no"
         assert "hidden" not in row["settings"]
     assert [row["task"] for row in rows] == ["SP/wiki", "SP", "average"]
+
+
+def test_intervals_of_averages_weigh_columns_alike() -> None:
+    """Two columns: SP with two tasks and DC with one; each column weighs a half."""
+    judged = [dev_of("SP/wiki", 1), dev_of("SP/arxiv", 3), dev_of("DC/chat", 2)]
+    rows = {row["task"]: row for row in metric_rows(judged, "", [])}
+    parts = [one.interval() for one in judged]
+    expected = mean_interval(parts, [0.25, 0.25, 0.5])
+    assert rows["average"]["value"] == pytest.approx(0.5)
+    assert rows["average"]["ci95"] == pytest.approx([expected.low, expected.high])
+    pair = mean_interval(parts[:2], [0.5, 0.5])
+    assert rows["SP"]["ci95"] == pytest.approx([pair.low, pair.high])
+    assert rows["average"]["settings"] == {
+        "split": "dev",
+        "protocol": "paper",
+        "covers": "3 of 3 tasks",
+        "tasks": "SP/wiki,SP/arxiv,DC/chat",
+    }
+
+
+@pytest.mark.parametrize(
+    ("protocol", "context", "hidden", "group", "taken"),
+    [
+        ("paper", True, True, "SP", {}),
+        ("paper", False, True, "SP", {"context": "no"}),
+        ("paper", False, False, "BSO", {}),
+        ("paper", True, False, "DC", {"hidden": "no"}),
+        ("converged", True, True, "DC", {"hidden": "no"}),
+        ("converged", True, True, "SP", {}),
+        ("paper", False, True, "DC", {}),
+    ],
+)
+def test_what_was_taken_away_is_told_of_the_groups_it_concerns(
+    protocol: str, context: bool, hidden: bool, group: str, taken: dict[str, str]
+) -> None:
+    assert Choices(protocol, context, hidden, (0,), "cpu").ablation(group) == taken
+
+
+def test_an_item_is_compared_by_line_and_split_however_it_was_answered() -> None:
+    settings = {"split": "dev", "protocol": "paper", "layer": 3}
+    item = {"id": "SP/wiki/7#layer3", "task": "SP/wiki", "settings": settings}
+    way = {"protocol": "paper", "layer": 3}
+    assert COMPARING.asked(item) == ("SP/wiki/7", "SP/wiki", {"split": "dev"}, way)
+    assert settings == {"split": "dev", **way}
+    bare = {"id": "RST/1", "task": "RST", "settings": {}}
+    assert COMPARING.asked(bare) == ("RST/1", "RST", {"split": None}, {})

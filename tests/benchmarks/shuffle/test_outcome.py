@@ -15,7 +15,7 @@ import pytest
 from ensue.benchmarks.base import RunContext, content_of
 from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.shuffle.permute import document_seed, shuffled_orders
-from ensue.benchmarks.shuffle.task import METRICS, SETTINGS, TASK, ShuffleRun
+from ensue.benchmarks.shuffle.task import METRICS, SETTINGS, TASK, ShuffleRun, metric_rows, scores_of
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, TextPart
@@ -126,6 +126,7 @@ def test_everything_handed_back_by_value(joiner: str) -> None:
                             "shuffled": numbers(mixed),
                         },
                         "content": content_of(document.sentences),
+                        "asked": content_of(document.sentences, size, order),
                     }
                 )
     assert found.items == items
@@ -204,6 +205,20 @@ def test_everything_handed_back_by_value(joiner: str) -> None:
             {"document": document.id, "domain": document.domain, "accuracy": accuracy, "versions": versions}
         )
     assert found.extras == {"profiles": profiles}
+
+
+def test_pairs_judged_by_totals_alone_have_no_rows_of_means() -> None:
+    assert scores_of("good", None) == {"accuracy": 1.0, "ties": 0.0}
+    assert scores_of("same", None) == {"accuracy": 0.0, "ties": 1.0}
+    assert list(scores_of("bad", "same").items()) == [
+        ("accuracy", 0.0),
+        ("accuracy_per_token", 0.0),
+        ("ties", 0.0),
+        ("ties_per_token", 1.0),
+    ]
+    found = run_of(FIRST, SECOND, block_size=[1]).evaluate(Letters(), RunContext())
+    items = [{**item, "scores": scores_of("good", None)} for item in found.items]
+    assert {row["metric"] for row in metric_rows(items)} == {"accuracy", "ties"}  # type: ignore[arg-type]
 
 
 def test_one_domain_has_no_rows_of_its_own() -> None:
