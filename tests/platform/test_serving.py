@@ -10,12 +10,17 @@ from pathlib import Path
 
 import httpx
 
+from ensue.platform.database.opening import REVISION
 from tests.platform.processes import serving
 
 
 def test_serve_answers_without_loading_torch_and_takes_commands_while_it_runs(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, url):
-        assert httpx.get(f"{url}/healthz").json() == {"status": "ok", "database": "sqlite", "schema": "0001"}
+        assert httpx.get(f"{url}/healthz").json() == {
+            "status": "ok",
+            "database": "sqlite",
+            "schema": REVISION,
+        }
         command = [
             sys.executable,
             "-m",

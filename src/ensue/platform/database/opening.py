@@ -24,7 +24,7 @@ from ensue.errors import EnsueError
 from ensue.platform.database.schema import metadata
 
 # The revision of the schema in schema.py: the newest file in migrations/versions.
-REVISION = "0001"
+REVISION = "0002"
 _WAIT = 30.0  # seconds that one transaction waits for another
 
 

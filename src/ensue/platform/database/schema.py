@@ -209,7 +209,8 @@ boards = Table(
     Column("created_at", Time, nullable=False),
 )
 
-# The tasks (columns) of a board, in the order they are shown.
+# The columns of a board, in the order they are shown: the metric rows of a task that have these settings. The main
+# one has the score that systems are ranked by.
 board_tasks = Table(
     "board_tasks",
     metadata,
@@ -219,7 +220,8 @@ board_tasks = Table(
     Column("metric", String(40), nullable=False),
     Column("title", String(100), nullable=False, server_default=""),
     Column("covers", Text, nullable=False, server_default=""),  # what of it is partial or surrogate data
-    UniqueConstraint("board_id", "task", "metric"),
+    Column("settings", JSON, nullable=False, server_default="{}"),
+    Column("is_main", Boolean, nullable=False, server_default=false()),
 )
 
 # Baselines are rows too, of kind published, measured or human, and have no user or upload.
@@ -270,6 +272,8 @@ gradings = Table(
     Column("notes", JSON, nullable=False),
     Column("version", String(40), nullable=False),  # of ensue
     Column("graded_at", Time, nullable=False),
+    Column("not_scored", JSON, nullable=False, server_default="{}"),  # why, by task or file
+    Column("covers", Text, nullable=False, server_default=""),  # what the score is over
     UniqueConstraint("job_id"),
     Index(None, "submission_id", "number"),
     sqlite_autoincrement=True,
