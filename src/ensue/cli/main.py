@@ -17,7 +17,7 @@ from ensue.cli.models import app as models
 from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
-from ensue.cli.serve import serve
+from ensue.cli.serve import backup, restore, serve
 from ensue.cli.serve import user as users
 from ensue.cli.submit import submit
 from ensue.cli.train import app as train
@@ -39,6 +39,8 @@ app.command()(report)
 app.command()(submit)
 app.command()(grade)
 app.command()(serve)
+app.command()(backup)
+app.command()(restore)
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")
 app.add_typer(train, name="train")

@@ -50,10 +50,16 @@ def serve(
     sign_up: Annotated[
         bool, typer.Option("--sign-up/--no-sign-up", help="Whether anybody may make an account.")
     ] = True,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only look whether the home and its database are whole.")
+    ] = False,
     json: console.Json = False,
 ) -> None:
     """Serve boards, accounts and submissions."""
     given = settings(home, database, public_url=public_url, open_sign_up=sign_up)
+    if check:
+        _check(given, json)
+        return
     from ensue.platform.web.server import serve as run_server
 
     def ready(url: str) -> None:
@@ -62,6 +68,53 @@ def serve(
         console.say(f"Ensue serves {given.home} at {url} (Ctrl-C stops it).")
 
     run_server(given, host, port, ready)
+
+
+def _check(given: Settings, json: bool) -> None:
+    """Print what is wrong with a home; exit code 1 where something is."""
+    from ensue.platform.service import perform
+
+    found = perform(given, "check", {})
+    if json:
+        console.print_json(found)
+    for problem in found["problems"]:
+        console.say(problem)
+    if found["problems"]:
+        raise typer.Exit(1)
+    console.say(f"{given.home} and {found['database']} are whole.")
+
+
+def backup(
+    path: Annotated[Path, typer.Argument(help="The file to write, .tar or .tar.gz.")],
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Back up everything of a platform to one file, also while it is served."""
+    given = settings(home, database)
+    from ensue.platform.service import perform
+
+    made = perform(given, "backup", {"path": str(path.absolute())})
+    if json:
+        console.print_json(made)
+    rows = sum(made["rows"].values())
+    console.say(f"{path}: {rows:,} rows and {made['uploads']:,} uploads, {made['bytes']:,} bytes.")
+
+
+def restore(
+    path: Annotated[Path, typer.Argument(help="A file that `ensue backup` wrote.")],
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Restore a backup into a new home."""
+    given = settings(home, database)
+    from ensue.platform import backup as backups
+
+    done = backups.restore(given, path)
+    if json:
+        console.print_json(done)
+    console.say(f"{done['home']} is as it was at {done['at']}: {sum(done['rows'].values()):,} rows.")
 
 
 @user.callback()

@@ -5,8 +5,10 @@ Each is a function of the platform and its arguments, both ways in JSON, so that
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from ensue.platform.backup import check, write_backup
 from ensue.platform.service import Command, Platform
 
 
@@ -17,4 +19,14 @@ def add_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"id": user.id, "token": accounts.add_token(user.id, "from the command line")}
 
 
-COMMANDS: dict[str, Command] = {"user.add": add_user}
+def back_up(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write a backup to a path of this machine."""
+    return write_backup(platform, Path(arguments["path"]))
+
+
+def check_home(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Say what is wrong with the home and its database."""
+    return {"problems": check(platform), "database": str(platform.database)}
+
+
+COMMANDS: dict[str, Command] = {"user.add": add_user, "backup": back_up, "check": check_home}

@@ -19,7 +19,9 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -45,6 +47,7 @@ class Home:
         self.path = path.expanduser().absolute()
         self.uploads, self.labels, self.work = self.path / "uploads", self.path / "labels", self.path / "work"
         self.server_file = self.path / "server.json"
+        self._files, self._kept = threading.Lock(), 0
 
     def make(self) -> None:
         """Make what is not there yet; nobody but its owner may look into the folder."""
@@ -121,7 +124,8 @@ class Home:
                     kept.write(piece)
                 kept.flush()
                 os.fsync(kept.fileno())
-            part.replace(self.upload(digest.hexdigest()))
+            with self._files:
+                part.replace(self.upload(digest.hexdigest()))
         finally:
             part.unlink(missing_ok=True)
         return digest.hexdigest(), size
@@ -129,6 +133,29 @@ class Home:
     def upload(self, digest: str) -> Path:
         """Return where a file lies."""
         return self.uploads / digest
+
+    @contextmanager
+    def keeping_files(self) -> Iterator[None]:
+        """Have no file removed as long as the block lasts."""
+        with self._files:
+            self._kept += 1
+        try:
+            yield
+        finally:
+            with self._files:
+                self._kept -= 1
+
+    def sweep(self, named: Collection[str], older: float = 3600.0) -> int:
+        """Remove uploads that nothing names and that have lain for a while; return how many."""
+        removed = 0
+        for file in list(self.uploads.iterdir()):
+            # One that was just handed in is named soon.
+            with self._files, contextlib.suppress(OSError):
+                if self._kept or file.name in named or time.time() - file.stat().st_mtime < older:
+                    continue
+                file.unlink()
+                removed += 1
+        return removed
 
     def tidy(self) -> None:
         """Remove what a process that was killed left unfinished; call it while the lock is held."""

@@ -8,14 +8,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import select
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.platform.accounts import Accounts
 from ensue.platform.clock import Clock
 from ensue.platform.database.opening import Database
-from ensue.platform.database.schema import new_id
+from ensue.platform.database.schema import new_id, uploads
+from ensue.platform.departure import forget
 from ensue.platform.home import Home, InUse
 from ensue.platform.jobs import Queue
 from ensue.platform.limits import Limits, Outcome, run_limited
@@ -53,18 +57,26 @@ class Platform:
         self.home_key = home.key()
         self.accounts = Accounts(database, self.clock)
         self.queue = Queue(database, self.clock, home.id)
+        self.accounts.on_deletion.append(partial(forget, self.queue))
         self.worker: Worker | None = None
         self._checks = threading.Semaphore(settings.checks_at_once)
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Run jobs as long as the block lasts."""
-        self.worker = Worker(self.queue, self.home, self.settings.jobs_at_once)
+        self.worker = Worker(self.queue, self.home, self.settings.jobs_at_once, self.sweep)
         self.worker.start()
         try:
             yield
         finally:
             self.worker.stop()
+
+    def sweep(self) -> None:
+        """Remove what nothing needs any more: files that no upload names."""
+        # Those on the disk now: what is handed in from here on is too new to be removed.
+        with self.database.reading() as connection:
+            named = set(connection.execute(select(uploads.c.digest)).scalars())
+        self.home.sweep(named)
 
     def run_limited(self, function: str, arguments: Mapping[str, Any], limits: Limits) -> Outcome:
         """Run `module:object` in a process of its own while the caller waits, a few at a time."""

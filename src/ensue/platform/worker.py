@@ -6,6 +6,7 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,14 +18,17 @@ from ensue.platform.logs import tell
 
 _IDLE = 0.5  # seconds between looks at an empty queue
 _REAP = 5.0
+_SWEEP = 3600.0
 _HEARTBEAT = LEASE.total_seconds() / 4
 
 
 class Worker:
     """Threads of the server that claim jobs and wait for the processes that do them."""
 
-    def __init__(self, queue: Queue, home: Home, at_once: int = 1) -> None:
-        self.queue, self.home, self.at_once = queue, home, at_once
+    def __init__(
+        self, queue: Queue, home: Home, at_once: int = 1, sweep: Callable[[], None] = lambda: None
+    ) -> None:
+        self.queue, self.home, self.at_once, self.sweep = queue, home, at_once, sweep
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._held: set[str] = set()
@@ -65,11 +69,15 @@ class Worker:
             self.queue.added.clear()
 
     def _keep_order(self) -> None:
+        swept = -_SWEEP
         while not self._stopping.wait(_REAP):
             with self._lock:
                 held = set(self._held)
             try:
                 self.queue.reap(held)
+                if time.monotonic() - swept >= _SWEEP:
+                    swept = time.monotonic()
+                    self.sweep()
             except Exception as error:
                 tell("the queue was not looked after", level=logging.ERROR, error=error)
 
