@@ -8,6 +8,7 @@ benchmark = Benchmark(
     task="ensue.benchmarks.qags.task:TASK",
     default_model="smollm2-qg",
     comparing="ensue.benchmarks.qags.comparing:COMPARING",
+    grader="ensue.benchmarks.qags.grading:GRADER",
     tables="ensue.benchmarks.qags.report.table:tables",
     page="ensue.benchmarks.qags.report.page:PAGE",
     systems={

@@ -229,6 +229,7 @@ class QagsRun:
                     scores={name: given[place] for name, given in values[one.name].items()},
                     outputs=outputs,
                     content=content_of(*one.content(place)),
+                    asked=content_of(*one.pairs[place]),
                 )
 
     def _signature(self, model: Model, models: QagsModels | None, encoder: Model | None) -> str:

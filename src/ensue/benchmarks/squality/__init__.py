@@ -8,6 +8,7 @@ benchmark = Benchmark(
     name="squality",
     about="Summaries of stories in answer to questions, against four references; human-eval: metrics and people.",
     task="ensue.benchmarks.squality.task:TASK",
+    grader="ensue.benchmarks.squality.grading:GRADER",
     tables="ensue.benchmarks.squality.report.table:tables",
     page="ensue.benchmarks.squality.report.page:PAGE",
     systems={

@@ -105,6 +105,11 @@ def human_items(
     return items
 
 
+def asked_of(example: StoryQuestion) -> str:
+    """Return a digest of a story and a question, without people's answers."""
+    return content_of(example.story.document, example.question.text)
+
+
 def _item(
     example: StoryQuestion,
     settings: Mapping[str, Any],
@@ -119,6 +124,7 @@ def _item(
         scores=scores,
         outputs={"question": example.question.text, **outputs},
         content=content_of(example.story.document, example.question.text, example.question.references),
+        asked=asked_of(example),
     )
 
 
