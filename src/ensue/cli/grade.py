@@ -19,8 +19,12 @@ def grade(
         ),
     ],
     labels: Annotated[Path, typer.Option(help="The data folder that a run reads, with labels.")],
-    suite: Annotated[str | None, typer.Option(help="The benchmark (default: by the files of a zip).")] = None,
-    split: Annotated[str, typer.Option(help="The split that is answered: dev or test.")] = "test",
+    suite: Annotated[
+        str | None, typer.Option(help="The benchmark, or a board.toml (default: by the files of a zip).")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split that is answered: dev or test (default: test).")
+    ] = None,
     tasks: Annotated[str, typer.Option(help="Grade these tasks only, by commas; their files suffice.")] = "",
     settings: console.Settings = None,
     json: console.Json = False,
@@ -45,7 +49,7 @@ def grade(
     if json:
         console.print_json({"file": str(file), **done.as_dict()})
         return
-    console.print_tables(grader_of(done.suite).tables(done, f"{file.name} on {split}", chosen))
+    console.print_tables(grader_of(suite or done.suite).tables(done, f"{file.name} on {done.split}", chosen))
     for note in done.notes:
         print(note)
     for name, why in done.not_scored.items():

@@ -36,7 +36,7 @@ def submit(
     from ensue.report.results import read_results
 
     grader = grader_of(suite)
-    grader.check_split(split)
+    grader.choose_split(split)
     read_results(run)  # an unfinished run has no predictions to be sure of
     fill_from = (Path(data) if data else _data_of(run)) if fill_missing else None
     done = grader.submit(run, output, split, console.parse_settings(settings), fill_from)

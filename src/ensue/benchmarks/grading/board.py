@@ -204,15 +204,21 @@ class Grader(ABC):
         if settings:
             raise EnsueError(f"{self.suite} is graded without settings; leave {', '.join(settings)} out.")
 
-    def check_split(self, split: str) -> None:
-        if split not in self.splits:
+    def choose_split(self, split: str | None) -> str:
+        """Return the split asked for, or the first of those there are."""
+        if split is not None and split not in self.splits:
             raise EnsueError(f"--split {split} is none of {', '.join(self.splits)}, which {self.suite} has.")
+        return split or self.splits[0]
 
 
 def grader_of(suite: str) -> Grader:
-    """Return what grades submissions to a benchmark."""
+    """Return what grades submissions to a benchmark by its name, or to the board of a board.toml."""
     from ensue.benchmarks import registry
 
+    if suite.endswith(".toml"):
+        from ensue.benchmarks.grading.folder import FolderGrader
+
+        return FolderGrader(Path(suite))
     reference = registry.find(suite).grader
     if reference is None:
         known = ", ".join(one.name for one in registry.every() if one.grader is not None)
@@ -224,7 +230,7 @@ def grader_of(suite: str) -> Grader:
 def open_board(
     suite: str | Path,
     labels: Path,
-    split: str = TEST,
+    split: str | None = None,
     tasks: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
     *,
@@ -232,12 +238,12 @@ def open_board(
 ) -> Board:
     """Read a board once, to check and grade any number of files: a benchmark by its name, or a board.toml.
 
-    `labels` is the data folder that a run would read, with its labels; `settings` are those of a run, as text. Where
+    `labels` is the data folder that a run would read, with its labels; `settings` are those of a run, as text. Of a
+    benchmark the test split is graded where none is named, of a board.toml the one it names. Where
     `partial` submissions are taken, whole tasks may be left out; what leaves out one that counts has no score.
     """
     grader = grader_of(str(suite))
-    grader.check_split(split)
-    return grader.open(labels, split, tasks, settings, partial=partial)
+    return grader.open(labels, grader.choose_split(split), tasks, settings, partial=partial)
 
 
 def grade(
@@ -245,7 +251,7 @@ def grade(
     labels: Path,
     suite: str | None = None,
     *,
-    split: str = TEST,
+    split: str | None = None,
     tasks: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> Graded:
@@ -255,8 +261,7 @@ def grade(
     `suite` is named. With `tasks`, only their predictions are wanted.
     """
     grader = grader_of(suite or guess_suite(file))
-    grader.check_split(split)
-    return grader.grade(file, labels, split, tasks, settings)
+    return grader.grade(file, labels, grader.choose_split(split), tasks, settings)
 
 
 def guess_suite(file: Path) -> str:

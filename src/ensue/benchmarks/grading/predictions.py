@@ -73,9 +73,8 @@ class PredictionsBoard(Board):
         """Return the id of the question that an item of a run answers; the same, unless an id says how as well."""
         return id
 
-    def parse(self, line: bytes) -> PredictedLine:
+    def read_row(self, row: dict[str, Any]) -> PredictedLine:
         """Return what a line says, or raise `Wrong`."""
-        row = object_of(parse_json(line), "the line")
         if unknown := [key for key in row if key not in _KEYS]:
             raise Wrong(f"the key {shown(unknown[0])} is none of {', '.join(_KEYS)}")
         id = member(row, "id")
@@ -84,11 +83,11 @@ class PredictionsBoard(Board):
         known = str(id) if str(id) in self.questions else self.question_id(str(id))
         return PredictedLine(known, member(row, "prediction"), text_of(row.get("content", ""), "content"))
 
-    def lines(self, numbered: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, PredictedLine | Wrong]]:
+    def lines(self, numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, PredictedLine | Wrong]]:
         """Return what each line says, or what is wrong with it."""
         for number, line in numbered:
             try:
-                yield number, self.parse(line)
+                yield number, self.read_row(object_of(parse_json(line), "the line"))
             except Wrong as wrong:
                 yield number, wrong
 
