@@ -59,7 +59,17 @@ def test_nothing_reaches_upwards_by_name(reference: str, path: Path) -> None:
 
 
 def test_names_and_a_wrong_name() -> None:
-    ours = {"chapterbreak", "discoeval", "glue", "qags", "senteval", "shuffle", "squality", "superglue"}
+    ours = {
+        "chapterbreak",
+        "discoeval",
+        "glue",
+        "intruder",
+        "qags",
+        "senteval",
+        "shuffle",
+        "squality",
+        "superglue",
+    }
     assert ours <= set(registry.names())
     assert [one.name for one in registry.every()] == registry.names()
     with pytest.raises(EnsueError, match="There is no benchmark 'shufle'; did you mean shuffle"):

@@ -1,0 +1,123 @@
+"""The page of intruder runs: what each rule finds, at which price, where, and some examples."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ensue.benchmarks.intruder.judging import UNTOUCHED, tradeoff
+from ensue.benchmarks.intruder.report.table import (
+    MOST_DOMAINS,
+    Figures,
+    domains_of,
+    domains_table,
+    positions_table,
+    rate_of,
+    rules_table,
+)
+from ensue.benchmarks.intruder.rules import least_of
+from ensue.report.page import Page
+from ensue.report.results import read_beside, read_items, read_results
+from ensue.report.svg import Picture, drawn_twice
+
+# (false alarms, hit rate) at every threshold, by kind of edit and by rule.
+Curves = dict[str, dict[str, list[tuple[float, float]]]]
+
+
+class Line(NamedTuple):
+    """A sentence of an example."""
+
+    place: int
+    text: str
+    value: float | None
+    edited: bool
+    flagged: bool
+
+
+class Example(NamedTuple):
+    """A version of a document, with what was there before and what was found."""
+
+    document: str
+    kind: str
+    verdict: str
+    right: bool
+    before: list[str]
+    lines: list[Line]
+
+
+def intruder_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
+    """Return what the page shows of a run."""
+    results = read_results(folders[0])
+    figures = Figures(results)
+    if not figures.kinds:
+        return {}
+    rule, rate = figures.rules[0], rate_of(results)
+    domains = domains_of(results)
+    rates = {kind: figures.get("hit_rate_at", kind, rule) for kind in figures.kinds}
+    return {
+        "rule": rule,
+        "rate": rate,
+        "rates": {kind: figure for kind, figure in rates.items() if figure is not None},
+        "false_alarms": figures.get("false_alarms", UNTOUCHED, rule),
+        "rules_table": rules_table(figures, rate),
+        "curves_picture": _curves_picture(curves_of(read_items(folders[0])), rate),
+        "positions_table": positions_table(figures),
+        "positions_picture": _positions_picture(figures, rule),
+        "domains_table": domains_table(results, rule) if domains else None,
+        "domains_left_out": max(0, len(domains) - MOST_DOMAINS),
+        "examples": [example_of(row) for row in read_beside(folders[0], "examples.jsonl")],
+    }
+
+
+def curves_of(items: Iterable[Mapping[str, Any]]) -> Curves:
+    """Return the hit rate against false alarms of every kind and rule, over all thresholds."""
+    untouched: dict[str, list[float]] = defaultdict(list)
+    edited: dict[tuple[str, str], list[tuple[float, bool]]] = defaultdict(list)
+    for item in items:
+        kind = item["settings"]["kind"]
+        for rule, values in item["outputs"]["values"].items():
+            least = least_of(values)[0]
+            if kind == UNTOUCHED:
+                untouched[rule].append(least)
+            else:
+                edited[kind, rule].append((least, bool(item["scores"][f"{rule}/hit_rate"])))
+    curves: Curves = {}
+    for (kind, rule), found in edited.items():
+        curves.setdefault(kind, {})[rule] = tradeoff(found, untouched[rule])
+    return curves
+
+
+def example_of(row: Mapping[str, Any]) -> Example:
+    """Return an example as a page shows it."""
+    places, found = row["places"], row["flagged"]
+    if row["kind"] == UNTOUCHED:
+        verdict = "false alarm"
+    elif row["right"]:
+        verdict = "found"
+    else:
+        verdict = "missed: nothing stands out" if found is None else "missed: another sentence, or a tie"
+    lines = [
+        Line(place + 1, text, value, place in places, place == found)
+        for place, (text, value) in enumerate(zip(row["sentences"], row["values"], strict=True))
+    ]
+    return Example(row["document"], row["kind"], verdict, row["right"], row["before"], lines)
+
+
+def _curves_picture(curves: Curves, rate: str) -> Picture | None:
+    if not curves:
+        return None
+    # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
+    from ensue.benchmarks.intruder.report.plots import curves_plot
+
+    return drawn_twice(lambda width: curves_plot(curves, rate, width=width))
+
+
+def _positions_picture(figures: Figures, rule: str) -> Picture:
+    from ensue.benchmarks.intruder.report.plots import positions_plot
+
+    return drawn_twice(lambda width: positions_plot(figures, rule, width=width))
+
+
+PAGE = Page("ensue.benchmarks.intruder.report", "intruder.html.j2", intruder_facts)

@@ -1,0 +1,160 @@
+"""The tables of intruder runs: a row a kind of edit and rule, by position, and by domain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.intruder.edits import KINDS
+from ensue.benchmarks.intruder.judging import CALIBRATED, POSITIONS, UNTOUCHED
+from ensue.benchmarks.intruder.rules import RULES
+from ensue.report.figure import Figure
+from ensue.report.results import Results
+from ensue.report.table import Cell, Column, Content, Table, blank_on_page, figure_cell
+
+TASK = "intruder"
+# A corpus with a domain per site would make a table nobody reads.
+MOST_DOMAINS = 24
+_ORDER = (*RULES, CALIBRATED)
+
+
+class Figures:
+    """The figures of a task, found by metric, kind, rule and position."""
+
+    def __init__(self, results: Mapping[str, Any], task: str = TASK) -> None:
+        self._found = {
+            (row["metric"], s.get("kind"), s.get("rule"), s.get("position")): Figure.of(row)
+            for row in results["metrics"]
+            if row["task"] == task and (s := row["settings"]) is not None
+        }
+
+    def get(
+        self, metric: str, kind: str, rule: str | None = None, position: str | None = None
+    ) -> Figure | None:
+        return self._found.get((metric, kind, rule, position))
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of edits, in the order in which they are explained; a kind that is not ours comes last."""
+        there = {kind for _, kind, _, _ in self._found if kind not in (None, UNTOUCHED)}
+        return sorted(there, key=lambda kind: (KINDS.index(kind) if kind in KINDS else len(KINDS), kind))
+
+    @property
+    def rules(self) -> list[str]:
+        there = {rule for _, _, rule, _ in self._found if rule is not None}
+        return sorted(there, key=lambda rule: (_ORDER.index(rule) if rule in _ORDER else len(_ORDER), rule))
+
+
+def rate_of(results: Mapping[str, Any]) -> str:
+    """Return the false-alarm rate that was asked for, as the run's signature has it."""
+    found = re.search(r"\bfalse-alarms:(\S+)", str(results.get("signature", "")))
+    return found[1] if found else "the rate"
+
+
+def tables(results: Results, folder: Path | None = None) -> list[Table]:
+    """Return the table of a run; none where it has no hit rates."""
+    figures = Figures(results)
+    if not figures.kinds:
+        return []
+    table = rules_table(figures, rate_of(results))
+    table.title = f"Intruder · {results.get('model', '')}"
+    table.caption = (
+        "hit rate: documents in which the edited sentence follows least by the rule; at: and does so by a threshold "
+        f"fitted on other, untouched documents for {rate_of(results)} false alarms; false alarms: untouched "
+        "documents over that threshold; rank: of the edited sentence; AUC: edited against untouched documents."
+    )
+    return [table]
+
+
+def rules_table(figures: Figures, rate: str) -> Table:
+    """Return hit rates, false alarms, AUC and rank by kind of edit and rule, chance last."""
+    table = Table(
+        [
+            Column("kind", words=True),
+            Column("rule", words=True),
+            Column("hit\nrate"),
+            Column("95 %\ninterval"),
+            Column(f"at\n{rate}", wide=f"hit rate at {rate} false alarms"),
+            Column("95 %\ninterval"),
+            Column("false\nalarms"),
+            Column("95 % interval", in_terminal=False),
+            Column("AUC"),
+            Column("95 % interval", in_terminal=False),
+            Column("rank"),
+            Column("documents", in_terminal=False),
+        ]
+    )
+    for kind in figures.kinds:
+        label: Content = kind
+        for rule in figures.rules:
+            at = figures.get("hit_rate_at", kind, rule)
+            if at is None:
+                continue
+            alarms, auc = figures.get("false_alarms", UNTOUCHED, rule), figures.get("auc", kind, rule)
+            first = label is kind
+            rank = figures.get("rank", kind, rule)
+            table.add(
+                label,
+                rule,
+                *_with_interval(figures.get("hit_rate", kind, rule)),
+                *_with_interval(at, strong=True),
+                *_with_interval(alarms),
+                *_with_interval(auc),
+                None if rank is None else Cell(rank.text(1), value=rank.value),
+                at.n,
+                section=first,
+            )
+            label = blank_on_page(kind)
+        chance = figures.get("chance", kind)
+        if chance is not None:
+            table.add(label, "chance", chance.value, *[""] * 8, chance.n, tone="quiet")
+    return table
+
+
+def _with_interval(figure: Figure | None, *, strong: bool = False) -> list[Content]:
+    if figure is None:
+        return [None, None]
+    return [Cell(figure.text(), "strong" if strong else "", value=figure.value), figure.interval(2)]
+
+
+def positions_table(figures: Figures) -> Table:
+    """Return hit rates at the rate of false alarms by where in a document the edit is."""
+    table = Table([Column("kind", words=True), Column("rule", words=True), *map(Column, POSITIONS)])
+    for kind in figures.kinds:
+        label: Content = kind
+        for rule in figures.rules:
+            found = [figures.get("hit_rate_at", kind, rule, position) for position in POSITIONS]
+            if any(found):
+                table.add(label, rule, *map(figure_cell, found), section=label is kind)
+                label = blank_on_page(kind)
+    return table
+
+
+def domains_of(results: Mapping[str, Any]) -> list[str]:
+    """Return the domains that a run tells apart, those with the most documents first."""
+    sizes: dict[str, int] = {}
+    for row in results["metrics"]:
+        if row["metric"] == "chance" and row["task"].startswith(f"{TASK}/"):
+            domain = row["task"].removeprefix(f"{TASK}/")
+            sizes[domain] = max(sizes.get(domain, 0), row["n"])
+    return sorted(sizes, key=lambda domain: (-sizes[domain], domain))
+
+
+def domains_table(results: Mapping[str, Any], rule: str) -> Table:
+    """Return hit rates at the rate of false alarms by domain and kind, by one rule, for the largest domains."""
+    kinds = Figures(results).kinds
+    table = Table(
+        [Column("domain", words=True), *map(Column, kinds), Column("false alarms"), Column("documents")]
+    )
+    for domain in sorted(domains_of(results)[:MOST_DOMAINS]):
+        figures = Figures(results, f"{TASK}/{domain}")
+        alarms = figures.get("false_alarms", UNTOUCHED, rule)
+        table.add(
+            domain or "unnamed",
+            *(figure_cell(figures.get("hit_rate_at", kind, rule), digits=2) for kind in kinds),
+            figure_cell(alarms, digits=2),
+            None if alarms is None else alarms.n,
+        )
+    return table

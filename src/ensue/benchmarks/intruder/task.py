@@ -1,0 +1,275 @@
+"""The intruder: is the one sentence of a document that does not follow the one that a model finds to follow least?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from random import Random
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.intruder.edits import KINDS, Edited, Pool, edit
+from ensue.benchmarks.intruder.examples import chosen_examples
+from ensue.benchmarks.intruder.judging import UNTOUCHED, Version, item_of, metric_rows
+from ensue.benchmarks.intruder.rules import RULES, crossfit
+from ensue.errors import EnsueError
+from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.models.request import Policy
+from ensue.progress import Progress
+from ensue.scoring.engine import choices
+from ensue.scoring.following import Following, Pieces, follow
+from ensue.scoring.verdict import RATE, Calibration
+from ensue.text.documents import Document, Documents, read_documents
+
+# Of fewer sentences there is too little to tell one from the others.
+FEWEST = 6
+# Documents whose versions are scored in one go: their texts and tokens are held at once.
+_ON_CPU, _ELSEWHERE = 32, 256
+
+
+def _share(text: str) -> float:
+    value = read.number(text)
+    if not 0.0 < value < 1.0:
+        raise ValueError("a number between 0 and 1")
+    return value
+
+
+SETTINGS = {
+    "kinds": Setting(list(KINDS), f"kinds of edits: {', '.join(KINDS)}", read.many(read.one_of(*KINDS))),
+    "rules": Setting(
+        None, f"only {', '.join(RULES)} (none: all)", read.optional(read.many(read.one_of(*RULES)))
+    ),
+    "encoder": Setting(
+        "minilm",
+        "model whose vectors say how alike sentences are (none: do without)",
+        read.optional(read.text),
+    ),
+    "false_alarms": Setting(
+        RATE, "share of untouched documents in which a sentence may be said to stand out", _share
+    ),
+    "max_sentences": Setting(
+        20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(FEWEST))
+    ),
+    "joiner": Setting(" ", "what stands between sentences", read.text),
+    "bos": read.POLICY_SETTINGS["bos"],
+    "max_length": read.POLICY_SETTINGS["max_length"],
+    "masked": read.POLICY_SETTINGS["masked"],
+    "split": Setting("sentences", "sentences (by a splitter) or lines", read.one_of("sentences", "lines")),
+    "language": Setting("en", "language of the sentence splitter", read.text),
+    "encoding": Setting("utf-8", "encoding of files that are not UTF-8", read.text),
+    "text_column": Setting(None, "column that holds the text", read.optional(read.text)),
+}
+
+
+@dataclass(frozen=True)
+class IntruderRun:
+    """The test with its documents read and its settings fixed."""
+
+    documents: Documents
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.documents.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.documents.source
+
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
+        """Measure the sentences of every version of every document, and judge each rule by them."""
+        scorer = require(model, Scorer, "The intruder")
+        encoder = self._encoder(context)
+        rules = self._rules()
+        scorer.check(self._policy())
+        notes: Counter[str] = Counter()
+        documents, skipped = self._long_enough(notes)
+        versions = list(self._versions(documents, skipped))
+        if len(versions) == len(documents):
+            raise EnsueError(
+                f"No document of {self.source} allows an edit of the kinds {', '.join(self.settings['kinds'])}."
+            )
+        measured, tokens = self._measure(scorer, encoder, versions, context, notes)
+        items, examples = self._judge(
+            versions, measured, rules, self._calibration(model, encoder, notes), notes
+        )
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{choices(scorer, self._policy())} {self._signature(encoder)}",
+            skipped=dict(skipped),
+            tokens=tokens,
+            extras={"examples": examples},
+            notes=notes,
+        )
+
+    def _encoder(self, context: RunContext) -> Encoder | None:
+        name = self.settings["encoder"]
+        return None if name is None else require(context.load_further(name), Encoder, "Likeness")
+
+    def _rules(self) -> list[str]:
+        chosen = self.settings["rules"]
+        if self.settings["encoder"] is None and "likeness" in (chosen or ()):
+            raise EnsueError("The rule likeness needs an encoder: leave out --set encoder=none.")
+        without = () if self.settings["encoder"] else ("likeness",)
+        return [rule for rule in RULES if rule in (chosen or RULES) and rule not in without]
+
+    def _long_enough(self, notes: Counter[str]) -> tuple[list[Document], Counter[str]]:
+        """Return documents cut to the sentence limit, without those too short, and what was left out."""
+        limit, skipped = self.settings["max_sentences"], Counter(self.documents.skipped)
+        found = []
+        for document in self.documents.items:
+            sentences = tuple(sentence for sentence in document.sentences if sentence.strip())
+            if len(sentences) < FEWEST:
+                skipped[f"documents of fewer than {FEWEST} sentences"] += 1
+                continue
+            if limit is not None and len(sentences) > limit:
+                notes[f"documents cut to {limit} sentences"] += 1
+            found.append(Document(document.id, sentences[:limit], document.domain))
+        if len(found) < 2:
+            count = "one document" if found else "no document"
+            raise EnsueError(
+                f"{self.source} has {count} of {FEWEST} sentences or more, but intruders come from other documents: "
+                f"give at least two."
+            )
+        return found, skipped
+
+    def _versions(self, documents: Sequence[Document], skipped: Counter[str]) -> Iterator[Version]:
+        """Yield each document as it is, and with one edit of each kind that it allows."""
+        pool = Pool([document.sentences for document in documents])
+        for number, document in enumerate(documents):
+            yield Version(document, Edited(document.sentences, (), UNTOUCHED))
+            # The same places for all kinds, never the first: they differ in the edit alone.
+            places = list(range(1, len(document.sentences)))
+            self._random(document).shuffle(places)
+            for kind in self.settings["kinds"]:
+                edited = edit(number, kind, pool, places, self._random(document, kind))
+                if edited is None:
+                    skipped[f"documents that allow no {kind} edit"] += 1
+                else:
+                    yield Version(document, edited)
+
+    def _random(self, document: Document, *what: str) -> Random:
+        """Return numbers that depend on the run's seed, the document and what they are for."""
+        words = "\0".join([str(self.seed), document.id, *what])
+        return Random(hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest())
+
+    def _measure(
+        self,
+        scorer: Scorer,
+        encoder: Encoder | None,
+        versions: Sequence[Version],
+        context: RunContext,
+        notes: Counter[str],
+    ) -> tuple[list[list[Following]], int]:
+        """Measure the sentences of all versions, so many documents at a time, and count the tokens scored."""
+        documents = [list(group) for _, group in groupby(versions, key=lambda version: version.document.id)]
+        size = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        measured: list[list[Following]] = []
+        tokens = 0
+        for begin in range(0, len(documents), size):
+            portion = documents[begin : begin + size]
+            found, scored = follow(
+                scorer,
+                [
+                    Pieces.joined(one.edited.sentences, self.settings["joiner"])
+                    for few in portion
+                    for one in few
+                ],
+                encoder=encoder,
+                policy=self._policy(),
+                journal=context.journal,
+                progress=_within(context.progress, begin, len(portion), len(documents)),
+            )
+            measured += found
+            tokens += scored.tokens
+            notes.update(scored.notes)
+        return measured, tokens
+
+    def _judge(
+        self,
+        versions: Sequence[Version],
+        measured: Sequence[list[Following]],
+        rules: Sequence[str],
+        calibration: Calibration | None,
+        notes: Counter[str],
+    ) -> tuple[list[Any], list[dict[str, Any]]]:
+        rate = self.settings["false_alarms"]
+        pairs = list(zip(versions, measured, strict=True))
+        controls = {version.document.id: found for version, found in pairs if version.kind == UNTOUCHED}
+        fitted = crossfit(controls, rules, rate, self.seed)
+        few = sum(not each.enough(rate) for each in fitted.values())
+        if few:
+            notes[f"documents judged by too few others for a false-alarm rate of {rate:g}"] += few
+        items = [
+            item_of(version, found, fitted[version.document.id], calibration, rate)
+            for version, found in pairs
+        ]
+        return items, chosen_examples(versions, items)
+
+    def _calibration(self, model: Model, encoder: Encoder | None, notes: Counter[str]) -> Calibration | None:
+        """Return the verdict's own thresholds, where the model's card has them for this encoder."""
+        facts = getattr(model.card, "following", None)
+        if not facts:
+            return None
+        found = Calibration.of(facts)
+        name = "none" if encoder is None else encoder.card.name
+        if (found.encoder or "none") == name:
+            return found
+        notes[f"calibrations left out, since they are for the encoder {found.encoder or 'none'}"] += 1
+        return None
+
+    def _policy(self) -> Policy:
+        s = self.settings
+        return Policy(
+            window="strided",
+            overflow="truncate",
+            bos=s["bos"],
+            max_length=s["max_length"],
+            masked=s["masked"],
+        )
+
+    def _signature(self, encoder: Encoder | None) -> str:
+        s = self.settings
+        joiner = s["joiner"].encode("unicode_escape").decode()
+        name = "none" if encoder is None else "-".join(encoder.card.marked_name.split())
+        return (
+            f"encoder:{name} sentences:{s['max_sentences']} joiner:'{joiner}' "
+            f"false-alarms:{s['false_alarms']:g} seed:{self.seed}"
+        )
+
+
+def _within(progress: Progress | None, begin: int, count: int, total: int) -> Progress | None:
+    """Report progress in documents out of that of one portion in tokens."""
+    if progress is None:
+        return None
+    return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "documents")
+
+
+class IntruderTask:
+    """Make and judge the items of the benchmark."""
+
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        if task:
+            raise EnsueError(f"intruder has no tasks, so there is no intruder/{task}.")
+        documents = read_documents(
+            data or "bundled",
+            limit=limit,
+            text_column=settings["text_column"],
+            split=settings["split"],
+            language=settings["language"],
+            encoding=settings["encoding"],
+        )
+        return IntruderRun(documents, seed, settings)
+
+
+TASK = IntruderTask()
