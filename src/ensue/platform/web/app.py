@@ -15,7 +15,8 @@ from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
@@ -56,8 +57,8 @@ def create_app(platform: Platform) -> FastAPI:
     app.state.larger_bodies = {}  # the start of a path and the bytes taken there
     _answer_errors(app)
     # The last added is the outermost.
+    app.add_middleware(observing.Observer, counts=app.state.counts, failed=_failed)
     app.add_middleware(security.Guard, largest=_largest(app), public_url=platform.settings.public_url)
-    app.add_middleware(observing.Observer, counts=app.state.counts)
     for part in PARTS:
         importlib.import_module(part).install(app, platform)
     return app
@@ -83,8 +84,8 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(EnsueError, _refused)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(SQLAlchemyError, _failed)
-    app.add_exception_handler(Exception, _failed)
+    app.add_exception_handler(OperationalError, _unavailable)
+    app.add_exception_handler(PoolTimeout, _unavailable)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -92,8 +93,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     more: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(error, DatabaseUnavailable):
-        tell("database unavailable", level=logging.ERROR, error=error)
-        return await _answer(request, 503, "The database cannot be reached; try again in a minute.")
+        return await _unavailable(request, error)
     if isinstance(error, TooMany):
         more["retry_at"] = error.retry_at.isoformat()
         wait = (error.retry_at - request.app.state.platform.clock.now()).total_seconds()
@@ -103,8 +103,16 @@ async def _refused(request: Request, error: Exception) -> Response:
     return await _answer(request, status, str(error), headers, **more)
 
 
+async def _unavailable(request: Request, error: Exception) -> Response:
+    tell("database unavailable", level=logging.ERROR, error=error)
+    words = "The database cannot be reached; try again in a minute."
+    return await _answer(request, 503, words, {"Retry-After": "60"})
+
+
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refusal):  # raised while the body was read
+        return await _refused(request, error.__cause__)
     words = _SENTENCES.get(error.status_code) or f"{error.detail}."
     return await _answer(request, error.status_code, words, dict(error.headers or {}))
 

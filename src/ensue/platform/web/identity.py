@@ -10,9 +10,11 @@ import hmac
 from typing import Annotated
 
 from fastapi import Depends
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from ensue.errors import EnsueError
 from ensue.platform.accounts import User
 from ensue.platform.refusals import Forbidden, NotFound, Unauthenticated
 from ensue.platform.service import Platform
@@ -77,6 +79,8 @@ Admin = Annotated[User, Depends(_Needs("admin"))]
 
 async def guarded(request: Request) -> None:
     """Check every request that would change something: it must not be one that another site had a browser send."""
+    if "\x00" in request.url.path or "%00" in request.url.path:
+        raise NotFound("There is no such page.")  # PostgreSQL takes no such text
     if request.method in security.SAFE or request.url.path.startswith("/internal/"):
         return
     if "authorization" in request.headers:
@@ -99,8 +103,9 @@ async def from_command_line(request: Request) -> None:
 
 
 async def identify_for_page(request: Request) -> User | None:
-    """Return who is asking, for a page that is shown whatever the token is worth."""
+    """Return who is asking, for a page that is shown whatever the token is worth and the database does."""
     try:
         return await run_in_threadpool(identify, request)
-    except Unauthenticated:
+    except (EnsueError, SQLAlchemyError):
+        request.state.user = None
         return None

@@ -9,9 +9,11 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ensue.platform.database.schema import new_id
@@ -68,10 +70,12 @@ def labels(**values: Any) -> str:
 
 
 class Observer:
-    """ASGI: give each request an id, count it, and log it when it is answered."""
+    """ASGI: give each request an id, count it, log it when it is answered, and answer it where the code failed."""
 
-    def __init__(self, app: ASGIApp, counts: Counts) -> None:
-        self.app, self.counts = app, counts
+    def __init__(
+        self, app: ASGIApp, counts: Counts, failed: Callable[[Request, Exception], Awaitable[Response]]
+    ) -> None:
+        self.app, self.counts, self.failed = app, counts, failed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,7 +83,7 @@ class Observer:
             return
         begun, request_id = time.perf_counter(), new_id()
         scope.setdefault("state", {})["request_id"] = request_id
-        status = 500
+        status = 0
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -90,6 +94,10 @@ class Observer:
 
         try:
             await self.app(scope, receive, sending)
+        except Exception as error:
+            answer = await self.failed(Request(scope), error)
+            if not status:
+                await answer(scope, receive, sending)
         finally:
             seconds = time.perf_counter() - begun
             route = getattr(scope.get("route"), "path", "none")
