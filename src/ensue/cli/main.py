@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ensue.cli.board import app as boards
 from ensue.cli.compare import compare
 from ensue.cli.grade import grade
 from ensue.cli.groups import Commands, build
@@ -41,6 +42,7 @@ app.command()(grade)
 app.command()(serve)
 app.command()(backup)
 app.command()(restore)
+app.add_typer(boards, name="board")
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")
 app.add_typer(train, name="train")

@@ -90,7 +90,7 @@ def backup(
     database: DatabaseUrl = None,
     json: console.Json = False,
 ) -> None:
-    """Back up everything of a platform to one file, also while it is served."""
+    """Back up a platform to one file, also while it is served."""
     given = settings(home, database)
     from ensue.platform.service import perform
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.platform.backup import check, write_backup
+from ensue.platform.boards.commands import BOARD_COMMANDS
 from ensue.platform.service import Command, Platform
 
 
@@ -29,4 +30,9 @@ def check_home(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"problems": check(platform), "database": str(platform.database)}
 
 
-COMMANDS: dict[str, Command] = {"user.add": add_user, "backup": back_up, "check": check_home}
+COMMANDS: dict[str, Command] = {
+    **BOARD_COMMANDS,
+    "user.add": add_user,
+    "backup": back_up,
+    "check": check_home,
+}

@@ -59,11 +59,14 @@ class Platform:
         self.queue = Queue(database, self.clock, home.id)
         self.accounts.on_deletion.append(partial(forget, self.queue))
         self.worker: Worker | None = None
+        self.at_start: list[Callable[[], None]] = []  # what parts do before jobs are run
         self._checks = threading.Semaphore(settings.checks_at_once)
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Run jobs as long as the block lasts."""
+        for part in self.at_start:
+            part()
         self.worker = Worker(self.queue, self.home, self.settings.jobs_at_once, self.sweep)
         self.worker.start()
         try:

@@ -31,7 +31,12 @@ from ensue.platform.web.identity import guarded, identify_for_page
 from ensue.platform.web.rendering import environment, render
 from ensue.version import __version__
 
-PARTS = ("ensue.platform.web.serving", "ensue.platform.web.account_pages", "ensue.platform.web.account_api")
+PARTS = (
+    "ensue.platform.web.serving",
+    "ensue.platform.web.account_pages",
+    "ensue.platform.web.account_api",
+    "ensue.platform.web.board_api",
+)
 # Packages whose `templates` folder pages are taken from, before the foundation's own.
 TEMPLATES: tuple[str, ...] = ()
 

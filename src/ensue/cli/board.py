@@ -1,0 +1,156 @@
+"""`ensue board`: make, list, open, close, change and regrade the boards of a platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ensue import console
+from ensue.cli.serve import DatabaseUrl, Folder, settings
+from ensue.errors import EnsueError
+
+app = typer.Typer(help="Make and keep boards.", no_args_is_help=True, rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(help="The board's name in addresses.")]
+Title = Annotated[str | None, typer.Option(help="Its title (default: its name).")]
+About = Annotated[str | None, typer.Option(help="What it is about.")]
+Day = Annotated[
+    int | None, typer.Option(min=1, help="Submissions a user may make a day, in UTC (default 2).")
+]
+Month = Annotated[int | None, typer.Option(min=1, help="Submissions a user may make a month (default 6).")]
+Rounding = Annotated[
+    int | None,
+    typer.Option(min=1, max=6, help="Digits that scores, as fractions, are shown with (default 3)."),
+]
+
+
+@app.command()
+def create(
+    name: Name,
+    labels: Annotated[Path, typer.Option(help="The folder with the data and their private labels.")],
+    suite: Annotated[str | None, typer.Option(help="The benchmark, such as superglue.")] = None,
+    board: Annotated[Path | None, typer.Option(help="A board.toml, for data of your own.")] = None,
+    split: Annotated[str | None, typer.Option(help="The split that is graded (default: test).")] = None,
+    tasks: Annotated[str, typer.Option(help="Some tasks of the suite, by commas (default: all).")] = "",
+    set_: console.Settings = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Take submissions that leave out whole tasks.")
+    ] = False,
+    title: Title = None,
+    about: About = None,
+    quota_day: Day = None,
+    quota_month: Month = None,
+    rounding: Rounding = None,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Make a board of a suite or a board.toml; the labels are copied and stay private."""
+    wanted: dict[str, Any] = {"name": name, "suite": suite, "split": split, "partial": partial}
+    wanted |= {"labels": str(labels.absolute()), "settings": console.parse_settings(set_)}
+    wanted["tasks"] = [task.strip() for task in tasks.split(",") if task.strip()]
+    if board is not None:
+        wanted["toml"] = _read(board)
+    more = {"title": title, "about": about, "quota_day": quota_day, "quota_month": quota_month}
+    wanted |= {key: value for key, value in {**more, "rounding": rounding}.items() if value is not None}
+    made = _perform(home, database, "board.create", wanted)
+    quota = f"{made['quota_day']} a day and {made['quota_month']} a month"
+    _tell(made, json, f"{name} takes submissions, {quota} from each user.")
+
+
+@app.command("list")
+def list_boards(home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """List the boards."""
+    found = _perform(home, database, "board.list", {})["boards"]
+    if json:
+        console.print_json(found)
+        return
+    for one in found:
+        state = "open" if one["is_open"] else "closed" if one["labels_version"] else "no labels"
+        print(f"{one['name']:<24} {state:<10} {one['suite'] or 'own':<14} {one['split']:<6} {one['title']}")
+
+
+@app.command("open")
+def open_board(
+    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
+) -> None:
+    """Have a board take submissions."""
+    made = _perform(home, database, "board.change", {"name": name, "is_open": True})
+    _tell(made, json, f"{name} is open.")
+
+
+@app.command()
+def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """Have a board take no more submissions; what is on it stays."""
+    made = _perform(home, database, "board.change", {"name": name, "is_open": False})
+    _tell(made, json, f"{name} is closed.")
+
+
+@app.command()
+def change(
+    name: Name,
+    title: Title = None,
+    about: About = None,
+    quota_day: Day = None,
+    quota_month: Month = None,
+    rounding: Rounding = None,
+    listed: Annotated[bool | None, typer.Option("--listed/--unlisted", help="Whether it is listed.")] = None,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Change a board's title, description, quotas or rounding."""
+    values = {"title": title, "about": about, "quota_day": quota_day, "quota_month": quota_month}
+    made = _perform(
+        home, database, "board.change", {"name": name, **values, "rounding": rounding, "is_listed": listed}
+    )
+    _tell(made, json, f"{name} is changed.")
+
+
+@app.command()
+def labels(
+    name: Name,
+    folder: Annotated[Path, typer.Argument(help="The folder with the data and their private labels.")],
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Give a board its first or other labels; every standing submission is graded again."""
+    done = _perform(home, database, "board.labels", {"name": name, "labels": str(folder.absolute())})
+    words = f"{name} has labels of version {done['labels_version']}; {done['regraded']} submissions are graded again."
+    _tell(done, json, words)
+
+
+@app.command()
+def regrade(
+    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
+) -> None:
+    """Grade everything on a board again, with the labels it has."""
+    done = _perform(home, database, "board.regrade", {"name": name})
+    _tell(done, json, f"{done['regraded']} submissions to {name} are graded again.")
+
+
+def _perform(
+    home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
+) -> dict[str, Any]:
+    given = settings(home, database)
+    from ensue.platform.service import perform
+
+    return perform(given, command, arguments)
+
+
+def _tell(made: dict[str, Any], json: bool, words: str) -> None:
+    if json:
+        console.print_json(made)
+    else:
+        print(words)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise EnsueError(f"{path} cannot be read: {why}.") from None

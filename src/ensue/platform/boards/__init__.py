@@ -1,0 +1,1 @@
+"""Boards: private test sets, submissions to them, and where each stands."""

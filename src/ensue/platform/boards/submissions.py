@@ -1,0 +1,489 @@
+"""Submissions: handed in, checked, counted against the quota, graded as jobs, and private until published.
+
+What is accepted is on the disk and in the database together with its job. The quota is counted in that one writing
+transaction: days and months are those of UTC, and what failed, expired or was cancelled does not count. When labels
+are replaced every standing submission is graded again; what it had before is its history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from ensue.platform.accounts import User
+from ensue.platform.boards import labels
+from ensue.platform.boards.board import Board, Boards, opening
+from ensue.platform.database.schema import boards as boards_table
+from ensue.platform.database.schema import gradings, jobs, new_id, submissions, uploads, users
+from ensue.platform.jobs import Job, Kind
+from ensue.platform.limits import Limits
+from ensue.platform.refusals import (
+    Conflict,
+    Invalid,
+    NotFound,
+    Refusal,
+    TooLarge,
+    TooMany,
+    email_address,
+    line,
+    prose,
+)
+from ensue.platform.service import Platform
+
+GRADE = "grade"
+CHECKING = Limits(seconds=120, megabytes=3000)
+GRADING = Limits(seconds=600, megabytes=3000)
+# These give the quota back.
+VOID = ("failed", "expired", "cancelled")
+_PIECE = 1 << 20
+_REGRADED = "It could not be graded with the board's new labels: "
+
+
+class Unavailable(Refusal):
+    """The server cannot do it now; trying again may help."""
+
+    status = 503
+
+
+class Problems(Refusal):
+    """A file that will not do; every problem with its file and line."""
+
+    status = 422
+
+    def __init__(self, problems: Sequence[Mapping[str, Any]]) -> None:
+        noun, them = ("problem", "it") if len(problems) == 1 else ("problems", "them")
+        super().__init__(f"The file has {len(problems):,} {noun}; mend {them} and send it again.")
+        self.problems = [dict(one) for one in problems]
+
+
+class Facts(NamedTuple):
+    """What whoever hands something in says of it; the last four may be empty."""
+
+    system: str
+    description: str
+    parameters: str
+    data: str
+    link: str
+    sharing: str = ""
+    team: str = ""
+    code: str = ""
+    contact: str = ""
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Facts:
+        """Check what was given; the e-mail address comes as `email`, the team as `affiliation`."""
+        words = {key: value for key, value in given.items() if isinstance(value, str)}
+        required = ("system", "description", "parameters", "data", "link")
+        if missing := [name for name in required if not words.get(name, "").strip()]:
+            raise Invalid(f"Say more of the system: {', '.join(missing)} {_is_are(missing)} missing.")
+        return cls(
+            line(words["system"], "The system's name", 200),
+            prose(words["description"], "The description", 20_000),
+            line(words["parameters"], "The number of parameters", 200),
+            prose(words["data"], "The training data", 20_000),
+            web_address(words["link"], "The link"),
+            line(words.get("sharing", ""), "What is shared", 200),
+            line(words.get("affiliation", ""), "The affiliation", 200),
+            web_address(words["code"], "The link to the code") if words.get("code", "").strip() else "",
+            email_address(words["email"]) if words.get("email", "").strip() else "",
+        )
+
+
+class Handed(NamedTuple):
+    """A file that was handed in, before it is accepted."""
+
+    path: Path
+    name: str
+    digest: str
+
+
+class Quota(NamedTuple):
+    """How much of a board's quota a user has used; `retry_at` where none is left."""
+
+    day: int
+    month: int
+    retry_at: datetime | None
+
+
+class Submissions:
+    """The submissions of a platform; making it tells the queue how they are graded."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform, self.database, self.clock = platform, platform.database, platform.clock
+        self.queue, self.boards = platform.queue, Boards(platform)
+        kind = Kind(
+            GRADE,
+            "ensue.platform.boards.grading:grade",
+            limits=GRADING,
+            prepare=self._prepare,
+            done=self._graded,
+            ended=self._ended,
+        )
+        self.queue.add_kind(kind)
+
+    # Handing in
+
+    def hand_in(
+        self,
+        user: User,
+        board_name: str,
+        file: BinaryIO,
+        name: str,
+        given: Mapping[str, str],
+        key: str | None,
+    ) -> str:
+        """Check a file and what is said of it, accept it, and return the submission's id.
+
+        The same key again is the same submission, as long as everything else is the same too.
+        """
+        facts, key = Facts.read(given), _key(key)
+        with self.database.reading() as connection:
+            board = self.boards.find(connection, board_name)
+        folder = self.platform.home.work_folder(f"upload-{new_id()}")
+        try:
+            handed = _receive(file, folder, _file_name(name), self.platform.settings.largest_upload)
+            body = _body_digest(handed.digest, facts)
+            with self.database.reading() as connection:
+                if (before := self._of_key(connection, user, board, key, body)) is not None:
+                    return before
+                if not board.takes_submissions:
+                    raise Conflict(_closed(board))
+                self._refuse_beyond(connection, user, board)
+            self._check(board, handed)
+            with handed.path.open("rb") as checked:
+                digest, size = self.platform.home.keep_upload(checked, self.platform.settings.largest_upload)
+            upload = {"name": handed.name, "digest": digest, "size": size}
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        with self.database.writing() as connection:
+            return self._accept(connection, user, board_name, facts, upload, key, body)
+
+    def _check(self, board: Board, handed: Handed) -> None:
+        """Refuse a file with problems; a process of its own looks at it."""
+        arguments = {"file": str(handed.path), "name": handed.name, **self._opening(board)}
+        outcome = self.platform.run_limited("ensue.platform.boards.grading:check", arguments, CHECKING)
+        match outcome.kind:
+            case "done" if not outcome.value:
+                return
+            case "done":
+                raise Problems(outcome.value)
+            case "refused" | "memory" | "time":
+                raise Problems([{"file": handed.name, "line": 0, "problem": str(outcome.value)}])
+            case _:
+                raise Unavailable("The file could not be checked on the server; try again in a minute.")
+
+    def _accept(
+        self,
+        connection: Connection,
+        user: User,
+        board_name: str,
+        facts: Facts,
+        upload: Mapping[str, Any],
+        key: str | None,
+        body: str,
+    ) -> str:
+        # All that one user does at once waits here, so that the quota is counted by one at a time.
+        held = select(users.c.id).where(users.c.id == user.id, users.c.deleted_at.is_(None))
+        if connection.execute(held.with_for_update(key_share=True)).first() is None:
+            raise NotFound("The account is gone.")
+        board = self.boards.find(connection, board_name)
+        if (before := self._of_key(connection, user, board, key, body)) is not None:
+            return before
+        if not board.takes_submissions:
+            raise Conflict(_closed(board))
+        self._refuse_beyond(connection, user, board)
+        now, submission_id, upload_id = self.clock.now(), new_id(), new_id()
+        connection.execute(insert(uploads).values(id=upload_id, user_id=user.id, created_at=now, **upload))
+        job_id = self.queue.add(connection, GRADE, subject=submission_id)
+        row = {
+            **facts._asdict(),
+            "team": facts.team or user.affiliation or user.name,
+            "id": submission_id,
+            "board_id": board.id,
+            "user_id": user.id,
+            "upload_id": upload_id,
+            "kind": "submission",
+            "state": "queued",
+            "job_id": job_id,
+            "idempotency_key": key,
+            "body_digest": body,
+            "created_at": now,
+        }
+        connection.execute(insert(submissions).values(**row))
+        self._record(connection, "submission accepted", submission_id, user.id, board=board.name)
+        return submission_id
+
+    def _of_key(
+        self, connection: Connection, user: User, board: Board, key: str | None, body: str
+    ) -> str | None:
+        """Return the submission that came with a key before, None where none did."""
+        if key is None:
+            return None
+        same = (submissions.c.user_id == user.id, submissions.c.board_id == board.id)
+        query = select(submissions.c.id, submissions.c.body_digest)
+        row = connection.execute(query.where(*same, submissions.c.idempotency_key == key)).first()
+        if row is None:
+            return None
+        if row.body_digest != body:
+            raise Invalid("This Idempotency-Key came with another submission before; use a new one.")
+        return str(row.id)
+
+    # The quota
+
+    def quota(self, connection: Connection, user_id: str, board: Board) -> Quota:
+        """Return what a user has used of a board's quota, in this day and month of UTC."""
+        now = self.clock.now()
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        month = day.replace(day=1)
+        counted = (
+            submissions.c.board_id == board.id,
+            submissions.c.user_id == user_id,
+            submissions.c.kind == "submission",
+            submissions.c.state.not_in(VOID),
+            # No end: where the clock was set back, what seems to come later still counts.
+            submissions.c.created_at >= month,
+        )
+        times = list(connection.execute(select(submissions.c.created_at).where(*counted)).scalars())
+        today = [time for time in times if time >= day]
+        until = []
+        if len(today) >= board.quota_day:
+            until.append(max(day, _midnight(max(today))) + timedelta(days=1))
+        if len(times) >= board.quota_month:
+            until.append(_next_month(max(now, *times)))
+        return Quota(len(today), len(times), max(until, default=None))
+
+    def _refuse_beyond(self, connection: Connection, user: User, board: Board) -> None:
+        quota = self.quota(connection, user.id, board)
+        if quota.retry_at is None:
+            return
+        spent = f"{board.quota_day} a day" if quota.day >= board.quota_day else f"{board.quota_month} a month"
+        raise TooMany(
+            f"The quota of {board.name} is spent ({spent}, in UTC); the next is taken from"
+            f" {quota.retry_at:%Y-%m-%d %H:%M} UTC.",
+            quota.retry_at,
+        )
+
+    # Grading, as the queue calls it
+
+    def _opening(self, board: Board) -> dict[str, Any]:
+        assert board.labels_digest is not None
+        folder = labels.folder_of(self.platform.home, board.id, board.labels_digest)
+        return {"folder": str(folder), **opening(board.suite, board.split, board.definition)}
+
+    def _prepare(self, connection: Connection, job: Job) -> dict[str, Any]:
+        query = select(submissions.c.board_id, uploads.c.digest, uploads.c.name)
+        joined = query.join(uploads, uploads.c.id == submissions.c.upload_id)
+        row = connection.execute(joined.where(submissions.c.id == job.subject)).first()
+        if row is None:
+            raise NotFound("The submission is gone.")
+        board = self.boards.get(connection, row.board_id)
+        file = self.platform.home.upload(row.digest)
+        return {
+            "file": str(file),
+            "name": row.name,
+            "labels_version": board.labels_version,
+            **self._opening(board),
+        }
+
+    def _graded(self, connection: Connection, job: Job, result: Mapping[str, Any]) -> None:
+        """Record a grading; where the labels were replaced meanwhile, have it done again."""
+        found = select(submissions.c.board_id).where(submissions.c.id == job.subject)
+        board_id = connection.execute(found).scalar()
+        if board_id is None:
+            return
+        # Locked, so that whoever replaces labels either sees this grading or is seen here.
+        board = self.boards.get(connection, board_id, locked=True)
+        row = {
+            key: result[key] for key in ("score", "metrics", "diagnostics", "notes", "not_scored", "covers")
+        }
+        row |= {key: result[key] for key in ("labels_version", "version")}
+        connection.execute(
+            insert(gradings).values(
+                **row, submission_id=job.subject, job_id=job.id, graded_at=self.clock.now()
+            )
+        )
+        self._set(connection, job.subject, state="graded", reason=None)
+        if result["labels_version"] != board.labels_version:
+            self._queue_again(connection, [str(job.subject)])
+
+    def _ended(self, connection: Connection, job: Job, state: str, reason: str) -> None:
+        """Say of a submission why it was not graded; one that stood and cannot be graded again stands no more."""
+        stood = select(gradings.c.number).where(gradings.c.submission_id == job.subject).limit(1)
+        if connection.execute(stood).first() is not None:
+            state, reason = "failed", f"{_REGRADED}{reason}"
+        self._set(connection, job.subject, state=state, reason=reason)
+
+    def _set(self, connection: Connection, submission_id: str | None, **values: Any) -> None:
+        connection.execute(update(submissions).where(submissions.c.id == submission_id).values(**values))
+
+    def replace_labels(self, name: str, given: Path, *, by: str | None = None) -> dict[str, Any]:
+        """Give a board other labels, or its first; every standing submission is graded again."""
+        with self.database.reading() as connection:
+            board = self.boards.find(connection, name)
+        toml = board.definition.get("toml")
+        with labels.copied(self.platform.home, board.id, given, toml) as copy:
+            found = self.boards.described(copy, given, board.suite, board.split, board.definition)
+            digest = labels.keep(copy)
+        with self.database.writing() as connection:
+            board = self.boards.get(connection, board.id, locked=True)
+            if board.labels_digest == digest:
+                return {"board": name, "labels_version": board.labels_version, "regraded": 0}
+            version = board.labels_version + 1
+            row = {"labels_version": version, "labels_digest": digest, "labels_at": self.clock.now()}
+            row["definition"] = board.definition | {"suffix": found["suffix"]}
+            if not board.labels_version:
+                row["is_open"] = True
+            connection.execute(update(boards_table).where(boards_table.c.id == board.id).values(**row))
+            self.boards.set_columns(connection, board.id, found["columns"])
+            count = self._regrade(connection, board.id)
+            self._record(connection, "labels replaced", board.id, by, version=version, regraded=count)
+        return {"board": name, "labels_version": version, "regraded": count}
+
+    def regrade(self, name: str, *, by: str | None = None) -> dict[str, Any]:
+        """Grade again what a board's labels, as they are now, have not graded."""
+        with self.database.writing() as connection:
+            board = self.boards.find(connection, name, locked=True)
+            count = self._regrade(connection, board.id)
+            self._record(connection, "regraded", board.id, by, regraded=count)
+        return {"board": name, "labels_version": board.labels_version, "regraded": count}
+
+    def _regrade(self, connection: Connection, board_id: str) -> int:
+        """Queue all that was ever graded on a board and that no job is about to grade."""
+        was_graded = submissions.c.id.in_(select(gradings.c.submission_id))
+        waiting = select(jobs.c.subject).where(jobs.c.kind == GRADE, jobs.c.state.in_(("queued", "running")))
+        mine = (submissions.c.board_id == board_id, submissions.c.kind == "submission")
+        query = select(submissions.c.id).where(*mine, was_graded, submissions.c.id.not_in(waiting))
+        found = list(connection.execute(query.order_by(submissions.c.created_at)).scalars())
+        self._queue_again(connection, found)
+        return len(found)
+
+    def _queue_again(self, connection: Connection, found: Sequence[str]) -> None:
+        for submission_id in found:
+            job_id = self.queue.add(connection, GRADE, subject=submission_id)
+            self._set(connection, submission_id, job_id=job_id)
+
+    # What its owner does with it
+
+    def publish(self, user: User, submission_id: str, *, anonymous: bool) -> None:
+        """Put a graded submission on its board."""
+        with self.database.writing() as connection:
+            row = self._own(connection, user, submission_id)
+            if row.state != "graded":
+                raise Conflict(f"Only what is graded can be published; this is {row.state}.")
+            now = row.published_at or self.clock.now()
+            self._set(connection, submission_id, published_at=now, is_anonymous=anonymous)
+            self._record(connection, "submission published", submission_id, user.id, anonymous=anonymous)
+
+    def withdraw(self, user: User, submission_id: str) -> None:
+        """Take a submission off its board; its owner keeps seeing it."""
+        with self.database.writing() as connection:
+            row = self._own(connection, user, submission_id)
+            if row.published_at is None:
+                raise Conflict("This submission is not published.")
+            self._set(connection, submission_id, published_at=None)
+            self._record(connection, "submission withdrawn", submission_id, user.id)
+
+    def cancel(self, user: User, submission_id: str) -> None:
+        """Stop a submission that is not graded yet; the quota has it back."""
+        with self.database.writing() as connection:
+            # The job before the submission, the order in which a worker takes them.
+            row = self._own(connection, user, submission_id, locked=False)
+            first = row.state == "queued" and row.job_id is not None
+            if not first or not self.queue.cancel(connection, row.job_id, "Its owner cancelled it."):
+                raise Conflict("Only what waits or is being graded for the first time can be cancelled.")
+            self._record(connection, "submission cancelled", submission_id, user.id)
+
+    def _own(
+        self, connection: Connection, user: User, submission_id: str, *, locked: bool = True
+    ) -> Row[Any]:
+        mine = (submissions.c.id == submission_id) & (submissions.c.user_id == user.id)
+        query = select(submissions).where(mine, submissions.c.kind == "submission")
+        row = connection.execute(query.with_for_update(key_share=True) if locked else query).first()
+        if row is None:
+            raise NotFound("There is no such submission.")
+        return row
+
+    def _record(
+        self, connection: Connection, kind: str, subject: str, user: str | None, **details: Any
+    ) -> None:
+        self.platform.accounts.record(connection, kind, user=user, subject=subject, **details)
+
+
+def web_address(value: str, name: str) -> str:
+    """Return an address of the web that a page may link to."""
+    value = line(value, name, 1000, least=1)
+    try:
+        parts = urlsplit(value)
+        fits = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname) and " " not in value
+    except ValueError:
+        fits = False
+    if not fits:
+        raise Invalid(f"{name} is no address of the form https://…")
+    return value
+
+
+def _receive(file: BinaryIO, folder: Path, name: str, most: int) -> Handed:
+    """Copy what was sent into a folder, to be looked at there."""
+    digest, size, path = hashlib.sha256(), 0, folder / "file"
+    with path.open("wb") as copy:
+        while piece := file.read(_PIECE):
+            size += len(piece)
+            if size > most:
+                raise TooLarge(f"The file is larger than {most / 1e6:,.0f} MB, the most taken here.")
+            digest.update(piece)
+            copy.write(piece)
+    if not size:
+        raise Problems([{"file": name, "line": 0, "problem": "the file is empty."}])
+    return Handed(path, name, digest.hexdigest())
+
+
+def _file_name(given: str) -> str:
+    """Return the last part of a file's name, without what a page should not show.
+
+    >>> _file_name("../../etc/passwd"), _file_name("C:\\\\runs\\\\a.zip"), _file_name("\\x00")
+    ('passwd', 'a.zip', 'submission')
+    """
+    last = PureWindowsPath(PurePosixPath(given).name).name
+    shown = "".join(character for character in last if character.isprintable())
+    return shown[:255].strip() or "submission"
+
+
+def _body_digest(file: str, facts: Facts) -> str:
+    words = json.dumps([file, *facts], ensure_ascii=True)
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+def _key(key: str | None) -> str | None:
+    if key is None or not key.strip():
+        return None
+    key = key.strip()
+    if len(key) > 200 or not key.isascii() or not key.isprintable():
+        raise Invalid("The Idempotency-Key is not of up to 200 printable ASCII characters.")
+    return key
+
+
+def _closed(board: Board) -> str:
+    if not board.labels_version:
+        return f"{board.name} takes no submissions: its organiser has not given labels."
+    return f"{board.name} is closed for submissions."
+
+
+def _is_are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _midnight(time: datetime) -> datetime:
+    return time.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _next_month(time: datetime) -> datetime:
+    first = _midnight(time).replace(day=1)
+    return (first + timedelta(days=32)).replace(day=1)
