@@ -62,6 +62,27 @@ def test_a_shuffled_document_is_its_sentences_in_their_own_order(tmp_path: Path)
     assert expected not in contents(other.items).values()
 
 
+def test_an_edited_document_is_its_sentences_and_the_edit(tmp_path: Path) -> None:
+    texts = {name: [f"{name} {place}." for place in range(6)] for name in ("a", "b")}
+    rows = [json.dumps({"id": name, "sentences": sentences}) for name, sentences in texts.items()]
+    (tmp_path / "c.jsonl").write_text("\n".join(rows))
+    run = ensue.run(
+        "intruder",
+        model="random",
+        data=tmp_path / "c.jsonl",
+        output=tmp_path / "run",
+        encoder="none",
+        kinds="random,swapped",
+    )
+    for item in run.items:
+        outputs = item["outputs"]
+        new = outputs.get("sentences", [])
+        edit = (item["settings"]["kind"], outputs["places"], new)
+        assert item["content"] == digest(texts[item["cluster"]], *edit)
+        assert len(new) == len(outputs["places"])
+    assert len(run.items) == 6
+
+
 def test_a_chapter_break_is_its_context_and_its_suffixes() -> None:
     example = examples(1)[0]
     drawn = ("Another work.", "Yet another.")

@@ -11,6 +11,7 @@ import pytest
 
 import ensue
 from ensue.backends.baselines import RandomModel
+from ensue.benchmarks.intruder import task
 from ensue.benchmarks.intruder.edits import KINDS
 from ensue.benchmarks.intruder.rules import RULES
 from ensue.models.card import ModelCard
@@ -186,7 +187,7 @@ def test_a_resumed_run_is_the_same_to_the_last_byte(tmp_path, models, corpus):
     whole = run(tmp_path / "whole", str(llama), **settings)
 
     def stop(done, total, unit):
-        assert unit == "documents"
+        assert unit == "texts"
         if 0 < done < total:
             raise KeyboardInterrupt
 
@@ -295,3 +296,19 @@ def test_a_task_and_a_model_that_cannot_score_are_refused(tmp_path, models, corp
     refused(here("run", "intruder/hard", "--model", "random"), "intruder has no tasks")
     command = ("run", "intruder", "--model", models[1], "--data", corpus, "--output", tmp_path / "r")
     refused(here(*command, "--set", "encoder=none"), "The intruder needs a model that can score text")
+
+
+def test_what_is_measured_does_not_depend_on_how_much_is_scored_together(tmp_path, corpus, monkeypatch):
+    def texts(result):
+        return [(item["id"], item["outputs"], item["scores"]) for item in result.items]
+
+    told = []
+    whole = run(tmp_path / "whole", data=corpus)
+    monkeypatch.setattr(task, "_ELSEWHERE", 3_000)
+    divided = run(tmp_path / "divided", data=corpus, progress=lambda *now: told.append(now))
+    assert texts(divided) == texts(whole)
+    assert divided.results["tokens"] == whole.results["tokens"]
+    done = [now[0] for now in told]
+    assert done == sorted(done)
+    assert len(set(done)) > 5
+    assert told[-1] == (len(whole.items), len(whole.items), "texts")

@@ -71,9 +71,9 @@ def item_of(
         found[CALIBRATED] = judge(sentences, calibration, rate).stands_out
         scores |= _scores(CALIBRATED, edited, None, found[CALIBRATED])
     outputs: dict[str, Any] = {"domain": document.domain, "places": list(edited.places)}
+    new = [edited.sentences[place] for place in edited.places]
     if edited.places:
-        outputs["position"] = position_of(edited.places[0], len(sentences))
-        outputs["sentences"] = [edited.sentences[place] for place in edited.places]
+        outputs |= {"position": position_of(edited.places[0], len(sentences)), "sentences": new}
     return Item(
         id=f"{document.id}#{version.kind}",
         cluster=document.id,
@@ -81,7 +81,7 @@ def item_of(
         settings={"kind": version.kind},
         scores=scores,
         outputs={**outputs, "values": values, "flagged": found, "thresholds": dict(fitted.thresholds)},
-        content=content_of(document.sentences, version.kind, edited.places, edited.sentences),
+        content=content_of(document.sentences, version.kind, edited.places, new),
     )
 
 

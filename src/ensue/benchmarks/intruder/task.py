@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from random import Random
 from typing import Any
 
@@ -27,8 +26,9 @@ from ensue.text.documents import Document, Documents, read_documents
 
 # Of fewer sentences there is too little to tell one from the others.
 FEWEST = 6
-# Documents whose versions are scored in one go: their texts and tokens are held at once.
-_ON_CPU, _ELSEWHERE = 32, 256
+# Versions are scored together until the texts before their sentences have so many characters, all held at once: those
+# of some 60 and 500 documents of twenty sentences.
+_ON_CPU, _ELSEWHERE = 10_000_000, 80_000_000
 
 
 def _share(text: str) -> float:
@@ -124,13 +124,12 @@ class IntruderRun:
         limit, skipped = self.settings["max_sentences"], Counter(self.documents.skipped)
         found = []
         for document in self.documents.items:
-            sentences = tuple(sentence for sentence in document.sentences if sentence.strip())
-            if len(sentences) < FEWEST:
+            if len(document.sentences) < FEWEST:
                 skipped[f"documents of fewer than {FEWEST} sentences"] += 1
                 continue
-            if limit is not None and len(sentences) > limit:
+            if limit is not None and len(document.sentences) > limit:
                 notes[f"documents cut to {limit} sentences"] += 1
-            found.append(Document(document.id, sentences[:limit], document.domain))
+            found.append(Document(document.id, document.sentences[:limit], document.domain))
         if len(found) < 2:
             count = "one document" if found else "no document"
             raise EnsueError(
@@ -167,24 +166,19 @@ class IntruderRun:
         context: RunContext,
         notes: Counter[str],
     ) -> tuple[list[list[Following]], int]:
-        """Measure the sentences of all versions, so many documents at a time, and count the tokens scored."""
-        documents = [list(group) for _, group in groupby(versions, key=lambda version: version.document.id)]
-        size = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        """Measure the sentences of all versions, some at a time, and count the tokens scored."""
+        texts = [Pieces.joined(version.edited.sentences, self.settings["joiner"]) for version in versions]
+        most = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
         measured: list[list[Following]] = []
         tokens = 0
-        for begin in range(0, len(documents), size):
-            portion = documents[begin : begin + size]
+        for portion in portions(texts, most):
             found, scored = follow(
                 scorer,
-                [
-                    Pieces.joined(one.edited.sentences, self.settings["joiner"])
-                    for few in portion
-                    for one in few
-                ],
+                portion,
                 encoder=encoder,
                 policy=self._policy(),
                 journal=context.journal,
-                progress=_within(context.progress, begin, len(portion), len(documents)),
+                progress=_within(context.progress, len(measured), len(portion), len(texts)),
             )
             measured += found
             tokens += scored.tokens
@@ -244,11 +238,28 @@ class IntruderRun:
         )
 
 
+def portions(texts: Sequence[Pieces], most: int) -> Iterator[list[Pieces]]:
+    """Divide texts so that what stands before their sentences has `most` characters a portion, or it is one text.
+
+    >>> [len(few) for few in portions([Pieces("", ends) for ends in ((2, 4), (1, 2), (9,), (1,))], 9)]
+    [2, 1, 1]
+    """
+    few: list[Pieces] = []
+    size = 0
+    for text in texts:
+        size += sum(text.ends)
+        if few and size > most:
+            yield few
+            few, size = [], sum(text.ends)
+        few.append(text)
+    yield few
+
+
 def _within(progress: Progress | None, begin: int, count: int, total: int) -> Progress | None:
-    """Report progress in documents out of that of one portion in tokens."""
+    """Report progress in texts out of that of one portion in tokens."""
     if progress is None:
         return None
-    return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "documents")
+    return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "texts")
 
 
 class IntruderTask:

@@ -112,6 +112,9 @@ def test_an_example_marks_what_was_edited_and_what_was_found():
         (2, True, True),
         (3, False, False),
     ]
+    long = {**row, "sentences": ["A."] * 60, "values": [None, *[0.0] * 59], "places": [30], "flagged": 50}
+    assert [line.place for line in example_of(long).lines] == list(range(11, 61))
+    assert example_of(long).left_out == 10
     missed = example_of({**row, "right": False, "flagged": None})
     assert missed.verdict == "missed: nothing stands out"
     assert "another sentence" in example_of({**row, "right": False, "flagged": 2}).verdict

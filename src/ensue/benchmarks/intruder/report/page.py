@@ -25,6 +25,9 @@ from ensue.report.svg import Picture, drawn_twice
 # (false alarms, hit rate) at every threshold, by kind of edit and by rule.
 Curves = dict[str, dict[str, list[tuple[float, float]]]]
 
+# A document may be as long as a novel: of an example so many sentences on either side of a mark are shown.
+_REACH = 20
+
 
 class Line(NamedTuple):
     """A sentence of an example."""
@@ -37,7 +40,7 @@ class Line(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A version of a document, with what was there before and what was found."""
+    """A version of a document, with what was there before and what was found; `left_out` counts sentences far off."""
 
     document: str
     kind: str
@@ -45,6 +48,7 @@ class Example(NamedTuple):
     right: bool
     before: list[str]
     lines: list[Line]
+    left_out: int
 
 
 def intruder_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
@@ -102,7 +106,11 @@ def example_of(row: Mapping[str, Any]) -> Example:
         Line(place + 1, text, value, place in places, place == found)
         for place, (text, value) in enumerate(zip(row["sentences"], row["values"], strict=True))
     ]
-    return Example(row["document"], row["kind"], verdict, row["right"], row["before"], lines)
+    marked = [line.place for line in lines if line.edited or line.flagged]
+    near = [line for line in lines if any(abs(line.place - place) <= _REACH for place in marked)]
+    return Example(
+        row["document"], row["kind"], verdict, row["right"], row["before"], near, len(lines) - len(near)
+    )
 
 
 def _curves_picture(curves: Curves, rate: str) -> Picture | None:

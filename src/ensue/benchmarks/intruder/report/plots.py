@@ -27,6 +27,7 @@ from ensue.report.svg import (
 
 _LINES = [*((colour, "-") for colour in COLOURS), (GREY, "-"), *((colour, "--") for colour in COLOURS)]
 Curve = Sequence[tuple[float, float]]
+_STEP = 0.005
 
 
 def curves_plot(curves: Mapping[str, Mapping[str, Curve]], rate: str, *, width: float) -> str:
@@ -67,7 +68,8 @@ def _curves_panel(axes: Any, kind: str, by_rule: Mapping[str, Curve], rate: str)
     # A run of another version may not say which rate it asked for.
     with suppress(ValueError):
         axes.axvline(float(rate), color=INK, linewidth=0.9, linestyle=(0, (1, 3)))
-    for (name, points), (colour, style) in zip(by_rule.items(), _LINES, strict=False):
+    for (name, every), (colour, style) in zip(by_rule.items(), _LINES, strict=False):
+        points = thinned(every)
         # The first rule is drawn over the others, and wider.
         first = name == next(iter(by_rule))
         axes.step(
@@ -83,6 +85,16 @@ def _curves_panel(axes: Any, kind: str, by_rule: Mapping[str, Curve], rate: str)
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, 1.02)
     rule(axes)
+
+
+def thinned(points: Curve) -> Curve:
+    """Leave out points of a curve that nobody could tell apart: thousands would make a page of megabytes.
+
+    >>> thinned([(0.0, 0.0), (0.0, 0.1), (0.001, 0.2), (0.004, 0.3), (0.5, 0.4), (1.0, 0.5)])
+    [(0.0, 0.0), (0.0, 0.1), (0.004, 0.3), (0.5, 0.4), (1.0, 0.5)]
+    """
+    steps = {ceil(alarms / _STEP): (alarms, hit) for alarms, hit in points[1:]}
+    return [points[0], *steps.values()]
 
 
 def positions_plot(figures: Figures, by: str, *, width: float) -> str:
