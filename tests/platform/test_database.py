@@ -134,6 +134,14 @@ def test_a_counter_read_and_written_back_by_many_is_exact(database: Database) ->
         assert connection.execute(select(users.c.name)).scalar() == "80"
 
 
+def test_a_sqlite_file_is_opened_once_and_for_its_owner_alone(database: Database) -> None:
+    if not database.is_sqlite:
+        Database(database.url).close()  # PostgreSQL has no such rule
+        return
+    with pytest.raises(EnsueError, match="is open already"):
+        Database(database.url)
+
+
 def test_sqlite_is_set_up_for_one_writer(database: Database) -> None:
     if not database.is_sqlite:
         with database.reading() as connection:

@@ -19,9 +19,9 @@ from ensue.cli.report import report
 from ensue.cli.run import run
 from ensue.cli.score import score
 from ensue.cli.serve import backup, restore, serve
-from ensue.cli.serve import user as users
 from ensue.cli.submit import submit
 from ensue.cli.train import app as train
+from ensue.cli.user import app as users
 from ensue.errors import EnsueError, RunFailed
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""`ensue serve`, `ensue user`, `ensue backup`, `ensue restore`: the platform from the command line."""
+"""`ensue serve`, `ensue backup`, `ensue restore`: the platform from the command line."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ DatabaseUrl = Annotated[
         help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME (default: a file in the home).",
     ),
 ]
-
-user = typer.Typer(help="Add users.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def settings(home: Path | None, database: str | None, **more: object) -> Settings:
@@ -115,32 +113,3 @@ def restore(
     if json:
         console.print_json(done)
     console.say(f"{done['home']} is as it was at {done['at']}: {sum(done['rows'].values()):,} rows.")
-
-
-@user.callback()
-def root() -> None:
-    """Add users."""
-
-
-@user.command()
-def add(
-    email: Annotated[str, typer.Argument(help="E-mail address.")],
-    role: Annotated[str, typer.Option(help="participant, annotator, organiser or admin.")] = "participant",
-    password: Annotated[
-        bool, typer.Option("--password", help="Ask for a password to sign in with on the pages.")
-    ] = False,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
-) -> None:
-    """Add a user and print an API token, which is shown this once."""
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
-    word = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True) if password else None
-    made = perform(given, "user.add", {"email": email, "role": role, "password": word})
-    if json:
-        console.print_json(made)
-        return
-    print(f"{email} is {role}, with the API token {made['token']}")
-    console.say("The token is not shown again.")

@@ -20,6 +20,22 @@ def add_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"id": user.id, "token": accounts.add_token(user.id, "from the command line")}
 
 
+def change_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give a user another role or password, whichever is given."""
+    user = platform.accounts.find_email(arguments["email"])
+    if arguments.get("role") is not None:
+        platform.accounts.set_role(user.id, arguments["role"])
+    if arguments.get("password") is not None:
+        platform.accounts.set_password(user.id, arguments["password"])
+    return {"id": user.id, "role": platform.accounts.find(user.id).role}
+
+
+def invite_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Make an invitation."""
+    secret = platform.accounts.invite(arguments["role"], email=arguments.get("email") or "")
+    return {"path": f"/invitations/{secret}", "role": arguments["role"]}
+
+
 def back_up(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     """Write a backup to a path of this machine."""
     return write_backup(platform, Path(arguments["path"]))
@@ -33,6 +49,8 @@ def check_home(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
 COMMANDS: dict[str, Command] = {
     **BOARD_COMMANDS,
     "user.add": add_user,
+    "user.change": change_user,
+    "user.invite": invite_user,
     "backup": back_up,
     "check": check_home,
 }

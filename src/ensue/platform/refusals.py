@@ -33,6 +33,12 @@ class NotFound(Refusal):
     status = 404
 
 
+class TooSlow(Refusal):
+    """The body did not come in time."""
+
+    status = 408
+
+
 class Conflict(Refusal):
     """What is there already does not allow it."""
 

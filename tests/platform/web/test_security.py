@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -199,6 +201,41 @@ def test_bodies_too_large_are_refused_whatever_they_say_of_their_size(app: FastA
     json = browser.post("/api/v1/me/tokens", content=b"[" * 2_000_000, headers={"authorization": "Bearer x"})
     assert json.status_code == 413
     assert list(json.json()) == ["error"]
+
+
+def test_a_body_that_comes_too_slowly_is_given_up(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ensue.platform.web.security._PATIENCE", 0.3)
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0.1)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"authorization", b"Bearer x"),
+        (b"host", b"testserver"),
+    ]
+    address = {
+        "path": "/api/v1/me/tokens",
+        "raw_path": b"/api/v1/me/tokens",
+        "query_string": b"",
+        "root_path": "",
+    }
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "headers": headers,
+        "http_version": "1.1",
+        **address,
+    }
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert sent[1]["body"] == b'{"error":"The body came too slowly; try again."}'
 
 
 def test_a_part_may_take_more_where_it_says_so(app: FastAPI) -> None:

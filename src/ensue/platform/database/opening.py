@@ -8,12 +8,14 @@ With PostgreSQL a writing transaction is READ COMMITTED: what reads before it de
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
@@ -38,6 +40,7 @@ class Database:
     def __init__(self, url: str | URL) -> None:
         self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._lock: IO[str] | None = None
         self._writer, self._reader = self._sqlite() if self.is_sqlite else self._postgresql()
 
     @contextmanager
@@ -65,6 +68,8 @@ class Database:
         """Close every connection; the writer last, since the last one to close a SQLite file tidies it up."""
         self._reader.dispose()
         self._writer.dispose()
+        if self._lock is not None:
+            self._lock.close()
 
     def revision(self) -> str | None:
         """Return the revision of the tables, or None where there are none."""
@@ -87,8 +92,7 @@ class Database:
         return self.url.render_as_string(hide_password=True)
 
     def _sqlite(self) -> tuple[Engine, Engine]:
-        if self.url.database:
-            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        self._lock = self._alone(Path(str(self.url.database)))
         shared: dict[str, Any] = {
             "connect_args": {"check_same_thread": False, "timeout": _WAIT, "isolation_level": None},
             "poolclass": QueuePool,
@@ -103,6 +107,23 @@ class Database:
         event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         event.listen(reader, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
         return writer, reader
+
+    def _alone(self, file: Path) -> IO[str]:
+        """Make the file, for its owner alone, and hold its lock: exactly one process may have it open."""
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+            lock = file.with_name(f"{file.name}.lock").open("a")
+        except OSError as error:
+            raise EnsueError(f"The database {file} cannot be used: {error.strerror}.") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise EnsueError(
+                f"The database {file} is open already, from another --home; close that first."
+            ) from None
+        return lock
 
     def _postgresql(self) -> tuple[Engine, Engine]:
         engine = create_engine(

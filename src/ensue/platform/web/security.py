@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import math
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -19,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ensue.platform.clock import Clock
-from ensue.platform.refusals import Forbidden, TooLarge, TooMany
+from ensue.platform.refusals import Forbidden, TooLarge, TooMany, TooSlow
 from ensue.platform.service import Platform
 
 SESSION_COOKIE = "ensue_session"
@@ -27,6 +29,9 @@ VISITOR_COOKIE = "ensue_visitor"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 # Bodies of this many bytes are taken anywhere; more only where a route says so (`largest_body`).
 SMALL_BODY = 1_000_000
+# A body may take this many seconds, and more the more has come: so many bytes a second at least.
+_PATIENCE = 60.0
+_SLOWEST = 10_000.0
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -70,13 +75,22 @@ class Guard:
         most, taken = self.largest(scope["path"]), 0
         sentence = f"The body is larger than {most / 1e6:,.0f} MB, the most taken here."
 
+        begun, whole = time.monotonic(), False
+
         async def receiving() -> Message:
-            nonlocal taken
+            nonlocal taken, whole
+            if whole:  # what is waited for now is that the other side goes away
+                return await receive()
             # What the header says is enough to refuse; what comes is counted all the same.
             length = Headers(scope=scope).get("content-length", "0")
             if not length.isdecimal() or len(length) > 15 or int(length) > most:
                 raise TooLarge(sentence)
-            message = await receive()
+            left = begun + _PATIENCE + taken / _SLOWEST - time.monotonic()
+            try:
+                message = await asyncio.wait_for(receive(), max(left, 0.001))
+            except TimeoutError:
+                raise TooSlow("The body came too slowly; try again.") from None
+            whole = not message.get("more_body", False)
             taken += len(message.get("body", b""))
             if taken > most:
                 raise TooLarge(sentence)
