@@ -23,12 +23,6 @@ def install(app: FastAPI, platform: Platform) -> None:
     app.include_router(router)
 
 
-@router.get("/")
-def front(request: Request) -> Response:
-    """The front page, until a part of the platform has a better one."""
-    return render(request, "front.html.j2")
-
-
 # Sessions
 
 

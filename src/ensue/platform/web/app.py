@@ -33,6 +33,7 @@ from ensue.version import __version__
 
 PARTS = (
     "ensue.platform.web.serving",
+    "ensue.platform.web.board_pages",
     "ensue.platform.web.account_pages",
     "ensue.platform.web.account_api",
     "ensue.platform.web.board_api",

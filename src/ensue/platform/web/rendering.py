@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -35,7 +35,7 @@ def moment(time: datetime | None) -> str:
     return f"{time.day} {time:%b %Y, %H:%M} UTC" if time else "never"
 
 
-def day(time: datetime | None) -> str:
+def day(time: date | None) -> str:
     """Return a day as pages show it: `16 Nov 2026`."""
     return f"{time.day} {time:%b %Y}" if time else "never"
 

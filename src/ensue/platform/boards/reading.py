@@ -1,0 +1,203 @@
+"""Read boards from the tables, as everybody may see them; what has not changed since is not read again.
+
+A grading never changes, so its figures are kept by its number. A whole board is kept by a mark of everything that it
+shows, which takes a millisecond to ask for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Integer, RowMapping, cast, func, select
+
+from ensue.platform.boards.board import Board, Boards
+from ensue.platform.boards.standing import (
+    Column,
+    Entry,
+    Phenomenon,
+    Row,
+    cut,
+    diagnostics,
+    standing,
+)
+from ensue.platform.database.schema import board_tasks, events, gradings, submissions
+from ensue.report.figure import Figure
+
+_AT_ONCE = 500  # SQLite takes no more than so many values in one statement
+
+
+class Shown(NamedTuple):
+    """A board as it is shown: its columns, and its rows in the order of their ranks."""
+
+    board: Board
+    columns: list[Column]  # of its tasks; the score, which systems are ranked by, is none of them
+    rows: list[Row]
+    mark: tuple[Any, ...]  # the same as long as everything shown is
+    on: date | None = None  # the day at whose end it stood so; None is now
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [row.entry for row in self.rows]
+
+
+class _Figures(NamedTuple):
+    score: Figure | None
+    figures: tuple[Figure | None, ...]
+    covers: str
+    graded_at: datetime
+
+
+def board_columns(connection: Connection, board_id: str) -> tuple[Column, list[Column]]:
+    """Return the column that systems are ranked by, and the others in the order they are shown."""
+    wanted = [board_tasks.c[name] for name in ("is_main", *Column._fields)]
+    query = select(*wanted).where(board_tasks.c.board_id == board_id).order_by(board_tasks.c.place)
+    main, others = Column("", "score"), []
+    for is_main, *facts in connection.execute(query):
+        if is_main:
+            main = Column(*facts)
+        else:
+            others.append(Column(*facts))
+    return main, others
+
+
+class Reader:
+    """Boards as everybody may see them."""
+
+    _MOST_BOARDS, _MOST_GRADINGS = 24, 20_000
+
+    def __init__(self, boards: Boards) -> None:
+        self.boards = boards
+        self._lock = threading.Lock()
+        self._boards: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
+        self._gradings: OrderedDict[tuple[int, tuple[Any, ...]], _Figures] = OrderedDict()
+
+    def show(self, connection: Connection, name: str, on: date | None = None) -> Shown:
+        """Return a board as it is, or as it was at the end of a day (UTC)."""
+        board = self.boards.find(connection, name)
+        main, columns = board_columns(connection, board.id)
+        mark = (*board, main, *columns, *_changes(connection, board.id))
+        with self._lock:
+            kept = self._boards.get((board.id, on))
+            if kept is not None and kept.mark == mark:
+                self._boards.move_to_end((board.id, on))
+                return kept
+        rows = standing(self._entries(connection, board, [main, *columns], on))
+        shown = Shown(board, columns, rows, mark, on)
+        with self._lock:
+            _keep(self._boards, (board.id, on), shown, self._MOST_BOARDS)
+        return shown
+
+    def _entries(
+        self, connection: Connection, board: Board, columns: Sequence[Column], on: date | None
+    ) -> list[Entry]:
+        latest = _latest(board.id, on)
+        query = select(submissions, latest.c.number).join(latest, latest.c.submission_id == submissions.c.id)
+        if on is not None:
+            query = query.where(submissions.c.published_at < end_of(on))
+        found = connection.execute(query.where(*_STANDS)).mappings().all()
+        figures = self._figures(connection, [row["number"] for row in found], board, columns)
+        return [entry_of(row, figures[row["number"]]) for row in found]
+
+    def _figures(
+        self, connection: Connection, numbers: Sequence[int], board: Board, columns: Sequence[Column]
+    ) -> dict[int, _Figures]:
+        place = (board.rounding, *(column.key for column in columns))
+        with self._lock:
+            found = {
+                number: self._gradings[number, place]
+                for number in numbers
+                if (number, place) in self._gradings
+            }
+        missing = [number for number in numbers if number not in found]
+        wanted = [gradings.c[name] for name in ("number", "score", "metrics", "covers", "graded_at")]
+        for start in range(0, len(missing), _AT_ONCE):
+            some = gradings.c.number.in_(missing[start : start + _AT_ONCE])
+            for number, score, metrics, *more in connection.execute(select(*wanted).where(some)):
+                main, *figures = (column.find(metrics, board.rounding) for column in columns)
+                value = cut(score, board.rounding)
+                whole = None if value is None else main or Figure(value)
+                found[number] = _Figures(whole, tuple(figures), *more)
+        with self._lock:
+            for number in missing:
+                _keep(self._gradings, (number, place), found[number], self._MOST_GRADINGS)
+        return found
+
+
+# What everybody may see: it is published, and labels that came later did not make it fail.
+_STANDS = (submissions.c.published_at.is_not(None), submissions.c.state == "graded")
+
+
+def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    kept[key] = value
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+def end_of(day: date) -> datetime:
+    """Return the moment at which a day is over, in UTC."""
+    return datetime.combine(day + timedelta(days=1), time(), UTC)
+
+
+def _latest(board_id: str, on: date | None) -> Any:
+    """Return the number of the grading that stands (or stood) for each submission of a board."""
+    query = (
+        select(gradings.c.submission_id, func.max(gradings.c.number).label("number"))
+        .join(submissions, submissions.c.id == gradings.c.submission_id)
+        .where(submissions.c.board_id == board_id)
+        .group_by(gradings.c.submission_id)
+    )
+    if on is not None:
+        query = query.where(gradings.c.graded_at < end_of(on))
+    return query.subquery()
+
+
+def _changes(connection: Connection, board_id: str) -> tuple[Any, ...]:
+    """Return what changes whenever anything that a board shows does."""
+    anonymous = func.sum(cast(submissions.c.is_anonymous, Integer))
+    published = select(func.count(), func.max(submissions.c.published_at), anonymous).where(
+        submissions.c.board_id == board_id, *_STANDS
+    )
+    newest = select(
+        select(func.max(gradings.c.number)).scalar_subquery(),
+        select(func.max(events.c.number)).scalar_subquery(),
+    )
+    return (*connection.execute(published).one(), *connection.execute(newest).one())
+
+
+def entry_of(row: RowMapping, figures: _Figures) -> Entry:
+    """Return what everybody may see of a submission; of an anonymous one, nothing that says whose it is."""
+    hidden = row["is_anonymous"]
+    return Entry(
+        id=row["id"],
+        kind=row["kind"],
+        system=row["system"],
+        published_at=row["published_at"],
+        score=figures.score,
+        figures=figures.figures,
+        team="anonymous" if hidden else row["team"],
+        description=row["description"],
+        parameters=row["parameters"],
+        sharing=row["sharing"],
+        data=row["data"],
+        link="" if hidden else row["link"],
+        code="" if hidden else row["code"],
+        covers=figures.covers,
+        graded_at=figures.graded_at,
+    )
+
+
+def read_diagnostics(
+    connection: Connection, ids: Sequence[str], digits: int, on: date | None = None
+) -> dict[str, dict[Phenomenon, Figure | None]]:
+    """Return the diagnostic figures of submissions by their ids, from the grading that stands (or stood)."""
+    newest = select(func.max(gradings.c.number)).where(gradings.c.submission_id.in_(ids))
+    if on is not None:
+        newest = newest.where(gradings.c.graded_at < end_of(on))
+    query = select(gradings.c.submission_id, gradings.c.diagnostics).where(
+        gradings.c.number.in_(newest.group_by(gradings.c.submission_id))
+    )
+    return {row[0]: diagnostics(row[1], digits) for row in connection.execute(query)}

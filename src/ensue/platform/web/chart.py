@@ -1,0 +1,137 @@
+"""The best score over time against human performance, as SVG for a page; colours come from the stylesheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from ensue.platform.boards.standing import Entry, Step, best_over_time, human_score
+from ensue.report.figure import fraction
+
+_MOST_DOTS = 400
+
+
+class Drawing(NamedTuple):
+    """The chart drawn twice, for a desk and for a telephone, with the figures it shows."""
+
+    wide: Markup
+    narrow: Markup
+    steps: list[Step]
+    human: float | None
+
+
+class _Frame(NamedTuple):
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+_WIDE = _Frame(880, 260, 52, 868, 18, 228)
+_NARROW = _Frame(360, 230, 44, 352, 18, 200)
+
+
+def draw(entries: Sequence[Entry], until: datetime, digits: int) -> Drawing | None:
+    """Draw the best score so far of every day; None where no submission has a score."""
+    steps, human = best_over_time(entries), human_score(entries)
+    if not steps:
+        return None
+    pictures = [_picture(frame, entries, steps, human, until, digits) for frame in (_WIDE, _NARROW)]
+    return Drawing(pictures[0], pictures[1], steps, human)
+
+
+def _picture(
+    frame: _Frame,
+    entries: Sequence[Entry],
+    steps: Sequence[Step],
+    human: float | None,
+    until: datetime,
+    digits: int,
+) -> Markup:
+    begin = steps[0].at
+    end = max(until, steps[-1].at, begin + timedelta(days=1))
+    # Some room, so that the first step is not on the axis.
+    begin -= (end - begin) * 0.03
+    dots = [one for one in entries if one.score and not one.is_baseline][:_MOST_DOTS]
+    values = [one.score.value for one in dots if one.score] + [step.score for step in steps]
+    low, high, ticks = scale(min(values), max([*values, *([] if human is None else [human])]))
+
+    def x(at: datetime) -> float:
+        return round(frame.left + (frame.right - frame.left) * ((at - begin) / (end - begin)), 1)
+
+    def y(value: float) -> float:
+        return round(frame.bottom - (frame.bottom - frame.top) * ((value - low) / (high - low)), 1)
+
+    parts = [
+        f'<line class="rule" x1="{frame.left}" x2="{frame.right}" y1="{y(tick)}" y2="{y(tick)}"/>'
+        f'<text class="tick" x="{frame.left - 6}" y="{y(tick) + 4}" text-anchor="end">{fraction(tick, 2)}</text>'
+        for tick in ticks
+    ]
+    for day in days(begin, end, 6 if frame is _WIDE else 3):
+        at = datetime(day.year, day.month, day.day, tzinfo=begin.tzinfo)
+        parts.append(
+            f'<text class="tick" x="{x(at)}" y="{frame.bottom + 18}" text-anchor="middle">{_day(day)}</text>'
+        )
+    parts += [
+        f'<circle class="other" cx="{x(one.published_at)}" cy="{y(one.score.value)}" r="2.5"/>'
+        for one in dots
+        if one.score
+    ]
+    path = f"M{x(steps[0].at)} {y(steps[0].score)}"
+    path += "".join(f"H{x(step.at)}V{y(step.score)}" for step in steps[1:]) + f"H{x(end)}"
+    parts.append(f'<path class="best" d="{path}"/>')
+    parts += [f'<circle class="record" cx="{x(step.at)}" cy="{y(step.score)}" r="4"/>' for step in steps]
+    if human is not None:
+        parts.append(
+            f'<line class="human" x1="{frame.left}" x2="{frame.right}" y1="{y(human)}" y2="{y(human)}"/>'
+            f'<text class="human-words" x="{frame.right}" y="{y(human) - 6}" text-anchor="end">'
+            f"human {fraction(human, digits)}</text>"
+        )
+    said = f"Best score over time: {fraction(steps[0].score, digits)} on {steps[0].at:%Y-%m-%d}"
+    if len(steps) > 1:
+        said += f", {fraction(steps[-1].score, digits)} since {steps[-1].at:%Y-%m-%d}"
+    said += f"; human {fraction(human, digits)}" if human is not None else ""
+    return Markup(
+        f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {frame.width:g} {frame.height:g}"'
+        f' class="{"wide" if frame is _WIDE else "narrow"}">{"".join(parts)}</svg>'
+    )
+
+
+def scale(least: float, most: float) -> tuple[float, float, list[float]]:
+    """Return where an axis begins and ends and its marks, at round numbers, so that all values lie within.
+
+    >>> scale(0.69, 0.898)
+    (0.65, 0.95, [0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
+    >>> scale(0.5, 0.5)
+    (0.4, 0.6, [0.4, 0.5, 0.6])
+    """
+    span = most - least
+    step = next((one for one in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if span and span / one <= 6), 0.1)
+    first = math.floor(least / step + 1e-9)
+    last = math.ceil(most / step - 1e-9)
+    # A value on the frame is hard to see.
+    first -= first * step >= least - step / 10
+    last += last * step <= most + step / 10
+    ticks = [round(number * step, 4) for number in range(first, last + 1)]
+    return ticks[0], ticks[-1], ticks
+
+
+def days(begin: datetime, end: datetime, most: int) -> list[date]:
+    """Return at most so many days, evenly spread between two moments."""
+    first = (begin + timedelta(days=1)).date()
+    count = (end.date() - first).days + 1
+    if count <= 0:
+        return []
+    every = max(1, math.ceil(count / most))
+    # From the middle of the first stretch, so that no label is cut off at an edge.
+    return [first + timedelta(days=number) for number in range(every // 2, count, every)]
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%b %Y}"
