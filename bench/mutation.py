@@ -54,6 +54,9 @@ ROOMS = {
     "chapterbreak": judging(
         "chapterbreak", "ranking task data/words", "test_ranking test_task test_comparing data/test_words"
     ),
+    "intruder": judging(
+        "intruder", "edits rules judging task", "test_edits test_rules test_judging test_task"
+    ),
     "discoeval": judging("discoeval", "judging probe", "test_judging test_probe test_task"),
     "senteval": judging("senteval", "judging answering", "test_judging test_data test_task test_comparing"),
     "nlu": judging(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -312,3 +313,30 @@ def test_what_is_measured_does_not_depend_on_how_much_is_scored_together(tmp_pat
     assert done == sorted(done)
     assert len(set(done)) > 5
     assert told[-1] == (len(whole.items), len(whole.items), "texts")
+
+
+def test_a_few_examples_are_kept_with_their_sentences(finished, corpus):
+    texts = {row["id"]: row["sentences"][:20] for row in read_lines(corpus)}
+    items = {item["id"]: item for item in finished.items}
+    found = read_lines(finished.folder / "examples.jsonl")
+    groups = Counter((row["kind"], row["right"]) for row in found)
+    assert max(groups.values()) == 2
+    assert ("untouched", True) not in groups
+    for row in found:
+        item, own = items[row["id"]], texts[row["document"]]
+        assert row["values"] == item["outputs"]["values"]["following"]
+        assert row["flagged"] == item["outputs"]["flagged"]["following"]
+        differing = [n for n, (a, b) in enumerate(zip(own, row["sentences"], strict=True)) if a != b]
+        assert differing == row["places"] == item["outputs"]["places"]
+        assert row["before"] == [own[place] for place in differing]
+        if row["kind"] != "untouched":
+            assert row["right"] == bool(item["scores"]["following/hit_rate_at"])
+    # All there are, where there are no more than two.
+    for kind in ("random", "swapped"):
+        right = [
+            i["scores"]["following/hit_rate_at"] for i in items.values() if i["settings"]["kind"] == kind
+        ]
+        assert groups[kind, True] == min(2, right.count(1.0))
+        assert groups[kind, False] == min(2, right.count(0.0))
+    alarms = [i["scores"].get("following/false_alarms") for i in items.values()]
+    assert groups["untouched", False] == min(2, alarms.count(1.0))
