@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ensue.benchmarks.registry import every as benchmarks
     from ensue.runs.build import build
     from ensue.runs.compare import compare_runs as compare
+    from ensue.runs.profile import profile
     from ensue.runs.report import write_report as report
     from ensue.runs.run import Run, run
     from ensue.runs.score import score
@@ -33,6 +34,7 @@ __all__ = [
     "grade",
     "load_model",
     "load_tokenizer",
+    "profile",
     "qags",
     "report",
     "run",
@@ -49,6 +51,7 @@ HOMES = {
     "grade": "ensue.benchmarks.grading.board:grade",
     "load_model": "ensue.backends.names:load_model",
     "load_tokenizer": "ensue.backends.hf.tokenizer:load_tokenizer",
+    "profile": "ensue.runs.profile:profile",
     "qags": "ensue.benchmarks.qags.commands:question",
     "report": "ensue.runs.report:write_report",
     "run": "ensue.runs.run:run",

@@ -7,7 +7,6 @@ import re
 import pytest
 
 from ensue.errors import EnsueError
-from ensue.report.page import write_profiles
 from ensue.runs.report import write_report
 from tests.report.synthetic import make_items, make_profile, make_results, write_run
 from tests.support.pages import EVIL, Page
@@ -141,20 +140,6 @@ def test_a_report_that_cannot_be_written_leaves_nothing(shuffle_run, tmp_path):
         ".jsonl",
         ".jsonl",
     ]
-
-
-def test_profiles_of_texts_have_a_page_of_their_own(tmp_path):
-    profile = make_profile("my text", text=EVIL)
-    profile["versions"] = [{**profile["versions"][1], "name": "text", "order": [0, 1, 2, 3, 4]}]
-    path = write_profiles([profile], tmp_path / "profiles.html", "rules:1")
-    page = Page(path.read_text("utf-8"))
-    assert (page.faults, page.open) == ([], [])
-    assert not {"script", "img"} & set(page.tags)
-    for words in ["my text", "stops following here, +1.60 over the mean", "rules:1"]:
-        assert words in page.text, words
-    # There is no original that a sentence could have come from.
-    assert "was 1" not in page.text
-    assert "shuffled" not in page.text
 
 
 def test_notes_and_accuracy_of_a_document_are_told(tmp_path):

@@ -1,4 +1,4 @@
-"""Which surprisal profiles are shown, and where a text is said to stop following."""
+"""Which surprisal profiles are shown, and which sentence is said to surprise most."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.errors import EnsueError
-from ensue.report.profiles import most_surprising, profile_table, shape, stopping_place
+from ensue.report.profiles import most_surprising, most_surprising_place, shape
 from tests.report.synthetic import make_profile
-from tests.support.pages import printed
 
 
 def test_the_most_striking_documents_come_first():
@@ -22,9 +21,9 @@ def test_the_most_striking_documents_come_first():
 def test_a_shaped_profile_knows_where_sentences_come_from():
     document = shape(make_profile(jump=2.0))
     original, shuffled = document.versions
-    assert not any(sentence.stops for sentence in original.sentences)
+    assert not any(sentence.highest for sentence in original.sentences)
     assert [sentence.home for sentence in shuffled.sentences] == [5, 4, 3, 2, 1]
-    assert [sentence.stops for sentence in shuffled.sentences] == [False, False, True, False, False]
+    assert [sentence.highest for sentence in shuffled.sentences] == [False, False, True, False, False]
     assert [sentence.change for sentence in shuffled.sentences] == [0.0, 0.0, 2.0, 0.0, 0.0]
     assert shuffled.sentences[2].share == 1.0
     assert shuffled.jump == pytest.approx(5.0 - 3.4)
@@ -38,8 +37,8 @@ def test_a_profile_of_unequal_lists_is_an_error():
 
 
 @given(st.lists(st.none() | st.floats(0, 20), max_size=12))
-def test_a_text_stops_following_at_its_highest_later_sentence(surprisal):
-    place = stopping_place(surprisal)
+def test_the_most_surprising_sentence_is_the_highest_later_one(surprisal):
+    place = most_surprising_place(surprisal)
     known = [value for value in surprisal if value is not None]
     later = [value for value in surprisal[1:] if value is not None]
     if place is None:
@@ -47,14 +46,3 @@ def test_a_text_stops_following_at_its_highest_later_sentence(surprisal):
     else:
         assert place > 0
         assert surprisal[place] == max(later) > sum(known) / len(known)
-
-
-def test_a_profile_marks_where_the_text_stops_following():
-    lines = printed(profile_table(make_profile("[red]doc[/red]", text="Short.")).to_rich())
-    assert "[red]doc[/red]" in lines[0]
-    marked = [line for line in lines if "+1.60" in line]
-    assert len(marked) == 1
-    assert "Short. Number 2." in marked[0]
-    assert "5.00" in marked[0]
-    assert marked[0].count("█") == 16
-    assert "the first aside" in " ".join(" ".join(lines).split())

@@ -193,7 +193,7 @@ def _find_folder(model: str, name: str | None, options: Options) -> ModelFolder:
         if entry.format in _NO_MODELS:
             raise EnsueError(f"{model} is {_NO_MODELS[entry.format]}, not a model that can be run.")
         # What an earlier version fetched says less about itself than the catalogue does.
-        facts = {"weights_name": entry.weights_name}
+        facts = {"weights_name": entry.weights_name, "package": entry.digest}
         return ModelFolder.read(pull_model(entry), name or model, options, facts)
     path = Path(model).expanduser()
     if model.endswith(".gguf"):

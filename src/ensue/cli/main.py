@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from ensue.cli.board import app as boards
+from ensue.cli.calibrate import calibrate
 from ensue.cli.compare import compare
 from ensue.cli.grade import grade
 from ensue.cli.groups import Commands, build
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(score)
+app.command()(calibrate)
 app.command()(compare)
 app.command()(report)
 app.command()(submit)

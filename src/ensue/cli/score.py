@@ -30,11 +30,20 @@ def score(
     name: console.Name = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N texts.")] = None,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Surprisal sentence by sentence: where does it stop following?")
+        bool, typer.Option("--profile", help="How well each sentence follows, and which one stands out.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="With --profile: write the profiles as a page with pictures.")
+        Path | None, typer.Option(help="With --profile: write a page of the texts, the doubtful ones first.")
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --profile: write JSON lines here as they come; the same command goes on after a kill."
+        ),
+    ] = None,
+    fail_on_break: Annotated[
+        bool, typer.Option("--fail-on-break", help="With --profile: exit code 1 where a sentence stands out.")
+    ] = False,
     journal: Annotated[
         Path | None, typer.Option(help="Keep finished scores here and start from them next time.")
     ] = None,
@@ -50,19 +59,35 @@ def score(
 ) -> None:
     """Score texts: log-likelihoods in nats, in input order.
 
-    Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column.
+    Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column; with --profile also encoder,
+    false_alarms (0.1) and calibration.
     """
     options = console.model_options(locals())
+    only = {"--html": html, "--output": output, "--fail-on-break": fail_on_break or None}
+    for option in (name for name, value in only.items() if value is not None and not profile):
+        raise EnsueError(f"{option} is for profiles; add --profile.")
+    if profile:
+        from ensue.cli.profile import print_profiles
+
+        found = print_profiles(
+            file,
+            model,
+            settings,
+            options,
+            limit=limit,
+            html=html,
+            output=output,
+            journal=journal,
+            json=json,
+        )
+        raise typer.Exit(int(found and fail_on_break))
     from ensue.benchmarks.settings import resolve
-    from ensue.runs.score import SETTINGS, check_whole, policy_of, read_texts, text_profiles
+    from ensue.runs.score import SETTINGS, policy_of
     from ensue.runs.score import score as score_texts
+    from ensue.runs.texts import read_texts
 
     values = resolve("score", SETTINGS, console.parse_settings(settings))
-    if html is not None and not profile:
-        raise EnsueError("--html writes profiles; add --profile.")
     texts = read_texts(file, values, limit=limit)
-    if profile:
-        check_whole(texts)
     kept = "with --journal what was scored is kept"
     with console.stoppable(kept), console.progress_bar(f"score {name or model}") as progress:
         scored = score_texts(
@@ -70,30 +95,18 @@ def score(
             model=model,
             policy=policy_of(values),
             journal=journal,
-            detail=profile,
             progress=progress,
             model_options=options,
         )
-    profiles = text_profiles(texts, values["joiner"], scored.scores) if profile else None
-    if html is not None and profiles is not None:
-        from ensue.report.page import write_profiles
-
-        console.say(f"profiles: {write_profiles(profiles, html, scored.signature)}")
     if json:
-        for number, (text, result) in enumerate(zip(texts, scored.scores, strict=True)):
+        for text, result in zip(texts, scored.scores, strict=True):
             row = {
                 "id": text.id,
                 "tokens": result.tokens,
                 "logprob": _total(result),
                 "logprob_per_token": result.logprob_per_token,
             }
-            if profiles is not None:
-                row["profile"] = profiles[number]["versions"]
             console.print_json(row)
-    elif profiles is not None:
-        from ensue.report.profiles import profile_table
-
-        console.print_tables([profile_table(row) for row in profiles])
     else:
         print(f"{'total, nats':>14} {'per token':>10} {'tokens':>7}  text")
         for text, result in zip(texts, scored.scores, strict=True):

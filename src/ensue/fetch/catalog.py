@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,11 @@ class Entry:
     packages: tuple[Package, ...]
     needs_bos: bool = False
     weights_name: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What tells its files from all others: a digest of those of its packages."""
+        return hashlib.sha256("".join(package.sha256 for package in self.packages).encode()).hexdigest()
 
     @property
     def facts(self) -> dict[str, Any]:

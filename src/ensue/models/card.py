@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -20,7 +21,9 @@ class ModelCard:
     `identity` holds everything about the model that changes a score (weights, tokenizer, dtype, revision);
     two models with equal identities give equal scores. `generation` is a digest of what its folder says of generating
     text, which changes what it writes and no score. `name` is what people call it; `weights_name` is what the weights
-    are, where a short name says less; `note` is what had to be assumed about it.
+    are, where a short name says less; `note` is what had to be assumed about it. `package` is the digest of what the
+    weights were fetched in. `following` holds what its folder states of texts that follow: calibrations by the
+    fingerprint of the model, then by that of the encoder they were made with (`ensue calibrate`).
     """
 
     name: str
@@ -35,6 +38,8 @@ class ModelCard:
     generation: str = ""
     weights_name: str = ""
     note: str = ""
+    package: str = ""
+    following: dict[str, Any] = field(default_factory=dict)
 
     @property
     def signed_name(self) -> str:
@@ -56,12 +61,24 @@ class ModelCard:
         """Its name and its weights: a name alone may be another model's tomorrow."""
         return f"{self.name}/{self.mark}"
 
+    @property
+    def fingerprint(self) -> str:
+        """What tells its weights from all others': a digest of the package they came in, or of themselves.
+
+        The weights of a converted file are written anew by each version of transformers; the package stays the same.
+        """
+        found = self.package or self.identity.get("adapter") or self.identity.get("weights")
+        return found or hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
+
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return all but the calibrations, which are long and change no score."""
+        facts = asdict(self)
+        del facts["following"]
+        return facts
 
 
 # What a folder may state about itself: all but what is found out about it.
-_FACTS = {fact.name for fact in fields(ModelCard)} - {"name", "kind", "identity", "generation"}
+_FACTS = {fact.name for fact in fields(ModelCard)} - {"name", "kind", "identity", "generation", "package"}
 
 
 def read_card_facts(folder: Path) -> dict[str, Any]:
@@ -74,5 +91,6 @@ def read_card_facts(folder: Path) -> dict[str, Any]:
 
 def write_card_facts(folder: Path, **facts: Any) -> None:
     """State facts about a model in its folder, as training code does when it saves what it trained."""
-    merged = {**read_card_facts(folder), **facts}
-    write_atomic(folder / CARD_FILE, [json.dumps(merged, indent=2, sort_keys=True) + "\n"])
+    path = folder / CARD_FILE
+    merged = {**(read_object(path) if path.is_file() else {}), **facts}
+    write_atomic(path, [json.dumps(merged, indent=2, sort_keys=True) + "\n"])

@@ -38,12 +38,6 @@ class Page:
     write_sheet: Callable[[Path, Path], int] | None = None
 
 
-def write_profiles(profiles: Iterable[Mapping[str, Any]], output: str | Path, signature: str = "") -> Path:
-    """Write a page of surprisal profiles, each as a line of `profiles.jsonl` has it, and say where it is."""
-    facts = {"signature": signature, **profile_facts(profiles)}
-    return write_text(Path(output), environment().get_template("profiles.html.j2").render(facts))
-
-
 def write_page(package: str, template: str, facts: Mapping[str, Any], output: str | Path) -> Path:
     """Write a page that is of no run, and say where it is."""
     return write_text(Path(output), environment(package).get_template(template).render(dict(facts)))

@@ -14,7 +14,7 @@ _VERSIONS = [BLUE, ORANGE, VIOLET, GREEN]
 
 
 def profile_plot(document: ProfiledDocument, name: str, *, width: float) -> str:
-    """Draw mean surprisal by sentence in reading order, a line per version, rings where it stops following."""
+    """Draw mean surprisal by sentence in reading order, a line per version, rings at the most surprising."""
     with mpl.rc_context(STYLE):
         narrow = is_narrow(width)
         figure = Figure(figsize=(width, 3.1 if narrow else 2.6), layout="constrained")
@@ -45,7 +45,7 @@ def profile_plot(document: ProfiledDocument, name: str, *, width: float) -> str:
 
 def _ring(axes: Any, version: ProfileVersion, colour: str) -> None:
     for sentence in version.sentences:
-        if sentence.stops:
+        if sentence.highest:
             axes.plot(
                 [sentence.place],
                 [sentence.surprisal],
@@ -60,5 +60,5 @@ def _ring(axes: Any, version: ProfileVersion, colour: str) -> None:
 
 
 def _describe_version(version: ProfileVersion) -> str:
-    stops = [sentence.place for sentence in version.sentences if sentence.stops]
-    return f"{version.name}: largest rise at sentence {stops[0]}" if stops else f"{version.name}: no rise"
+    highest = [sentence.place for sentence in version.sentences if sentence.highest]
+    return f"{version.name}: largest rise at sentence {highest[0]}" if highest else f"{version.name}: no rise"

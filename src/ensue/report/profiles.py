@@ -1,4 +1,4 @@
-"""Surprisal profiles for a reader: which documents to show, and where each stops following."""
+"""Surprisal profiles for a reader: which documents to show, and which of their sentences surprises most."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError
-from ensue.report.figure import fraction
-from ensue.report.table import Cell, Column, Table
 
 # What a page can hold: a profile of a book would be longer than the rest of the report.
 MOST_SENTENCES = 60
 MOST_VERSIONS = 4
 MOST_CHARACTERS = 600
-
-_BAR_WIDTH = 16
 
 
 class ProfiledSentence(NamedTuple):
@@ -23,7 +19,7 @@ class ProfiledSentence(NamedTuple):
 
     `home` is its place in the original, counted from 1, and `change` its surprisal here less its surprisal
     there; both are None in the original itself and where there is none. `share` is the length of its bar,
-    from 0 to 1; `stops` marks where the text stops following.
+    from 0 to 1; `highest` marks the one that surprises most.
     """
 
     place: int
@@ -32,7 +28,7 @@ class ProfiledSentence(NamedTuple):
     surprisal: float | None
     change: float | None
     share: float
-    stops: bool
+    highest: bool
 
 
 class ProfileVersion(NamedTuple):
@@ -110,7 +106,7 @@ def _shape_version(
     order: list[int] = list(version.get("order") or ()) if compared else []
     known = [value for value in surprisal if value is not None]
     mean = sum(known) / len(known) if known else None
-    stop = stopping_place(surprisal)
+    highest_place = most_surprising_place(surprisal)
     sentences = []
     for place, (text, value) in enumerate(zip(version["sentences"], surprisal, strict=True)):
         home = order[place] if place < len(order) else None
@@ -123,22 +119,23 @@ def _shape_version(
                 surprisal=value,
                 change=None if value is None or at_home is None else value - at_home,
                 share=0.0 if value is None or highest <= 0.0 else max(0.0, value / highest),
-                stops=place == stop,
+                highest=place == highest_place,
             )
         )
     jump = 0.0
-    if stop is not None and mean is not None:
-        jump = (surprisal[stop] or 0.0) - mean
+    if highest_place is not None and mean is not None:
+        jump = (surprisal[highest_place] or 0.0) - mean
     left_out = max(0, len(sentences) - MOST_SENTENCES)
     return ProfileVersion(str(version.get("name", "")), sentences[:MOST_SENTENCES], mean, jump, left_out)
 
 
-def stopping_place(surprisal: list[float | None]) -> int | None:
-    """Find where a text stops following: the sentence that stands furthest above the mean of all.
+def most_surprising_place(surprisal: list[float | None]) -> int | None:
+    """Find the sentence whose surprisal stands furthest above the mean of all.
 
-    The first sentence is never it, for nothing comes before it that it could fail to follow.
+    The first sentence is never it, for nothing comes before it that it could follow. A rare name is surprising
+    wherever it stands, so this alone does not say that a text stops following there.
 
-    >>> stopping_place([5.0, 2.0, 4.0, 2.0])
+    >>> most_surprising_place([5.0, 2.0, 4.0, 2.0])
     2
     """
     later = [(value, place) for place, value in enumerate(surprisal) if place > 0 and value is not None]
@@ -151,36 +148,3 @@ def stopping_place(surprisal: list[float | None]) -> int | None:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1].rstrip() + "…"
-
-
-def profile_table(profile: Mapping[str, Any]) -> Table:
-    """Return a line of `profiles.jsonl` as sentences with bars, the versions one after the other."""
-    document = shape(profile)
-    table = Table(
-        [
-            Column("#"),
-            Column("sentence", words=True, fold=True),
-            Column("surprisal"),
-            Column("", words=True, min_width=_BAR_WIDTH),
-        ],
-        title=document.name,
-        caption="nats per token; marked is the sentence that stands furthest above the mean, the first aside, since "
-        "nothing precedes it",
-    )
-    for version in document.versions:
-        if len(document.versions) > 1:
-            table.add("", Cell(version.name, "strong"), "", "")
-        for sentence in version.sentences:
-            table.add(
-                str(sentence.place),
-                sentence.text,
-                Cell(fraction(sentence.surprisal, 2), value=sentence.surprisal),
-                _bar(sentence, version),
-                tone="mark" if sentence.stops else "",
-            )
-    return table
-
-
-def _bar(sentence: ProfiledSentence, version: ProfileVersion) -> str:
-    bar = "█" * round(sentence.share * _BAR_WIDTH)
-    return f"{bar} {version.jump:+.2f}" if sentence.stops else bar

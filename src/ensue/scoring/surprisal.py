@@ -1,4 +1,4 @@
-"""Surprisal sentence by sentence: where does a text stop following?"""
+"""Surprisal sentence by sentence."""
 
 from __future__ import annotations
 

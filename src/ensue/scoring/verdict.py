@@ -133,6 +133,13 @@ def share_below(standing: float, calibration: Calibration) -> float:
     return float(np.interp(standing, calibration.percentiles, np.linspace(0, 1, len(_PERCENTILES))))
 
 
+def threshold(calibration: Calibration, sentences: int, rate: float = RATE) -> float:
+    """Return below which standing a sentence of a text of so many stands out."""
+    return float(np.interp(rate, _LEVELS, calibration.least)) - _adjusted(
+        0.0, sentences - 1, calibration.slope
+    )
+
+
 def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: str) -> Calibration:
     """Fit the verdict on untouched texts."""
     texts = [one.sentences for one in measured if len(one.sentences) >= FEWEST]

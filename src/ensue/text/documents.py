@@ -84,15 +84,11 @@ def read_documents(
     splitter = _splitter(split, language)
     items: list[Document] = []
     skipped: Counter[str] = Counter()
-    places: dict[str, str] = {}
     digest = hashlib.sha256()
-    for row in _rows(source, text_column, encoding):
+    for row in read_rows(source, text_column=text_column, encoding=encoding):
         if row.is_empty:
             skipped["no text"] += 1
             continue
-        if row.id in places:
-            raise EnsueError(f"{row.place} has the id {row.id!r}, which {places[row.id]} has already.")
-        places[row.id] = row.place
         sentences = tuple(splitter(row.text)) if row.text is not None else row.sentences or ()
         items.append(Document(row.id, sentences, row.domain or row.default_domain, row.text))
         # A domain taken from the name of a file or folder is left out, or moving the data would change it.
@@ -110,6 +106,17 @@ def _splitter(split: str, language: str) -> Callable[[str], list[str]]:
     if split == "lines":
         return split_lines
     raise EnsueError(f"Text is split into sentences or lines, not into {split!r}.")
+
+
+def read_rows(
+    source: str | Path, *, text_column: str | None = None, encoding: str = "utf-8"
+) -> Iterator[SourceRow]:
+    """Read the rows of a source, one held at a time; refuse an id that comes twice."""
+    places: dict[str, str] = {}
+    for row in _rows(source, text_column, encoding):
+        if not row.is_empty and places.setdefault(row.id, row.place) != row.place:
+            raise EnsueError(f"{row.place} has the id {row.id!r}, which {places[row.id]} has already.")
+        yield row
 
 
 def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterator[SourceRow]:

@@ -104,6 +104,8 @@ class ModelFolder:
             identity=identity,
             licence=str(self.facts.get("licence", licence)),
             training=str(self.facts.get("training", "")),
+            package=str(self.facts.get("package", "")),
+            following=stated if isinstance(stated := self.facts.get("following"), dict) else {},
             **more,
         )
 

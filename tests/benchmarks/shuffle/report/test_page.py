@@ -40,7 +40,7 @@ def test_says_what_the_run_found(shuffle_run):
         "0 of 120 pairs were ties",
         "rules:1|bos:none",
         "ensue run shuffle --data 'my documents'",
-        "stops following here, +1.60 over the mean",
+        "most surprising, +1.60 over the mean",
         "1 min 15 s",
         "123,456 tokens",
     ]:

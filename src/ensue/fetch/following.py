@@ -1,0 +1,87 @@
+"""Where calibrations are kept: what texts that follow look like to a model and an encoder (`ensue calibrate`).
+
+One form everywhere, in the file of the package, in that of ENSUE_HOME, in a file of one's own and in a model folder's
+card: calibrations by the model's fingerprint, then by the encoder's. A model of the same name with other weights so
+finds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ensue.atomic import lock, write_json
+from ensue.errors import EnsueError
+from ensue.fetch.store import home
+from ensue.jsonl import parse_line, read_object
+from ensue.models.card import CARD_FILE, ModelCard, write_card_facts
+
+# The fingerprint of no encoder.
+NO_ENCODER = "none"
+_FILE = "following.json"
+
+
+def encoder_mark(card: ModelCard | None) -> str:
+    """Return what calibrations with an encoder go under."""
+    return NO_ENCODER if card is None else card.fingerprint[:16]
+
+
+def home_file() -> Path:
+    """Return the file of those calibrations that have no model folder to lie in."""
+    return home() / _FILE
+
+
+def known_calibrations(card: ModelCard) -> dict[str, dict[str, Any]]:
+    """Return what is known of a model, by encoder: what ENSUE_HOME has before its card and the package."""
+    shipped = resources.files("ensue.fetch").joinpath(_FILE).read_bytes()
+    found: dict[str, dict[str, Any]] = {}
+    found |= _of_model(parse_line(shipped, _FILE), card, _FILE)
+    found |= _of_model(card.following, card, f"The card of {card.name}")
+    if home_file().is_file():
+        found |= _of_model(read_object(home_file()), card, str(home_file()))
+    return found
+
+
+def read_calibrations(path: Path, card: ModelCard) -> dict[str, dict[str, Any]]:
+    """Read a file of calibrations; refuse one that has none of this model."""
+    found = _of_model(read_object(path), card, str(path))
+    if not found:
+        raise EnsueError(
+            f"{path} has no calibration of {card.name}: make one with `ensue calibrate {card.name} --output {path}`."
+        )
+    return found
+
+
+def _of_model(known: Mapping[str, Any], card: ModelCard, place: str) -> dict[str, dict[str, Any]]:
+    found = known.get(card.fingerprint, {})
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+        raise EnsueError(f"{place} has calibrations that cannot be read; run `ensue calibrate` again.")
+    return found
+
+
+def keep_in_file(path: Path, card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]) -> Path:
+    """Add a calibration to a file of them, made where it is not there, in place of an older one."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Several processes may have the same home; a file of one's own is nobody else's.
+        with lock(path.with_suffix(".lock")) if path == home_file() else nullcontext():
+            known = read_object(path) if path.is_file() else {}
+            return write_json(path, _added(known, card, encoder, facts))
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def keep_in_card(folder: Path, card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]) -> Path:
+    """Add a calibration to the card of a model folder, in place of an older one."""
+    write_card_facts(folder, following=_added(card.following, card, encoder, facts))
+    return folder / CARD_FILE
+
+
+def _added(
+    known: Mapping[str, Any], card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    of_model = dict(known.get(card.fingerprint) or {})
+    return {**known, card.fingerprint: {**of_model, encoder_mark(encoder): dict(facts)}}

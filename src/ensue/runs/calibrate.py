@@ -1,0 +1,130 @@
+"""Calibrate a model: measure texts that are sound, and keep what they look like for `ensue score --profile`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
+from ensue.fetch.following import home_file, keep_in_card, keep_in_file
+from ensue.fetch.store import home
+from ensue.models.protocols import Encoder, Scorer
+from ensue.models.request import Policy, Score
+from ensue.progress import Progress
+from ensue.records import Codec, Records, digest_of
+from ensue.runs.profile import DEFAULT_ENCODER, NO_ENCODER, cut, load_encoder, portions
+from ensue.runs.score import load_scorer
+from ensue.runs.texts import Texts
+from ensue.scoring.engine import signature
+from ensue.scoring.following import Following, Measured, measure
+from ensue.scoring.verdict import Calibration, calibrate
+
+_MEASURES: Codec[list[Following]] = Codec(
+    "following", lambda found: [list(one) for one in found], lambda rows: [Following(*row) for row in rows]
+)
+# Nothing of a whole text's score is needed to calibrate, and that of its tokens takes much memory.
+_NO_SCORE = Score(0.0, 0, 0.0)
+
+
+class Calibrated(NamedTuple):
+    """A calibration, how many texts it was made from and passed over, and where it is kept."""
+
+    calibration: Calibration
+    texts: int
+    signature: str
+    place: Path
+
+
+def calibrate_model(
+    model: str,
+    texts: Texts,
+    *,
+    about: str,
+    encoder: str | None = DEFAULT_ENCODER,
+    output: Path | None = None,
+    journal: Path | None = None,
+    joiner: str = " ",
+    policy: Policy | None = None,
+    model_options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Calibrated:
+    """Measure texts that are sound and keep what they look like: in `output`, the model's folder, or ENSUE_HOME.
+
+    `about` says in words what the texts are. What is measured is kept in the journal as it is done, without one in
+    ENSUE_HOME until the end, so that the same command goes on after a kill.
+    """
+    policy = policy or Policy(window="strided", overflow="truncate")
+    scorer = load_scorer(model, model_options, "A calibration")
+    compared = load_encoder(encoder, model_options)
+    who = digest_of(
+        signature(scorer, policy),
+        asdict(policy),
+        scorer.card.identity,
+        None if compared is None else compared.card.identity,
+    )
+    own = home() / "calibrating" / f"{who}.jsonl"
+    with Records(journal or own) as records:
+        found = list(_measured(scorer, compared, texts, joiner, policy, (records, who), progress))
+    name = NO_ENCODER if compared is None else _loadable(encoder or "")
+    fitted = calibrate(found, model=scorer.card.name, encoder=name, data=about)
+    place = _keep(model, scorer, compared, fitted, output)
+    if journal is None:
+        own.unlink(missing_ok=True)
+    return Calibrated(fitted, len(found), signature(scorer, policy), place)
+
+
+def _measured(
+    scorer: Scorer,
+    encoder: Encoder | None,
+    texts: Texts,
+    joiner: str,
+    policy: Policy,
+    kept: tuple[Records, str],
+    progress: Progress | None,
+) -> Iterator[Measured]:
+    """Measure texts portion by portion; what is kept of earlier ones is not measured again."""
+    records, who = kept
+    done = 0
+    for portion in portions(scorer, texts):
+        keys = [digest_of(who, one.request.continuation, one.sentences) for one in portion]
+        missing = [
+            (key, one) for key, one in zip(keys, portion, strict=True) if not records.has(_MEASURES, key)
+        ]
+        if missing:
+            pieces = [cut(one, joiner)[0] for _, one in missing]
+            found, _ = measure(scorer, pieces, encoder=encoder, policy=policy)
+            measures = (one.sentences for one in found)
+            records.add(_MEASURES, zip((key for key, _ in missing), measures, strict=True))
+        for key in keys:
+            yield Measured(_NO_SCORE, records.get(_MEASURES, key) or [])
+        done += len(portion)
+        if progress is not None:
+            progress(done, texts.count or 0, "texts")
+
+
+def _keep(
+    model: str, scorer: Scorer, encoder: Encoder | None, fitted: Calibration, output: Path | None
+) -> Path:
+    card, compared = scorer.card, None if encoder is None else encoder.card
+    if output is not None:
+        return keep_in_file(output, card, compared, fitted.as_dict())
+    folder = Path(model).expanduser()
+    if model not in catalog() and (folder / "config.json").is_file() and os.access(folder, os.W_OK):
+        return keep_in_card(folder, card, compared, fitted.as_dict())
+    return keep_in_file(home_file(), card, compared, fitted.as_dict())
+
+
+def _loadable(encoder: str) -> str:
+    """Return a name by which the encoder is found again from anywhere."""
+    path = Path(encoder).expanduser()
+    return str(path.resolve()) if encoder not in catalog() and path.is_dir() else encoder
+
+
+def check_output(output: Path | None) -> None:
+    """Refuse a file that could not be written to before time is spent."""
+    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
+        raise EnsueError(f"{output} cannot be written: it is a folder or lies in one that is not there.")

@@ -1,0 +1,361 @@
+"""Profiles of texts: how well each sentence follows, and whether one stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import Setting
+from ensue.benchmarks.settings import number, optional, text
+from ensue.errors import EnsueError
+from ensue.fetch.following import encoder_mark, known_calibrations, read_calibrations
+from ensue.models.profile import COLUMNS, Profile, ProfiledSentence
+from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.models.request import Policy, Request
+from ensue.progress import Progress
+from ensue.records import digest_of
+from ensue.runs.profile_file import ProfileFile
+from ensue.runs.score import SETTINGS as SCORE_SETTINGS
+from ensue.runs.score import load_scorer
+from ensue.runs.texts import Text
+from ensue.scoring.engine import signature
+from ensue.scoring.following import Measured, Pieces, measure
+from ensue.scoring.journal import Journal
+from ensue.scoring.surprisal import sentence_surprisal
+from ensue.scoring.verdict import RATE, Calibration, Verdict, judge, share_below, standings
+from ensue.text.sentences import one_line
+from ensue.text.units import split_units
+
+# The encoder a model was calibrated with, if it was; `none` is none.
+AUTO, NO_ENCODER = "auto", "none"
+DEFAULT_ENCODER = "minilm"
+# Characters of text that are measured at once: what is finished between two portions is kept.
+_PORTION_ON_CPU, _PORTION_ELSEWHERE = 30_000, 300_000
+
+
+def _rate(said: str) -> float:
+    value = number(said)
+    if not 0 < value < 1:
+        raise ValueError("a share between 0 and 1")
+    return value
+
+
+CALIBRATION_SETTINGS: dict[str, Setting] = {
+    **SCORE_SETTINGS,
+    "overflow": replace(SCORE_SETTINGS["overflow"], default="truncate"),
+}
+SETTINGS: dict[str, Setting] = {
+    **CALIBRATION_SETTINGS,
+    "encoder": Setting(
+        AUTO,
+        "compares sentences: auto (the one the model was calibrated with), a model's name, or none",
+        text,
+    ),
+    "false_alarms": Setting(
+        RATE, "the share of sound texts in which a sentence may be said to stand out", _rate
+    ),
+    "calibration": Setting(None, "a file that `ensue calibrate --output` wrote", optional(text)),
+}
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """What profiles texts: a model, an encoder or none, what sound texts look like to them, and how to score."""
+
+    scorer: Scorer
+    encoder: Encoder | None
+    calibration: Calibration | None
+    policy: Policy
+    rate: float = RATE
+
+    @property
+    def signature(self) -> str:
+        """Return the choices behind a profile in one line."""
+        encoder = NO_ENCODER if self.encoder is None else self.encoder.card.marked_name
+        fitted = "none" if self.calibration is None else "-".join(self.calibration.data.split())
+        return (
+            f"{signature(self.scorer, self.policy)} encoder:{encoder} calibration:{fitted} "
+            f"false_alarms:{self.rate:g}"
+        )
+
+    def key(self, one: Text, joiner: str) -> str:
+        """Return a digest of everything that a text's profile depends on, what it is called included."""
+        fitted = None if self.calibration is None else self.calibration.as_dict()
+        said = [one.id, one.request.continuation, one.sentences, joiner]
+        return digest_of(self.signature, asdict(self.policy), self.scorer.card.identity, fitted, said)
+
+    def profiles(
+        self,
+        texts: Iterable[Text],
+        joiner: str = " ",
+        *,
+        journal: Journal | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[Text, Profile]]:
+        """Profile texts portion by portion, in order; each comes with its profile."""
+        for portion in portions(self.scorer, texts):
+            cuts = [cut(one, joiner) for one in portion]
+            found, _ = measure(
+                self.scorer,
+                [pieces for pieces, _ in cuts],
+                encoder=self.encoder,
+                policy=self.policy,
+                journal=journal,
+                progress=progress,
+            )
+            for one, (pieces, sentences), measured in zip(portion, cuts, found, strict=True):
+                yield one, self._profile(one.id, pieces, sentences, measured)
+
+    def _profile(self, id: str, pieces: Pieces, sentences: Sequence[str], measured: Measured) -> Profile:
+        whole = measured.whole
+        surprisals = sentence_surprisal(pieces.ends, whole)
+        if surprisals is None:
+            raise EnsueError(
+                f"{id} has no profile: its tokens were scored more than once (use --set window=strided) "
+                f"or the model does not say where they lie."
+            )
+        fitted = self.calibration
+        firm = [None] * len(sentences) if fitted is None else standings(measured.sentences, fitted.given)
+        rows = [
+            ProfiledSentence(
+                words,
+                *span,
+                tokens=surprisal.tokens,
+                surprisal=rounded(surprisal.surprisal),
+                gain=rounded(following.gain),
+                received=rounded(following.received),
+                given=rounded(following.given),
+                likeness=rounded(following.likeness),
+                standing=rounded(standing),
+                share_below=None
+                if standing is None or fitted is None
+                else rounded(share_below(standing, fitted)),
+            )
+            for words, span, surprisal, following, standing in zip(
+                sentences, _spans(pieces), surprisals, measured.sentences, firm, strict=True
+            )
+        ]
+        judged = judge(measured.sentences, self.calibration, self.rate)
+        verdict, why = words_of(judged, rows, self)
+        return Profile(
+            id,
+            pieces.text,
+            whole.tokens,
+            whole.logprob,
+            whole.logprob_per_token,
+            tuple(rows),
+            judged.stands_out,
+            judged.least,
+            rounded(judged.false_alarm),
+            verdict,
+            why,
+        )
+
+
+def profile(
+    texts: Sequence[str | Sequence[str]],
+    *,
+    model: str | Model = "smollm2",
+    encoder: str | Encoder | None = AUTO,
+    false_alarms: float = RATE,
+    calibration: str | Path | None = None,
+    policy: Policy | None = None,
+    journal: str | Path | None = None,
+    model_options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> list[Profile]:
+    """Say how well each sentence of each text follows, and whether one stands out.
+
+    A text is a string, or a list of its sentences. `encoder` compares sentences: `auto` is the one the model was
+    calibrated with, None is none. `false_alarms` is the share of sound texts in which a sentence may be said to stand
+    out; `calibration` a file that `ensue calibrate --output` wrote. The rest is as in `score`.
+
+    >>> import ensue
+    >>> (found,) = ensue.profile(["Rain fell. It was cold. We went home."], model="unigram")
+    >>> [sentence.text for sentence in found.sentences], found.stands_out
+    (['Rain fell.', 'It was cold.', 'We went home.'], None)
+    """
+    given = [
+        Text(str(place), Request(one)) if isinstance(one, str) else _joined(str(place), one)
+        for place, one in enumerate(texts)
+    ]
+    for one in given:
+        if not one.request.continuation.strip():
+            raise EnsueError(f"Text {one.id} is empty.")
+    profiler = open_profiler(
+        model,
+        encoder=encoder,
+        rate=false_alarms,
+        calibration=None if calibration is None else Path(calibration),
+        policy=policy,
+        model_options=model_options,
+    )
+    kept = None if journal is None else Path(journal)
+    return list(profiles_of(profiler, given, " ", journal=kept, progress=progress))
+
+
+def open_profiler(
+    model: str | Model,
+    *,
+    encoder: str | Encoder | None = AUTO,
+    rate: float = RATE,
+    calibration: Path | None = None,
+    policy: Policy | None = None,
+    model_options: Mapping[str, Any] | None = None,
+) -> Profiler:
+    """Load a model and its encoder, and find out what sound texts look like to them."""
+    scorer = load_scorer(model, model_options, "A profile")
+    card = scorer.card
+    known = known_calibrations(card) if calibration is None else read_calibrations(calibration, card)
+    fitted = {mark: Calibration.of(facts) for mark, facts in known.items()}
+    if encoder == AUTO:
+        # With an encoder rather than without; where nothing is known there is nothing an encoder could help to judge.
+        names = [one.encoder for one in fitted.values()]
+        encoder = next((name for name in names if name != NO_ENCODER), NO_ENCODER)
+    loaded = load_encoder(encoder, model_options)
+    mark = encoder_mark(None if loaded is None else loaded.card)
+    policy = policy or Policy(window="strided", overflow="truncate")
+    return Profiler(scorer, loaded, fitted.get(mark), policy, rate)
+
+
+def load_encoder(encoder: str | Encoder | None, options: Mapping[str, Any] | None = None) -> Encoder | None:
+    """Load what compares sentences, on the model's device; None where none is wanted."""
+    if encoder is None or encoder == NO_ENCODER:
+        return None
+    if isinstance(encoder, str):
+        shared = {key: value for key, value in (options or {}).items() if key == "device"}
+        try:
+            encoder = require(load_model(encoder, **shared), Encoder, "Comparing sentences")
+        except EnsueError as error:
+            raise EnsueError(f"{str(error).rstrip('.')} (without an encoder: --set encoder=none).") from error
+    return require(encoder, Encoder, "Comparing sentences")
+
+
+def portions(model: Model, texts: Iterable[Text]) -> Iterator[list[Text]]:
+    """Divide texts into portions of so many characters; they depend on the kind of device and on nothing else."""
+    most = portion_of(model, on_cpu=_PORTION_ON_CPU, elsewhere=_PORTION_ELSEWHERE)
+    portion: list[Text] = []
+    size = 0
+    for one in texts:
+        portion.append(one)
+        size += len(one.request.continuation)
+        if size >= most:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def cut(one: Text, joiner: str) -> tuple[Pieces, list[str]]:
+    """Cut a text into the sentences its source states, or into those it is made of."""
+    if one.sentences:
+        return Pieces.joined(one.sentences, joiner), list(one.sentences)
+    whole = one.request.continuation
+    units = split_units(whole)
+    return Pieces.of(whole, units), units
+
+
+def profiles_of(
+    profiler: Profiler,
+    texts: Iterable[Text],
+    joiner: str,
+    *,
+    output: Path | None = None,
+    journal: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Profile]:
+    """Profile texts, in order; what is in the file `output` already is taken from there, the rest is added to it."""
+    with ExitStack() as open_files:
+        kept = None if journal is None else open_files.enter_context(Journal(journal))
+        file = None if output is None else open_files.enter_context(ProfileFile(output))
+        source = iter(texts)
+        if file is not None:
+            for row in file.rows():
+                one = next(source, None)
+                if one is None or row.get("key") != profiler.key(one, joiner):
+                    raise file.refuse()
+                yield profile_of_row(one, joiner, row)
+        for one, found in profiler.profiles(source, joiner, journal=kept, progress=progress):
+            if file is not None:
+                file.add(found.row() | {"key": profiler.key(one, joiner)})
+            yield found
+
+
+def profile_of_row(one: Text, joiner: str, row: Mapping[str, Any]) -> Profile:
+    """Make a profile again of its text and its row."""
+    pieces, sentences = cut(one, joiner)
+    (version,) = row["profile"]
+    numbers = zip(*(version[name] for name in COLUMNS), strict=True)
+    made = [
+        ProfiledSentence(words, start, end, **dict(zip(COLUMNS, values, strict=True)))
+        for words, (start, end), values in zip(sentences, _spans(pieces), numbers, strict=True)
+    ]
+    facts = {name: row[name] for name in ("id", "tokens", "logprob", "logprob_per_token")}
+    judged = {name: version[name] for name in ("stands_out", "least", "false_alarm", "verdict", "why")}
+    return Profile(text=pieces.text, sentences=tuple(made), **facts, **judged)
+
+
+def _joined(id: str, sentences: Sequence[str]) -> Text:
+    return Text(id, Request(" ".join(sentences)), tuple(sentences))
+
+
+def _spans(pieces: Pieces) -> list[tuple[int, int]]:
+    """Return where the sentences lie, what stands between them left out."""
+    spans = []
+    for place, end in enumerate(pieces.ends):
+        piece = pieces.piece(place)
+        spans.append((end - len(piece.lstrip()), end))
+    return spans
+
+
+def rounded(value: float | None) -> float | None:
+    """Round to what is worth keeping."""
+    return None if value is None else round(value, 4)
+
+
+def words_of(judged: Verdict, rows: Sequence[ProfiledSentence], profiler: Profiler) -> tuple[str, str]:
+    """Say the verdict in a sentence, and why."""
+    fitted, name = profiler.calibration, profiler.scorer.card.name
+    if fitted is None:
+        encoder = NO_ENCODER if profiler.encoder is None else profiler.encoder.card.name
+        how = f"ensue calibrate {name} --data DOCUMENTS --encoder {encoder}"
+        return "No telling.", f"{judged.why}; `{how}` makes one from texts that are sound"
+    if judged.least is None or judged.false_alarm is None:
+        return "No telling.", judged.why
+    least = rows[judged.least]
+    share = least.share_below or 0.0
+    often = in_hundred(judged.false_alarm)
+    if judged.stands_out is None:
+        number = judged.least + 1
+        why = (
+            f"{often} sound texts of this length have a sentence that follows as little as sentence {number}"
+        )
+        return "Nothing stands out.", why
+    verdict = f"Sentence {judged.stands_out + 1} stands out: “{shortened(least.text)}”"
+    helped = min(99, int(100 * (1 - share)))
+    why = (
+        f"the text around it helps this sentence less than {helped} % of the sentences in {fitted.data}; "
+        f"{often} sound texts of this length have such a sentence"
+    )
+    return verdict, why
+
+
+def in_hundred(share: float) -> str:
+    """Write a share as one in a hundred does.
+
+    >>> in_hundred(0.031), in_hundred(0.002)
+    ('3 in 100', 'fewer than 1 in 100')
+    """
+    return f"{round(100 * share)} in 100" if share >= 0.005 else "fewer than 1 in 100"
+
+
+def shortened(words: str, most: int = 120) -> str:
+    """Cut a long sentence at a word."""
+    words = one_line(words)
+    if len(words) <= most:
+        return words
+    return words[:most].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"
