@@ -45,10 +45,10 @@ def calibrate(
     allow_pickle: console.AllowPickle = False,
     trust_remote_code: console.RemoteCode = False,
 ) -> None:
-    """Fit the verdict of `ensue score --profile` on texts that are sound, and keep it with the model.
+    """Fit the verdict of `score --profile` on sound texts.
 
-    Killed, the same command goes on where it was. Settings: window, overflow, bos, max_length, masked, joiner,
-    encoding, text_column.
+    What sound texts look like is kept with the model. Killed, the same command goes on where it was. Settings:
+    window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
     options = console.model_options(locals())
     from ensue.benchmarks.settings import resolve

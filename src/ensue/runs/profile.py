@@ -276,7 +276,9 @@ def profiles_of(
         if file is not None:
             for row in file.rows():
                 one = next(source, None)
-                if one is None or row.get("key") != profiler.key(one, joiner):
+                if one is None:
+                    return  # fewer are asked for than are there
+                if row.get("key") != profiler.key(one, joiner):
                     raise file.refuse()
                 yield profile_of_row(one, joiner, row)
         for one, found in profiler.profiles(source, joiner, journal=kept, progress=progress):

@@ -134,10 +134,8 @@ def share_below(standing: float, calibration: Calibration) -> float:
 
 
 def threshold(calibration: Calibration, sentences: int, rate: float = RATE) -> float:
-    """Return below which standing a sentence of a text of so many stands out."""
-    return float(np.interp(rate, _LEVELS, calibration.least)) - _adjusted(
-        0.0, sentences - 1, calibration.slope
-    )
+    """Return below which standing a sentence of a text of so many stands out, if the text is not loose."""
+    return float(np.interp(rate, _LEVELS, calibration.least)) - calibration.slope * math.log(sentences - 1)
 
 
 def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: str) -> Calibration:
