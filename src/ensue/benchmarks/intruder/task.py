@@ -16,6 +16,7 @@ from ensue.benchmarks.intruder.examples import chosen_examples
 from ensue.benchmarks.intruder.judging import UNTOUCHED, Version, item_of, metric_rows
 from ensue.benchmarks.intruder.rules import RULES, crossfit
 from ensue.errors import EnsueError
+from ensue.fetch.following import encoder_mark, known_calibrations
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
 from ensue.models.request import Policy
 from ensue.progress import Progress
@@ -95,9 +96,7 @@ class IntruderRun:
                 f"No document of {self.source} allows an edit of the kinds {', '.join(self.settings['kinds'])}."
             )
         measured, tokens = self._measure(scorer, encoder, versions, context, notes)
-        items, examples = self._judge(
-            versions, measured, rules, self._calibration(model, encoder, notes), notes
-        )
+        items, examples = self._judge(versions, measured, rules, self._calibration(model, encoder), notes)
         return Outcome(
             items=items,
             metrics=list(metric_rows(items)),
@@ -206,17 +205,10 @@ class IntruderRun:
         ]
         return items, chosen_examples(versions, items)
 
-    def _calibration(self, model: Model, encoder: Encoder | None, notes: Counter[str]) -> Calibration | None:
-        """Return the verdict's own thresholds, where the model's card has them for this encoder."""
-        facts = getattr(model.card, "following", None)
-        if not facts:
-            return None
-        found = Calibration.of(facts)
-        name = "none" if encoder is None else encoder.card.name
-        if (found.encoder or "none") == name:
-            return found
-        notes[f"calibrations left out, since they are for the encoder {found.encoder or 'none'}"] += 1
-        return None
+    def _calibration(self, model: Model, encoder: Encoder | None) -> Calibration | None:
+        """Return the verdict's own thresholds, where they are known of this model and encoder."""
+        facts = known_calibrations(model.card).get(encoder_mark(None if encoder is None else encoder.card))
+        return None if facts is None else Calibration.of(facts)
 
     def _policy(self) -> Policy:
         s = self.settings
