@@ -127,6 +127,12 @@ def database(database_url: str) -> Iterator[Database]:
         yield found
 
 
+@pytest.fixture(autouse=True)
+def nobodys_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database of whoever runs the tests is left alone."""
+    monkeypatch.delenv("ENSUE_DATABASE", raising=False)
+
+
 @pytest.fixture
 def clock() -> SetClock:
     """A clock that stands at noon until the test moves it."""
