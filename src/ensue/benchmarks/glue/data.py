@@ -8,7 +8,7 @@ the labelled diagnostic set has no index, its order is that of the unlabelled on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,8 +81,10 @@ _MRPC_TRAIN, _MRPC_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 _MRPC_DEV_IDS, _MRPC_IDS = "dev_ids.tsv", ("#1 ID", "#2 ID")
 
 
-def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """Return the splits of a task that are there, or None where there is none.
+def read_task(
+    folder: Path, spec: TaskSpec, limit: int | None = None, splits: Collection[str] | None = None
+) -> TaskData | None:
+    """Return the splits of a task that are there, or those of them that are wanted; None where there is none.
 
     `folder` is the suite's folder or the task's own. A file marked as partial stands in for a missing one and is
     noted; so is every number of rows that differs from the published one.
@@ -92,6 +94,8 @@ def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskDat
     if home is None:
         return None
     for split, names in _OTHER_FILES.get(spec.name, _FILES).items():
+        if splits is not None and split not in splits:
+            continue
         found = find(home, *names)
         if found is not None:
             gathering.add_files(split, [found], read_split(spec, split, found, gathering.notes))

@@ -28,7 +28,7 @@ def parse_json(line: bytes) -> Any:
     if not text.strip():
         raise Wrong("the line is blank")
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise Wrong(f"not JSON ({error.msg} at column {error.colno})") from None
     except RecursionError:
@@ -48,6 +48,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise Wrong("an object names the same key twice")
     return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once)
 
 
 def object_of(value: Any, what: str) -> dict[str, Any]:

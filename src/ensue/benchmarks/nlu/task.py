@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
@@ -23,7 +23,19 @@ from ensue.errors import EnsueError
 from ensue.models.protocols import Model
 from ensue.report.results import Item
 
-ReadTask = Callable[[Path, TaskSpec, int | None], TaskData | None]
+
+class ReadTask(Protocol):
+    """Reads a task from a folder: all splits, or those that are wanted, and of each the first examples."""
+
+    def __call__(
+        self,
+        folder: Path,
+        spec: TaskSpec,
+        limit: int | None = None,
+        splits: Collection[str] | None = None,
+    ) -> TaskData | None: ...
+
+
 ReadHubTask = Callable[[str, TaskSpec, int | None], TaskData | None]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -27,8 +27,10 @@ _TARGET = ("span1_text", "span1_index", "span2_text", "span2_index")
 _FEW = re.compile(r"fewglue_(?P<split>train|dev)(?P<rows>\d+)\.jsonl")
 
 
-def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """Return the splits of a task that are there, or None where there is none.
+def read_task(
+    folder: Path, spec: TaskSpec, limit: int | None = None, splits: Collection[str] | None = None
+) -> TaskData | None:
+    """Return the splits of a task that are there, or those of them that are wanted; None where there is none.
 
     `folder` is the suite's folder or the task's own. A file marked as partial, or FewGLUE's, stands in for a
     missing one and is noted; so is every number of rows that differs from the published one.
@@ -38,6 +40,8 @@ def read_task(folder: Path, spec: TaskSpec, limit: int | None = None) -> TaskDat
     if home is None:
         return None
     for split, names in _files(spec).items():
+        if splits is not None and split not in splits:
+            continue
         found = find(home, *names) or _few(home, split)
         if found is not None:
             gathering.add_files(split, [found], examples(spec, jsonl_rows(found), gathering.notes))

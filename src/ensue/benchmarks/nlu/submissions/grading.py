@@ -143,7 +143,7 @@ class NluGrader(Grader):
         partial: bool = False,
     ) -> NluBoard:
         self.refuse_settings(settings)
-        data = read_labels(labels, self.suite, tasks)
+        data = read_labels(labels, self.suite, tasks, split)
         _check_labels(labels, _wanted(self.suite, tasks), split, data)
         return NluBoard(self.suite, data, split, tasks, partial=partial)
 
@@ -257,12 +257,18 @@ def _wanted(suite: str, tasks: Sequence[str]) -> list[TaskSpec]:
     return [spec for task in tasks or ("",) for spec in suite_of(suite).select(task)]
 
 
-def read_labels(folder: Path, suite: str, tasks: Sequence[str] = ()) -> dict[str, TaskData]:
-    """Return the tasks of a suite that a folder in the official layout has."""
+def read_labels(
+    folder: Path, suite: str, tasks: Sequence[str] = (), split: str | None = None
+) -> dict[str, TaskData]:
+    """Return the tasks of a suite that a folder in the official layout has; with a split, that one alone."""
     specs = _wanted(suite, tasks)
     if not folder.is_dir():
         raise EnsueError(f"{folder} is not a folder; name the one that holds the tasks of {suite}.")
-    found = {spec.name: suite_of(suite).read_task(folder, spec, None) for spec in specs}
+    found = {}
+    for spec in specs:
+        # Training sets are the most of a folder, and no part of a board.
+        splits = None if split is None else set(files_of(spec, split).values())
+        found[spec.name] = suite_of(suite).read_task(folder, spec, None, splits)
     return {name: data for name, data in found.items() if data is not None}
 
 
