@@ -240,12 +240,12 @@ def test_sixty_megabytes_without_a_line_break_are_refused_in_bounded_memory(tmp_
 SUITES = ("chapterbreak", "discoeval", "glue", "qags", "senteval", "shuffle", "squality", "superglue")
 
 
-def test_every_benchmark_has_a_grader_and_none_imports_torch() -> None:
+def test_graders_import_no_torch() -> None:
     code = (
         "import sys\n"
         "from ensue.benchmarks import registry\n"
         "from ensue.benchmarks.grading import grader_of\n"
-        "print(*[one.name for one in registry.every() if grader_of(one.name).suite == one.name])\n"
+        "print(*[one.name for one in registry.every() if one.grader and grader_of(one.name).suite == one.name])\n"
         "print(*sorted({'torch', 'transformers', 'spacy', 'sklearn'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
