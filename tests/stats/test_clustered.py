@@ -270,6 +270,80 @@ def test_the_mean_of_two_means_adds_up_their_squares():
     assert unknown == (pytest.approx(0.8), None, None, 13, 6)
 
 
+def test_means_and_weights_belong_together_and_half_an_interval_is_none():
+    one = Interval(0.5, 0.4, 0.7, 10, 5)
+    for found, weights in (([one], [0.5, 0.5]), ([one, one], [1.0])):
+        with pytest.raises(ValueError, match="zip"):
+            mean_interval(found, weights)
+    for half in (Interval(0.9, 0.5, None, 3, 1), Interval(0.9, None, 0.95, 3, 1)):
+        assert mean_interval([half, one], [0.5, 0.5]) == (pytest.approx(0.7), None, None, 13, 6)
+
+
+def test_narrow_numbers_are_averaged_in_double():
+    values = np.array([3000, 3002, 2001, 7, 11, 5])
+    for dtype in (np.float16, np.int16):
+        for bounds in (UNBOUNDED, (0.0, 5000.0)):
+            found = clustered_interval(values.astype(dtype), "aabbcc", bounds=bounds)
+            assert found == clustered_interval(values.tolist(), "aabbcc", bounds=bounds)
+        ratio = clustered_ratio(values.astype(dtype), values[::-1].astype(dtype), "aabbcc", bounds=POSITIVE)
+        assert ratio == clustered_ratio(values.tolist(), values[::-1].tolist(), "aabbcc", bounds=POSITIVE)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_equal_clusters_without_ends_have_no_interval_at_any_scale(scale):
+    """Sums of a tenth and two tenths round differently from three tenths."""
+    values = [0.1 * scale, 0.2 * scale, 0.2 * scale, 0.1 * scale, 0.15 * scale, 0.15 * scale]
+    assert clustered_interval(values, "aabbcc", bounds=UNBOUNDED)[1:3] == (None, None)
+    other = clustered_interval([*values[:-1], 0.16 * scale], "aabbcc", bounds=UNBOUNDED)
+    assert other[1:3] == pytest.approx(jackknife_t([*values[:-1], 0.16 * scale], [1] * 6, "aabbcc"))
+    assert clustered_interval([1.0, -1.0, 1.0, -1.0], "aabb", bounds=UNBOUNDED)[1:3] == (None, None)
+
+
+def test_levels_are_95_per_cent_unless_said_otherwise():
+    values, names = [0.5, 1.0, 0.0, 0.25, 1.0, 0.75], "aabbcd"
+    for bounds in (SHARE, UNBOUNDED):
+        assert clustered_interval(values, names, bounds=bounds) == clustered_interval(
+            values, names, bounds=bounds, level=0.95
+        )
+    found = clustered_ratio(values, [1, 2, 1, 1, 1, 3], names, bounds=POSITIVE)
+    assert found == clustered_ratio(values, [1, 2, 1, 1, 1, 3], names, bounds=POSITIVE, level=0.95)
+    assert found != clustered_ratio(values, [1, 2, 1, 1, 1, 3], names, bounds=POSITIVE, level=0.9)
+    for level in (0.0, 1.0, -1.0, 2.0):
+        for bounds in (SHARE, UNBOUNDED):
+            with pytest.raises(ValueError, match="between 0 and 1"):
+                clustered_interval(values, names, bounds=bounds, level=level)
+
+
+def test_unequal_clusters_by_the_formulas_of_the_text():
+    """Values of a third, of which clusters of one, two and four are unlike; what is made up is spread alike."""
+    values = np.array([0.0, 1 / 3, 1.0, 1.0, 2 / 3, 1 / 3, 1.0])
+    names = list("abbcccc")
+    found = clustered_interval(values, names, bounds=SHARE, level=0.9)
+    share, total, sizes = values.mean(), 7.0, np.array([1.0, 2.0, 4.0])
+    sums = np.array([0.0, 4 / 3, 3.0])
+    size = (sizes**2).sum() / total
+    residuals = (sums - share * sizes) / (1 - sizes / total)
+    between = (2 / 3) * (residuals**2).sum()
+    most = total * share * (1 - share)
+    made_up = MADE_UP * ((values - share) ** 2).sum() / most
+    effect = (between + made_up * size**2) / (most + made_up * size)
+    quantile = stats.t.ppf(0.95, max(1.0, total / size - 1.0))
+    low, high = wilson(share, total / effect, quantile)
+    assert found == Interval(pytest.approx(share), pytest.approx(low), pytest.approx(high), 7, 3)
+    # Right and wrong of single items spread as their mean says, and equal values weigh by their clusters.
+    equal = clustered_interval([0.25] * 7, names, bounds=SHARE, level=0.9)
+    assert equal[1:3] == pytest.approx(wilson(0.25, total / size, stats.norm.ppf(0.95)))
+
+
+def test_two_clusters_of_unequal_weight_have_one_degree_of_freedom_at_least():
+    values, names = [0.0, 1.0, 1.0, 1.0, 1.0, 0.5], "abbbbb"
+    found = clustered_interval(values, names, bounds=UNBOUNDED)
+    assert found[1:3] == pytest.approx(jackknife_t(values, [1] * 6, names))
+    weights = [1.0, 9.0]
+    ratio = clustered_ratio([1.0, 3.0], weights, "ab", bounds=UNBOUNDED)
+    assert ratio[1:3] == pytest.approx(jackknife_t([1.0, 3.0], weights, "ab"))
+
+
 def test_every_metric_that_is_averaged_has_its_range():
     names = (
         "accuracy",

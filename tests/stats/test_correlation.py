@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ensue.stats.correlation import correlation_draws, kendall_draws, percentile_interval
+from ensue.stats.correlation import correlation_draws, kendall_draws, percentile_interval, ranks
 from ensue.stats.resampling import cluster_codes, draw_counts
 
 
@@ -158,3 +158,63 @@ def test_lists_of_other_lengths_and_no_rounds_are_refused() -> None:
         kendall_draws([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="one round"):
         kendall_draws([1, 2], [1, 2], rounds=0)
+
+
+def test_draws_are_two_thousand_with_seed_nought_unless_said_otherwise() -> None:
+    x, y = _sample(12, 4)
+    for found, expected in (
+        (correlation_draws(x, y), correlation_draws(x, y, None, rounds=2_000, seed=0)),
+        ([kendall_draws(x, y)], [kendall_draws(x, y, None, rounds=2_000, seed=0)]),
+    ):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e7])
+def test_neither_scale_nor_place_of_either_list_moves_a_draw(scale: float) -> None:
+    x, y = _sample(4, 5)
+    expected = correlation_draws(x, y, rounds=300)
+    assert np.isnan(expected.pearson).any()  # four of the same
+    far = 1e6 * scale
+    for one, other in ((x * scale + far, y), (x, y * scale - far), (x * scale, y / scale)):
+        found = correlation_draws(one, other, rounds=300)
+        np.testing.assert_allclose(found.pearson, expected.pearson, atol=1e-6)
+        np.testing.assert_allclose(found.spearman, expected.spearman, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_draw_is_beyond_one_and_one_that_is_constant_is_none() -> None:
+    for seed in range(30):
+        x, _ = _sample(5 + seed, seed)
+        for y, sign in ((3.0 * x + 1.0, 1.0), (-7.0 * x, -1.0)):
+            both = correlation_draws(x, y, rounds=200)
+            for draws in (*both, kendall_draws(x, y, rounds=200)):
+                there = draws[np.isfinite(draws)] * sign
+                assert (there <= 1.0).all()
+                assert there == pytest.approx(1.0)
+    for pair in (([0.1] * 4, [1.0, 2.0, 3.0, 4.0]), ([1.0, 2.0, 3.0, 4.0], [0.1] * 4)):
+        assert np.isnan(correlation_draws(*pair, rounds=9)).all()
+        assert np.isnan(kendall_draws(*pair, rounds=9)).all()
+
+
+def test_narrow_numbers_are_drawn_in_double() -> None:
+    x, y = np.array([3000, 3002, 2001, 7, 11, 5]), np.array([1, 4000, 2001, 9, 4002, 6])
+    for one, other in ((x.astype(np.float16), y), (x, y.astype(np.float16))):
+        np.testing.assert_array_equal(
+            correlation_draws(one, other, rounds=50), correlation_draws(x, y, rounds=50)
+        )
+        np.testing.assert_array_equal(kendall_draws(one, other, rounds=50), kendall_draws(x, y, rounds=50))
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=9))
+def test_ranks_are_scipys(values: list[int]) -> None:
+    assert ranks(values).tolist() == stats.rankdata(values).tolist()
+
+
+def test_lists_that_are_empty_or_no_lists_are_refused() -> None:
+    for wrong in ([], [[1.0, 2.0]]):
+        with pytest.raises(ValueError, match="two flat lists of equal length"):
+            correlation_draws(wrong, wrong)
+    assert correlation_draws([1.0], [2.0], rounds=1).pearson.shape == (1,)
+    with pytest.raises(ValueError, match="between 0 and 1, not 0"):
+        percentile_interval(np.arange(3.0), 3, level=0.0)

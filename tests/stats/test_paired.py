@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ensue.stats.clustered import wilson
-from ensue.stats.paired import holm, paired_test
+from ensue.stats.clustered import effective_share, wilson
+from ensue.stats.paired import _count_extreme, all_bits, holm, paired_test, reaching_zero
 from ensue.stats.ranges import SHARE, UNBOUNDED
 
 rows = st.lists(
@@ -224,3 +224,112 @@ def test_holm_rejects_exactly_what_the_step_down_procedure_rejects(p_values, lev
 def test_holm_refuses_what_is_no_probability(wrong):
     with pytest.raises(ValueError, match="between 0 and 1"):
         holm([0.5, wrong])
+
+
+def test_ten_thousand_rounds_with_seed_nought_unless_said_otherwise():
+    generator = np.random.default_rng(21)
+    a, b = generator.normal(size=(2, 30))
+    found = paired_test(a, b, range(30), bounds=UNBOUNDED)
+    assert found == paired_test(a, b, range(30), bounds=UNBOUNDED, rounds=10_000, seed=0)
+    assert found != paired_test(a, b, range(30), bounds=UNBOUNDED, rounds=10_000, seed=1)
+    for rounds in (1, 2, 99):
+        p_value = paired_test(a, b, range(30), bounds=UNBOUNDED, rounds=rounds).p_value
+        assert round(p_value * (rounds + 1)) == pytest.approx(p_value * (rounds + 1))
+
+
+@pytest.mark.parametrize(("count", "exact"), [(14, True), (15, False)])
+def test_up_to_fourteen_clusters_every_pattern_is_counted(count, exact):
+    """One round says nothing of a share that all patterns say exactly."""
+    a = np.arange(1.0, count + 1.0)
+    found = paired_test(a, np.zeros(count), range(count), bounds=UNBOUNDED, rounds=1)
+    assert found.p_value == (2 / 2**count if exact else 0.5)
+
+
+def test_random_patterns_are_drawn_in_chunks_and_none_is_lost(monkeypatch):
+    generator = np.random.default_rng(22)
+    totals = np.round(generator.normal(0.3, size=40), 1)
+    whole = paired_test(totals, np.zeros(40), range(40), bounds=UNBOUNDED, rounds=4_001).p_value
+    monkeypatch.setattr("ensue.stats.paired._CHUNK_NUMBERS", 300)
+    parts = paired_test(totals, np.zeros(40), range(40), bounds=UNBOUNDED, rounds=4_001).p_value
+    assert parts == pytest.approx(whole, abs=0.03)
+    # A bar that every pattern reaches counts every round once.
+    magnitudes = np.abs(totals[totals != 0.0])
+    for rounds in (1, 7, 300, 4_001):
+        assert _count_extreme(magnitudes, 0.0, rounds, generator) == rounds
+        assert _count_extreme(magnitudes, 1e9, rounds, generator) == 0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_was_only_gained_or_only_lost_borrows_the_clusters_likeness(sign):
+    """Pairs of alike items: a gain in two of six clusters, no loss; none of twelve items says as much as six."""
+    gains = np.repeat([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], 2)
+    names = np.repeat(np.arange(6), 2).tolist()
+    a, b = (gains, np.zeros(12)) if sign > 0 else (np.zeros(12), gains)
+    found = paired_test(a, b, names, bounds=SHARE)
+    effective = effective_share(gains, names, 0.95)
+    low, high = effective.ends()
+    _, most = wilson(0.0, effective.n, effective.quantile)
+    near, far = 1 / 3 - math.hypot(1 / 3 - low, most), 1 / 3 + (high - 1 / 3)
+    expected = (min(near, 0.0), far) if sign > 0 else (-far, max(-near, 0.0))
+    assert found.difference == pytest.approx(sign / 3)
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_clusters_that_gain_more_and_lose_more_are_put_together_by_their_correlation():
+    generator = np.random.default_rng(23)
+    names = np.repeat(np.arange(12), 4).tolist()
+    a, b = (generator.random(48) < 0.6).astype(float), (generator.random(48) < 0.5).astype(float)
+    found = paired_test(a, b, names, bounds=SHARE)
+    gains, losses = np.maximum(a - b, 0.0), np.maximum(b - a, 0.0)
+    gain, loss = (effective_share(part, names, 0.95) for part in (gains, losses))
+    sums = [part.reshape(12, 4).sum(axis=1) - 4 * part.mean() for part in (gains, losses)]
+    together = np.corrcoef(*sums)[0, 1]
+    (least, most), (fewest, all_) = gain.ends(), loss.ends()
+
+    def apart(one, other):
+        return math.sqrt(one**2 + other**2 - 2 * together * one * other)
+
+    middle = gain.share - loss.share
+    low = middle - apart(gain.share - least, all_ - loss.share)
+    high = middle + apart(most - gain.share, loss.share - fewest)
+    assert found.p_value > 0.05
+    assert (found.low, found.high) == pytest.approx((min(low, 0.0), max(high, 0.0)))
+
+
+def test_narrow_numbers_are_tested_in_double():
+    a, b = np.array([3000, 3002, 2001, 7, 11, 5]), np.array([1, 2002, 2001, 9, 42, 6])
+    for bounds in (UNBOUNDED, (0.0, 5000.0)):
+        expected = paired_test(a, b, range(6), bounds=bounds)
+        assert paired_test(a.astype(np.float16), b, range(6), bounds=bounds) == expected
+        assert paired_test(a, b.astype(np.float16), range(6), bounds=bounds) == expected
+
+
+def test_differences_as_large_as_the_range_are_taken():
+    assert paired_test([1.0, -1.0], [-1.0, 1.0], "ab", bounds=(-1.0, 1.0)).difference == 0.0
+    with pytest.raises(ValueError, match=r"from -1\.0 to 1\.0"):
+        paired_test([1.5, -1.0], [-1.0, 1.0], "ab", bounds=(-1.0, 1.0))
+    with pytest.raises(ValueError, match="flat, non-empty"):
+        paired_test([], [], [], bounds=SHARE)
+
+
+@pytest.mark.parametrize(
+    ("ends", "p_value", "expected"),
+    [
+        ((0.1, 0.3), 0.2, (0.0, 0.3)),
+        ((-0.3, -0.1), 0.2, (-0.3, 0.0)),
+        ((-0.1, 0.3), 0.2, (-0.1, 0.3)),
+        ((0.1, 0.3), 0.05, (0.1, 0.3)),
+        ((0.1, 0.3), 0.0501, (0.0, 0.3)),
+        ((None, None), 0.2, (None, None)),
+        ((None, 0.3), 0.2, (None, 0.3)),
+        ((0.1, None), 0.2, (0.1, None)),
+    ],
+)
+def test_an_interval_reaches_zero_where_the_test_says_nothing(ends, p_value, expected):
+    assert reaching_zero(ends, p_value) == expected
+
+
+def test_all_patterns_of_bits():
+    assert all_bits(0).tolist() == [[]]
+    assert {tuple(row) for row in all_bits(3).tolist()} == set(itertools.product([0, 1], repeat=3))
+    assert all_bits(3).shape == (8, 3)

@@ -15,16 +15,18 @@ from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 from ensue.metrics.classification import confusion_cells, f1, macro_f1, matthews
-from ensue.stats.correlation import correlation_draws
+from ensue.stats.correlation import correlation_draws, percentile_interval
 from ensue.stats.paired_statistic import (
     Numbers,
     Statistic,
+    correlation_of_sums,
     exchange_p_value,
     mean_correlation,
     mean_over,
     paired_correlation_test,
     paired_difference,
     paired_statistic_test,
+    products,
     williams_test,
 )
 from ensue.stats.resampling import one_hot
@@ -339,3 +341,159 @@ def test_draws_of_few_units_lose_less_at_either_end(units: int) -> None:
     expected = stats.norm.cdf(-math.sqrt(units / (units - 1)) * stats.t.ppf(0.975, units - 1))
     assert widened_tail(0.95, units) == pytest.approx(expected)
     assert widened_tail(0.95, units) < 0.025
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+@pytest.mark.parametrize("ways", [1, 2])
+def test_intervals_of_correlations_are_those_of_their_draws_by_cluster_and_set(kind: str, ways: int) -> None:
+    """Two sets of clusters of three; each set has draws of its own seed, a fifth as many as exchanges."""
+    generator = np.random.default_rng(9)
+    gold = generator.normal(size=72)
+    a, b = (gold[:, None] + noise * generator.normal(size=(72, ways)) for noise in (0.4, 1.0))
+    clusters = [f"c{place // 3}" for place in range(72)]
+    sets = ["x"] * 42 + ["y"] * 30
+    found = paired_correlation_test(kind, a, b, gold, clusters, sets, rounds=455, seed=4)
+    draws = []
+    for scores in (a, b):
+        drawn = [
+            getattr(
+                correlation_draws(scores[part, way], gold[part], clusters[part], rounds=91, seed=seed), kind
+            )
+            for part, seed in ((slice(0, 42), 4), (slice(42, 72), 5))
+            for way in range(ways)
+        ]
+        draws.append(np.mean(drawn, axis=0))
+    expected = percentile_interval(draws[0] - draws[1], 24)
+    assert (found.low, found.high) == pytest.approx(expected)
+    assert (found.n, found.clusters) == (72, 24)
+    reference = stats.pearsonr if kind == "pearson" else stats.spearmanr
+    values = [
+        np.mean(
+            [
+                reference(scores[part, way], gold[part])[0]
+                for part in (slice(0, 42), slice(42, 72))
+                for way in range(ways)
+            ]
+        )
+        for scores in (a, b)
+    ]
+    assert found.difference == pytest.approx(values[0] - values[1])
+    # So many exchanges, the observed one counted in; the same for the same seed.
+    assert round(found.p_value * 456) == pytest.approx(found.p_value * 456)
+    again = paired_correlation_test(kind, a, b, gold, clusters, sets, rounds=455, seed=4)
+    assert again == found
+    assert paired_correlation_test(kind, a, b, gold, clusters, sets, rounds=455, seed=5) != found
+
+
+def test_exchanges_of_correlations_move_whole_clusters() -> None:
+    generator = np.random.default_rng(10)
+    gold = generator.normal(size=15)
+    a, b = gold + generator.normal(size=15), gold + 1.5 * generator.normal(size=15)
+    clusters = np.arange(15) // 3
+    found = paired_correlation_test("pearson", a, b, gold, clusters.tolist(), rounds=50)
+    own = [stats.zscore(one) for one in (a, b)]
+    seen = np.corrcoef(a, gold)[0, 1] - np.corrcoef(b, gold)[0, 1]
+    reached = []
+    for pattern in product([False, True], repeat=5):
+        exchanged = np.array(pattern)[clusters]
+        one, other = np.where(exchanged, own[1], own[0]), np.where(exchanged, own[0], own[1])
+        gap = np.corrcoef(one, gold)[0, 1] - np.corrcoef(other, gold)[0, 1]
+        reached.append(abs(gap) >= abs(seen) - 1e-12)
+    assert found.p_value == pytest.approx(np.mean(reached))
+
+
+def test_ten_thousand_exchanges_with_seed_nought_unless_said_otherwise() -> None:
+    generator = np.random.default_rng(12)
+    gold, a, b = generator.normal(size=(3, 20))
+    names = list(range(20))
+    assert paired_correlation_test("pearson", a, b, gold, names) == paired_correlation_test(
+        "pearson", a, b, gold, names, None, rounds=10_000, seed=0
+    )
+    one, other = one_hot(generator.integers(0, 2, 40), 2), one_hot(generator.integers(0, 2, 40), 2)
+
+    def share(sums: Numbers) -> Numbers:
+        return np.asarray(sums[..., 0] / sums.sum(axis=-1))
+
+    names = list(range(40))
+    assert paired_statistic_test(one, other, names, share) == paired_statistic_test(
+        one, other, names, share, rounds=10_000, seed=0
+    )
+    codes = np.arange(40)
+    assert exchange_p_value(one, other, codes, share) == exchange_p_value(
+        one, other, codes, share, rounds=10_000, seed=0
+    )
+    found = exchange_p_value(one, other, codes, share, rounds=99, seed=3)
+    assert found == exchange_p_value(one, other, codes, share, rounds=99, seed=3)
+    assert round(100 * found) == pytest.approx(100 * found)
+    assert paired_correlation_test("pearson", a, b, gold, list(range(20)), rounds=1).p_value in (0.5, 1.0)
+
+
+def test_narrow_numbers_are_tested_in_double() -> None:
+    gold = np.array([3000, 3002, 2001, 7, 11, 5])
+    a, b = np.array([1, 4000, 2001, 9, 4002, 6]), np.array([3004, 2002, 100, 7, 50, 2001])
+    narrow = [one.astype(np.float16) for one in (a, b, gold)]
+    for kind in ("pearson", "spearman"):
+        expected = paired_correlation_test(kind, a, b, gold, list(range(6)), rounds=50)
+        for place in range(3):
+            given = [narrow[place] if place == i else one for i, one in enumerate((a, b, gold))]
+            assert paired_correlation_test(kind, *given, list(range(6)), rounds=50) == expected
+        assert mean_correlation(kind, narrow[0], narrow[2]) == mean_correlation(kind, a, gold)
+    summed = products(narrow[0], narrow[2])
+    assert summed.tolist() == products(a, gold).tolist()
+    assert summed[1].tolist() == [1, 4000, 3002, 4000**2, 3002**2, 4000 * 3002]
+    draws = np.array([2049.0, 2052.0, 2055.0]), np.array([1.0, 2.0, 3.0])
+    one = paired_difference(0.5, 0.25, draws[0].astype(np.int16), draws[1].astype(np.int8), 9)
+    assert one == paired_difference(0.5, 0.25, *draws, 9)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "gold"), [([1, 2, 3], [1, 2], [1, 2, 3]), ([1, 2], [1, 2], [1, 2, 3]), ([1], [1, 2], [1])]
+)
+def test_scores_of_other_shapes_are_refused(a: list[float], b: list[float], gold: list[float]) -> None:
+    with pytest.raises(ValueError, match="Scores of one shape are needed"):
+        paired_correlation_test("pearson", a, b, gold, list(range(len(gold))))
+
+
+@pytest.mark.parametrize("wrong", [([1.0], [1.0]), ([[1.0]], [[1.0], [2.0]]), ([[]], [[]])])
+def test_tables_that_are_none_are_refused(wrong: tuple[list[float], list[float]]) -> None:
+    with pytest.raises(ValueError, match="Two tables of one shape"):
+        paired_statistic_test(*wrong, ["a"], lambda sums: sums[..., 0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e7])
+def test_the_correlation_of_sums_is_numpys_at_any_scale_and_nought_of_constants(scale: float) -> None:
+    generator = np.random.default_rng(13)
+    for n in (2, 3, 10):
+        x, y = generator.normal(size=(2, n))
+        expected = np.corrcoef(x, y)[0, 1]
+        for one, other in ((x * scale, y), (x, y * scale), (x * scale, y / scale)):
+            found = float(correlation_of_sums(products(one, other).sum(axis=0)))
+            assert found == pytest.approx(expected, abs=1e-6)
+            for perfect in (one, -one):
+                assert abs(float(correlation_of_sums(products(one, perfect).sum(axis=0)))) <= 1.0
+        for value in (0.0, 0.1 * scale, scale / 3):
+            constant = np.full(n, value)
+            for pair in ((constant, y * scale), (y * scale, constant), (constant, constant)):
+                assert float(correlation_of_sums(products(*pair).sum(axis=0))) == 0.0
+            assert mean_correlation("pearson", constant, y) == 0.0
+            assert mean_correlation("pearson", y, constant) == 0.0
+    # Of many sums at once each has its own.
+    table = np.array([products([1, 2, 3], [2, 4, 7]).sum(axis=0), products([1, 1], [2, 3]).sum(axis=0)])
+    assert correlation_of_sums(table).tolist() == pytest.approx([0.9933993, 0.0])
+
+
+def test_williams_at_its_borders() -> None:
+    assert williams_test(0.5, 0.2, 0.3, 4).df == 1
+    assert williams_test(-1.0, 0.2, -0.2, 20).p_value < 1e-6
+    with pytest.raises(ValueError, match="between -1 and 1"):
+        williams_test(-1.1, 0.2, 0.3, 30)
+    # Two that say the same and yet correlate differently with people cannot be: no chance at all.
+    assert williams_test(0.5, 0.2, 1.0, 20) == (math.inf, 17, 0.0)
+    assert williams_test(0.2, 0.5, 1.0, 20) == (-math.inf, 17, 0.0)
+    assert williams_test(-0.2, -0.5, 1.0, 20).t == math.inf
+
+
+def test_a_difference_without_an_interval_is_one_all_the_same() -> None:
+    assert paired_difference(0.5, 0.2, [math.nan] * 3, [0.0] * 3, 9) == (0.3, None, None, None)
+    assert paired_difference(0.5, 0.2, [0.1, 0.2], [0.0, 0.1], 1) == (0.3, None, None, None)

@@ -9,7 +9,15 @@ from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 from ensue.metrics.classification import accuracy, confusion_cells, macro_f1, matthews
-from ensue.stats.resampling import MadeUp, confusion_draws, one_hot, random_answer, sum_draws
+from ensue.stats.resampling import (
+    MadeUp,
+    cluster_codes,
+    confusion_draws,
+    one_hot,
+    random_answer,
+    sum_draws,
+    table_of_clusters,
+)
 
 
 def _naive(
@@ -114,3 +122,54 @@ def test_what_cannot_be_resampled_is_refused() -> None:
         sum_draws([[1], [2]], ["a"])
     with pytest.raises(ValueError, match="one round"):
         sum_draws([[1]], rounds=0)
+
+
+def test_draws_are_two_thousand_with_seed_nought_unless_said_otherwise() -> None:
+    table = np.random.default_rng(5).random((9, 2))
+    assert sum_draws(table).tolist() == sum_draws(table, None, rounds=2_000, seed=0).tolist()
+    cells = [0, 1, 3, 3]
+    assert confusion_draws(cells, 2).tolist() == confusion_draws(cells, 2, rounds=2_000, seed=0).tolist()
+    assert sum_draws(table, rounds=1).shape == (1, 2)
+
+
+def test_draws_by_the_formula() -> None:
+    """Each kind of cluster has a gamma draw of as many units as there are, in the order of its numbers."""
+    table = [[2.0, 1.0], [0.0, 5.0], [1.0, 0.5], [1.0, 0.5], [3.0, 0.0]]
+    clusters = ["a", "b", "c", "c", "d"]
+    made_up = MadeUp(np.array([[1.0, 1.0], [9.0, 9.0], [4.0, 0.0]]), np.array([0.5, 0.0, 1.5]))
+    kinds = np.array([[0.0, 5.0], [2.0, 1.0], [3.0, 0.0], [1.0, 1.0], [4.0, 0.0]])
+    weights = np.random.default_rng(3).standard_gamma([1, 2, 1, 0.5, 1.5], size=(7, 5))
+    expected = 4 * weights / weights.sum(axis=1, keepdims=True) @ kinds
+    found = sum_draws(table, clusters, made_up=made_up, rounds=7, seed=3)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_tables_of_classes_have_one_answer_at_random_made_up_for_each_cluster() -> None:
+    cells, clusters = [0, 0, 3, 1], ["a", "a", "b", "c"]
+    table = one_hot(cells, 4)
+    guess = MadeUp(np.eye(4) * (4 / 3), random_answer(table, 2))
+    expected = sum_draws(table, clusters, made_up=guess, rounds=9, seed=1).reshape(9, 2, 2)
+    assert confusion_draws(cells, 2, clusters, rounds=9, seed=1).tolist() == expected.tolist()
+    alone = MadeUp(np.eye(4), random_answer(table, 2))
+    expected = sum_draws(table, made_up=alone, rounds=9, seed=1).reshape(9, 2, 2)
+    assert confusion_draws(cells, 2, rounds=9, seed=1).tolist() == expected.tolist()
+
+
+def test_narrow_numbers_are_summed_in_double() -> None:
+    table = np.array([[3000.0, 1.0], [2001.0, 7.0], [4.0, 3000.0]])
+    found = sum_draws(table.astype(np.float16), ["a", "a", "b"], rounds=5)
+    assert found.tolist() == sum_draws(table, ["a", "a", "b"], rounds=5).tolist()
+    assert one_hot(np.array([1.0, 0.0]), 2).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("wrong", [[1.0], [], [[]], [[[1.0]]]])
+def test_what_is_no_table_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match="a row an item, not of shape"):
+        sum_draws(wrong)  # type: ignore[arg-type]
+
+
+def test_clusters_are_summed_in_order_of_appearance() -> None:
+    table = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 0.0]])
+    assert table_of_clusters(table, ["q", "p", "q"]).tolist() == [[5.0, 0.0], [2.0, 1.0]]
+    assert cluster_codes(None, 3).tolist() == [0, 1, 2]
+    assert cluster_codes(None, 3).dtype == cluster_codes("aba", 3).dtype == np.int64

@@ -75,7 +75,7 @@ def kendall_draws(
         everything = counts.sum(axis=1) ** 2
         apart = [everything - ((counts @ kinds) ** 2).sum(axis=1) for kinds in (kinds_a, kinds_b)]
         spread = np.sqrt(apart[0]) * np.sqrt(apart[1])
-        found[place] = np.clip(agreeing / np.where(spread > 0, spread, np.nan), -1.0, 1.0)
+        found[place] = np.clip(agreeing / np.where(spread, spread, np.nan), -1.0, 1.0)
     return found
 
 
@@ -107,7 +107,7 @@ def ranks(values: ArrayLike) -> Numbers:
     """
     _, kind, sizes = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     middles = np.cumsum(sizes) - (sizes - 1) / 2.0
-    return np.asarray(middles[kind], dtype=np.float64)
+    return np.asarray(middles[kind])
 
 
 def _pair(x: ArrayLike, y: ArrayLike) -> tuple[Numbers, Numbers]:
@@ -136,19 +136,15 @@ class _Ranking:
     """The order of a list and its ties, found once for all draws."""
 
     def __init__(self, values: Numbers) -> None:
-        self._order = np.argsort(values, kind="stable")
-        ordered = values[self._order]
-        self._starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        kind = np.zeros(len(values), dtype=np.int64)
-        kind[self._starts[1:]] = 1
-        self._kind = np.empty(len(values), dtype=np.int64)
-        self._kind[self._order] = np.cumsum(kind)
+        _, self._kind, sizes = np.unique(values, return_inverse=True, return_counts=True)
+        self._order = np.argsort(self._kind)
+        self._starts = np.cumsum(sizes) - sizes
 
     def within(self, counts: Numbers) -> Numbers:
-        """Return the mean rank of each value in samples that hold it so many times, from the middle of all ranks."""
+        """Return the mean rank of each value, less a half, in samples that hold it so many times."""
         sizes = np.add.reduceat(counts[:, self._order], self._starts, axis=1)
         middles = np.cumsum(sizes, axis=1) - sizes / 2.0
-        return np.asarray(middles[:, self._kind] - counts.sum(axis=1, keepdims=True) / 2.0)
+        return np.asarray(middles[:, self._kind])
 
 
 def _weighted(counts: Numbers, a: Numbers, b: Numbers) -> Numbers:

@@ -175,18 +175,16 @@ def correlation_of_sums(sums: Numbers) -> Numbers:
     >>> round(float(correlation_of_sums(products([1, 2, 3], [2, 4, 7]).sum(axis=0))), 6)
     0.993399
     """
-    n, x, y, xx, yy, xy = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = (xx - x * x / n) * (yy - y * y / n)
     constant = spread <= 1e-12 * xx * yy
     found = (xy - x * y / n) / np.sqrt(np.where(constant, 1.0, spread))
     return np.where(constant, 0.0, np.clip(found, -1.0, 1.0))
 
 
-def _own_scale(kind: str, values: ArrayLike) -> Numbers:
+def _own_scale(kind: str, values: Numbers) -> Numbers:
     """Return standard scores (of ranks, for Spearman's correlation); all 0 where there is no spread."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if kind == "spearman":
-        numbers = ranks(numbers)
+    numbers = ranks(values) if kind == "spearman" else values
     deviations = numbers - numbers.mean()
     spread = float(np.sqrt(np.mean(deviations**2)))
     if spread <= 1e-13 * float(np.abs(numbers).max()):
@@ -202,7 +200,7 @@ def _answers(given: ArrayLike) -> Numbers:
 
 def _parts(sets: Sequence[Hashable] | None, n: int) -> list[NDArray[np.int64]]:
     """Return the places of the items of each set."""
-    codes = np.zeros(n, dtype=np.int64) if sets is None else cluster_codes(sets, n)
+    codes = cluster_codes([None] * n if sets is None else sets, n)
     return [np.flatnonzero(codes == number) for number in range(int(codes.max()) + 1)]
 
 
