@@ -11,6 +11,8 @@ from scipy import stats
 from ensue.benchmarks.qags.metaeval import (
     CONSTANT,
     CONSTANT_ARTICLES,
+    Correlated,
+    correlations,
     difference,
     over_summaries,
     summary_level,
@@ -149,3 +151,90 @@ def test_a_missing_value_is_named() -> None:
         system_level([[1.0, 2.0]], [[1.0, math.inf]])
     with pytest.raises(ValueError, match="two lists of one shape"):
         over_summaries([1.0, 2.0], [1.0])
+
+
+def test_draws_are_as_many_as_all_of_a_runs_with_seed_nought_unless_said_otherwise(
+    tables: tuple[np.ndarray, ...],
+) -> None:
+    good, _, human = tables
+    for level, given in (
+        (over_summaries, (good.ravel(), human.ravel())),
+        (summary_level, (good, human)),
+        (system_level, (good, human)),
+    ):
+        found, expected = level(*given), level(*given, rounds=2_000, seed=0)  # type: ignore[operator]
+        for kind in KINDS:
+            np.testing.assert_array_equal(found.figures[kind].draws, expected.figures[kind].draws)
+            assert found.figures[kind].bounds == (-1.0, 1.0)
+            assert found.figures[kind]._replace(draws=None) == expected.figures[kind]._replace(draws=None)
+
+
+def test_every_level_there_is_by_value(tables: tuple[np.ndarray, ...]) -> None:
+    good, poor, human = tables
+    scores = {"relevance": human, "fluency": poor}
+    found = correlations(good, scores, seed=3)
+    assert [at for at, _ in found] == [
+        {"level": level, "human": score} for score in scores for level in ("system", "summary")
+    ]
+    for (at, one), correlate in zip(found, [system_level, summary_level] * 2, strict=True):
+        expected = correlate(good, scores[at["human"]], seed=3)
+        for kind in KINDS:
+            np.testing.assert_array_equal(one.figures[kind].draws, expected.figures[kind].draws)
+    clusters = [n // SYSTEMS for n in range(good.size)]
+    ((at, one),) = correlations(good.ravel(), {"consistency": human.ravel()}, clusters, seed=3)
+    expected = over_summaries(good.ravel(), human.ravel(), clusters, seed=3)
+    assert at == {}
+    for kind in KINDS:
+        np.testing.assert_array_equal(one.figures[kind].draws, expected.figures[kind].draws)
+    first, nought = correlations(good, {"r": human}), correlations(good, {"r": human}, seed=0)
+    np.testing.assert_array_equal(first[0][1].figures["pearson"].draws, nought[0][1].figures["pearson"].draws)
+    assert correlations([1.0], {"r": [2.0]}) == []
+    assert correlations([[1.0], [2.0]], {"r": [[1.0], [2.0]]}) == []
+    assert len(correlations([1.0, 2.0], {"r": [2.0, 3.0]})) == 1
+
+
+def test_rounds_without_a_defined_article_are_none() -> None:
+    """Two of three articles are constant, so that some rounds draw only those."""
+    metric = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    human = np.array([[1.0, 3.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    found = summary_level(metric, human, rounds=200)
+    counts = draw_counts(3, 200, np.random.default_rng(0))
+    for figure in found.figures.values():
+        assert figure.draws is not None
+        np.testing.assert_array_equal(np.isnan(figure.draws), counts[:, 0] == 0)
+        assert (figure.n, figure.units) == (3, 3)
+    assert found.left_out == {CONSTANT_ARTICLES: 2}
+
+
+def test_scales_of_metrics_and_people_do_not_matter(tables: tuple[np.ndarray, ...]) -> None:
+    good, _, human = tables
+    expected = system_level(good, human, rounds=ROUNDS)
+    for scale in (1e-9, 1e9):
+        found = system_level(good * scale, human / scale, rounds=ROUNDS)
+        for kind in KINDS:
+            np.testing.assert_allclose(found.figures[kind].draws, expected.figures[kind].draws, atol=1e-9)
+    assert system_level(np.zeros((3, 2)), np.zeros((3, 2))) == ({}, {CONSTANT: 2})
+
+
+def test_numbers_as_text_files_have_them_are_taken(tables: tuple[np.ndarray, ...]) -> None:
+    good, _, human = tables
+    metric = (good * 100).astype(np.int64)
+    narrow = system_level((metric * 8).astype(np.float16), human.astype(np.int8), rounds=9)
+    wide = system_level((metric * 8).astype(np.float16).tolist(), human.tolist(), rounds=9)
+    for kind in KINDS:
+        np.testing.assert_array_equal(narrow.figures[kind].draws, wide.figures[kind].draws)
+
+
+def test_refusals_by_value() -> None:
+    for wrong in (([1.0, 2.0], [1.0]), ([[1.0, 2.0]], [[1.0, 2.0]]), ([1.0], [1.0])):
+        with pytest.raises(ValueError, match=r"This correlation needs two lists of one shape, not \("):
+            over_summaries(*wrong)
+    for wrong in (([1.0, 2.0], [1.0, 2.0]), ([[1.0, 2.0]], [[1.0, 2.0, 3.0]]), ([[1.0]], [[2.0]])):
+        with pytest.raises(ValueError, match=r"needs two tables \[articles, systems\] of one shape, not \("):
+            summary_level(*wrong)
+    drawn = over_summaries([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], rounds=9)
+    bare = Correlated({kind: one._replace(draws=None) for kind, one in drawn.figures.items()}, {})
+    for pair in ((drawn, bare), (bare, drawn)):
+        with pytest.raises(ValueError, match="same samples"):
+            difference(*pair)
+    assert difference(drawn, Correlated({}, {})) == difference(Correlated({}, {}), drawn) == {}

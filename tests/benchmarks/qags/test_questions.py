@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.benchmarks import settings as read
 from ensue.benchmarks.published import facts_of, published
-from ensue.benchmarks.qags.candidates import AnswerCandidate
+from ensue.benchmarks.qags.candidates import AnswerCandidate, chance
 from ensue.benchmarks.qags.questioning import plan_variants
 from ensue.benchmarks.qags.questions import (
     AGREE,
@@ -20,8 +21,12 @@ from ensue.benchmarks.qags.questions import (
     PAPER,
     PRESET_SETTINGS,
     STRICT,
+    Asking,
     Keeping,
+    Preset,
     Proposal,
+    _own,
+    _paper,
     cut,
     preset_of,
     select,
@@ -259,3 +264,87 @@ def test_why_questions_were_dropped_is_counted_by_name() -> None:
     }
     assert verdict("the mill", found(""), "same") == "the summary does not answer"
     assert verdict("the mill", found("Ruth"), "same") == "the summary answers differently"
+
+
+def test_the_paper_preset_by_value() -> None:
+    """Read anew: the presets of a program that runs are those it began with."""
+    asking = Asking(
+        answers=10,
+        count=10,
+        beams=10,
+        min_tokens=8,
+        max_tokens=60,
+        length_penalty=1.0,
+        block_ngrams=3,
+        candidates="every",
+        seed=0,
+    )
+    keeping = Keeping(20, 3, "answered", "removed", "likeliest")
+    assert _paper() == PAPER == Preset(asking, keeping)
+    assert Keeping(5) == Keeping(5, 3, "same", "removed", "likeliest")
+    assert replace(asking, candidates="distinct", seed=4) == Asking(10, 10, 10, 8, 60, 1.0, 3, seed=4)
+
+
+def test_a_setting_of_its_own_stands_beside_the_preset() -> None:
+    found = _own("how many", read.whole())
+    assert (found.default, found.about) == (None, "how many (none: the preset's)")
+    assert (found.read("7"), found.read("none")) == (7, None)
+
+
+def test_settings_of_every_name_take_the_place_of_the_preset() -> None:
+    found = preset_of(
+        resolved(
+            preset="paper",
+            candidates="distinct",
+            answers=4,
+            count=2,
+            beams=3,
+            questions=6,
+            agree="any",
+            padding="no",
+            order="spread",
+        ),
+        seed=9,
+    )
+    assert found == Preset(
+        replace(PAPER.asking, candidates="distinct", answers=4, count=2, beams=3, seed=9),
+        Keeping(6, 3, "any", "no", "spread"),
+    )
+    assert preset_of({"preset": "fast"}) == FAST
+    assert preset_of(resolved(count=10, beams=10)).asking.count == 10
+
+
+def test_fill_by_value() -> None:
+    """Chance is Python's own generator, seeded by the seed, the number of questions and the text."""
+    proposals = [Proposal(f"Who is number {place}?", -float(place), MILL) for place in range(9)]
+    answers = [found("the mill") if place in (1, 4) else found("") for place in range(9)]
+    for padding in ("removed", "kept"):
+        keeping = Keeping(6, padding=padding)
+        generator = chance("questions\n3\n6\n", "A text.")
+        if padding == "kept":
+            expected = ((1, 4, *generator.choices([1, 4], k=4)), 0)
+        else:
+            others = [place for place in range(9) if place not in (1, 4)]
+            expected = ((1, 4, *sorted(generator.sample(others, 4))), 4)
+        assert select(proposals, answers, keeping, text="A text.", seed=3) == expected
+    assert select(proposals, answers, Keeping(2), text="", seed=0) == ((1, 4), 0)
+    assert select(proposals, answers, Keeping(1), text="", seed=0) == ((1,), 0)
+    assert select(proposals, answers, Keeping(6), text="x") == select(
+        proposals, answers, Keeping(6), text="x", seed=0
+    )
+    with pytest.raises(ValueError, match="zip"):
+        select(proposals, answers[1:], Keeping(6), text="x")
+
+
+def test_equal_questions_keep_the_likeliest_and_its_answer() -> None:
+    ruth = AnswerCandidate("Ruth", 0, 4, "entity")
+    result = tidy(
+        [
+            (MILL, [Asked("Who left it?", -2.0)]),
+            (ruth, [Asked("Who left it?", -1.0), Asked("Who is it?", -2.0)]),
+        ],
+        shortest=3,
+    )
+    assert result.proposals == (Proposal("Who left it?", -1.0, ruth), Proposal("Who is it?", -2.0, ruth))
+    assert result.dropped == {"questions asked before": 1}
+    assert tidy([], shortest=3) == ((), {})
