@@ -58,7 +58,9 @@ ROOMS = {
         "intruder", "edits rules judging task", "test_edits test_rules test_judging test_task"
     ),
     "discoeval": judging("discoeval", "judging probe", "test_judging test_probe test_task"),
-    "senteval": judging("senteval", "judging answering", "test_judging test_data test_task test_comparing"),
+    "senteval": judging(
+        "senteval", "judging answering", "test_judging test_answering test_data test_task test_comparing"
+    ),
     "nlu": judging(
         "nlu",
         "judging scores diagnostics submissions/grading submissions/people",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -167,3 +169,109 @@ def test_every_part_is_asked_whole_and_nothing_is_fed_twice_over(parts: list[Tok
                 one = parts[end]
                 tokens = [node.pack.wanted[place][1] for place in places]
                 assert tokens == one.ids[max(one.start, node.begin) :].tolist()
+
+
+def nodes_of(parts: list[TokenPart], **limits: int) -> list[tuple[int | None, int, int, list[int]]]:
+    return [(node.parent, node.begin, node.end, node.ends) for node in build_tree(parts, **limits)]
+
+
+def run(stem: list[int], *tails: list[int], start: int = 1) -> list[TokenPart]:
+    return [part(*stem, *tail, start=start) for tail in tails]
+
+
+def test_a_shared_run_is_a_node_from_eight_tokens_and_thirty_two_saved_on() -> None:
+    stem = list(range(8))
+    five = [[10 + n] for n in range(5)]
+    # Eight tokens that four more need save thirty-two.
+    assert nodes_of(run(stem, *five)) == [(None, 0, 8, []), *((0, 8, 9, [n]) for n in range(5))]
+    assert [node[0] for node in nodes_of(run(stem, *five[:4]))] == [None] * 4
+    assert [node[0] for node in nodes_of(run(stem[:7], *([10 + n] for n in range(9))))] == [None] * 9
+    two = run(list(range(32)), [40], [41])
+    assert nodes_of(two) == [(None, 0, 32, []), (0, 32, 33, [0]), (0, 32, 33, [1])]
+    assert [node[0] for node in nodes_of(run(list(range(31)), [40], [41]))] == [None, None]
+    # A part that ends where others go on counts as one that needs the run.
+    assert nodes_of([part(*range(32)), part(*range(33))]) == [(None, 0, 32, [0]), (0, 32, 33, [1])]
+    assert build_tree([]) == []
+
+
+def test_what_is_scored_of_a_shared_run_begins_where_the_first_part_wants() -> None:
+    parts = [part(*range(32), 40, start=20), part(*range(32), 41, start=10), part(*range(32), 42, start=33)]
+    found = build_tree(parts[:2])
+    assert [node.scored_from for node in found] == [10, 32, 32]
+    assert [node.tokens.tolist() for node in found] == [list(range(32)), [40], [41]]
+    (alone,) = build_tree(parts[2:])
+    assert (alone.scored_from, alone.ends) == (33, [0])
+
+
+def test_long_runs_are_cut_into_chains_of_the_limit() -> None:
+    parts = run(list(range(40)), [50, 51, 52], [60], start=5)
+    cut = split_long(build_tree(parts), 16)
+    assert [(n.index, n.parent, n.begin, n.end, n.scored_from, n.ends, n.children) for n in cut] == [
+        (0, None, 0, 16, 5, [], [1]),
+        (1, 0, 16, 32, 16, [], [2]),
+        (2, 1, 32, 40, 32, [], [3, 4]),
+        (3, 2, 40, 43, 40, [0], []),
+        (4, 2, 40, 41, 40, [1], []),
+    ]
+    late = split_long(build_tree([part(*range(20), start=18)]), 8)
+    assert [(n.begin, n.end, n.scored_from) for n in late] == [(0, 8, 8), (8, 16, 16), (16, 20, 18)]
+    whole = build_tree(parts)
+    assert split_long(whole, 40) is whole
+
+
+def packed(parts: list[TokenPart], **how: Any) -> list[tuple[int | None, int, int, list[int] | None]]:
+    """Parents, places and the parts of each row; None where nothing was packed."""
+    found = pack_leaves(build_tree(parts), parts, **{"branch": True, **how})
+    return [
+        (node.parent, node.begin, node.end, None if node.pack is None else sorted(node.pack.of))
+        for node in found
+    ]
+
+
+def test_rows_hold_what_fits_and_half_as_long_a_leaf_at_most() -> None:
+    """The last token of a part is only asked about: parts of five take four places."""
+    parts = [part(10 * n, 1, 2, 3, 4) for n in range(1, 5)]
+    assert packed(parts, row=8) == [(None, 0, 8, [0, 1]), (None, 0, 8, [2, 3])]
+    assert packed(parts, row=15) == [(None, 0, 12, [0, 1, 2]), (None, 0, 4, [3])]
+    assert packed(parts, row=16) == [(None, 0, 16, [0, 1, 2, 3])]
+    assert packed(parts, row=7) == [(None, 0, 5, None)] * 4
+    # Of two that begin alike the second adds what it does not share.
+    alike = [part(1, 2, 3, 4, 5), part(1, 2, 3, 9, 9), part(1, 2, 3, 4, 6)]
+    assert packed(alike, row=8) == [(None, 0, 5, [0, 1, 2])]
+
+
+def test_leaves_of_one_parent_lie_side_by_side_after_it() -> None:
+    stem = list(range(40))
+    parts = [*run(stem, [50, 51], [60, 61], [70]), *run([99, *stem], [50], [60])]
+    assert packed(parts, row=8) == [
+        (None, 0, 40, None),
+        (0, 40, 42, [0, 1, 2]),
+        (None, 0, 41, None),
+        (2, 41, 41, [3, 4]),
+    ]
+    found = pack_leaves(build_tree(parts), parts, branch=True, row=8)
+    assert [node.children for node in found] == [[1], [], [3], []]
+    first = found[1].pack
+    assert first is not None
+    assert (first.ids.tolist(), first.positions.tolist()) == ([50, 60], [40, 40])
+    assert first.seen.tolist() == [[True, False], [False, True]]
+    # Before the row stands the stem: its last state tells the first token of each.
+    assert [first.wanted[i] for i in first.of[0]] == [(-1, 50), (0, 51)]
+    assert [first.wanted[i] for i in first.of[2]] == [(-1, 70)]
+    second = found[3].pack
+    assert second is not None
+    assert (second.ids.size, second.wanted, second.branches) == (0, [(-1, 50), (-1, 60)], False)
+
+
+def test_a_text_scored_from_its_first_token_is_not_packed() -> None:
+    assert packed([part(1, 2, 3, start=0), part(4, 5, 6)], row=8) == [(None, 0, 2, [1]), (None, 0, 3, None)]
+
+
+def test_without_a_mask_only_chains_share_a_row() -> None:
+    parts = [part(1, 2, 3), part(1, 2, 3, 4, 5), part(1, 2, 3, 4), part(1, 9, 9), part(1, 2, 3, 4, 5)]
+    rows = packed(parts, branch=False)
+    assert rows == [(None, 0, 4, [0, 1, 2, 4]), (None, 0, 2, [3])]
+    for node in pack_leaves(build_tree(parts), parts, branch=False):
+        assert node.pack is not None
+        assert not node.pack.branches
+        assert node.pack.seen.tolist() == np.tri(node.length, dtype=bool).tolist()

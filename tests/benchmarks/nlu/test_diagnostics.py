@@ -88,7 +88,7 @@ def test_the_two_class_set_is_judged_by_mcc() -> None:
 def test_unknown_phenomena_are_refused_with_their_line() -> None:
     for tags, words in (
         ({"Logics": ("Negation",)}, "the category 'Logics' is none of Lexical Semantics"),
-        ({"Logic": ("Irony",)}, "the tag 'Irony' of Logic is none of Negation"),
+        ({"Logic": ("Irony",)}, "the tag 'Irony' of Logic is none of Negation, Double Negation, "),
     ):
         example = Example("7", ("A.", "B."), "neutral", tags=tags, where="diagnostic.tsv, line 9")
         data = task(spec("diagnostic"), [example], "test")

@@ -12,11 +12,13 @@ import pytest
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.examples import Example, Prediction
 from ensue.benchmarks.nlu.judging import JudgedSplit, items, judge
 from ensue.benchmarks.nlu.systems import Answered
 from ensue.errors import EnsueError
+from ensue.stats.resampling import MadeUp, sum_draws
 from tests.benchmarks.nlu.answered import answer, labelled, spec, task
 
 Metric = Callable[[Sequence[str], Sequence[str]], float]
@@ -262,3 +264,117 @@ def test_data_that_do_not_fit_are_refused_by_name() -> None:
     entity = task(spec("ReCoRD", "superglue"), [Example("0", ("P.", "Q."), ("Ostby",))])
     with pytest.raises(EnsueError, match="predict the text of an entity"):
         judge(entity, answer(entity, [3.0]), "dev")
+
+
+def test_entities_are_judged_by_the_best_surface_form_with_draws_by_the_formula() -> None:
+    asked = spec("ReCoRD", "superglue")
+    golds = [("The old mill", "mill"), ("Ruth Olsen",), ("Ellery",), ("fog",)]
+    given = ["an old mill", "Ruth", "Port Ellery", "sun"]
+    examples = [
+        Example(str(place), ("P.", "Q."), gold, group=f"p{place // 2}") for place, gold in enumerate(golds)
+    ]
+    data = task(asked, examples)
+    found = _judged(data, answer(data, given), "dev")
+    f1s, ems = [1.0, 2 / 3, 2 / 3, 0.0], [1.0, 0.0, 0.0, 0.0]
+    assert list(found.figures) == list(asked.metrics)
+    assert found.figures["f1"].value == pytest.approx(np.mean(f1s))
+    assert found.figures["em"].value == pytest.approx(np.mean(ems))
+    table = np.column_stack([f1s, ems, np.ones(4)])
+    clusters = [example.resampled_with for example in examples]
+    units = len(set(clusters))
+    guess = MadeUp(np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]]) * (4 / units), np.array([0.5, 0.5]))
+    drawn = sum_draws(table, clusters, made_up=guess, rounds=2_000)
+    for column, metric in enumerate(("f1", "em")):
+        figure = found.figures[metric]
+        np.testing.assert_allclose(figure.draws, drawn[:, column] / drawn[:, 2])  # type: ignore[arg-type]
+        assert (figure.n, figure.units, figure.bounds) == (4, units, (0.0, 1.0))
+    items_ = list(items(data, answer(data, given), "dev"))
+    assert [item["scores"]["em"] for item in items_] == ems
+    assert items_[0]["outputs"]["label"] == ["The old mill", "mill"]
+
+
+def test_draws_of_labels_and_of_groups_by_the_formula() -> None:
+    """MultiRC: two passages, three questions; a made-up answer falls into every cell as chance has it."""
+    asked = spec("MultiRC", "superglue")
+    gold, given = ["1", "0", "1", "0", "1"], ["1", "1", "1", "0", "1"]
+    groups, clusters = ["q1", "q1", "q2", "q3", "q3"], ["p1", "p1", "p1", "p2", "p2"]
+    examples = [
+        Example(str(place), ("P.", "Q?", "A."), label, group=group, cluster=cluster)
+        for place, (label, group, cluster) in enumerate(zip(gold, groups, clusters, strict=True))
+    ]
+    data = task(asked, examples)
+    found = _judged(data, answer(data, given), "dev")
+    cells = np.eye(4)[[2 * int(a) + int(b) for a, b in zip(gold, given, strict=True)]]
+    # In the row of a question's first answer: whether all of it is right, and a one to count it by.
+    whole = np.array([[0, 1], [0, 0], [1, 1], [1, 1], [0, 0]], dtype=float)
+    right = np.array([1.0, 0.0, 0.0, 1.0])
+    guess = np.column_stack([np.eye(4), right * 0.6, np.full(4, 0.6)])
+    chances = np.array([0.2, 0.2, 0.3, 0.3])
+    made_up = MadeUp(guess * (5 / 2), chances)
+    drawn = sum_draws(np.hstack([cells, whole]), clusters, made_up=made_up, rounds=2_000)
+    f1a = 2 * drawn[:, 3] / (2 * drawn[:, 3] + drawn[:, 1] + drawn[:, 2])
+    np.testing.assert_allclose(found.figures["f1a"].draws, f1a)  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.figures["em"].draws, drawn[:, 4] / drawn[:, 5])  # type: ignore[arg-type]
+    assert (found.figures["em"].n, found.figures["f1a"].n, found.rows) == (3, 5, 5)
+
+
+def test_one_whole_pair_is_a_parity_and_a_round_without_one_is_none() -> None:
+    asked = spec("AX-g", "superglue")
+    yes, no = asked.labels
+    examples = [
+        Example(str(place), ("A.", "B."), yes, group=group) for place, group in enumerate(["p", "p", "q"])
+    ]
+    data = task(asked, examples, "test")
+    found = _judged(data, answer(data, [yes, yes, no], "test"), "test")
+    assert (found.figures["gender_parity"].value, found.figures["gender_parity"].n) == (1.0, 1)
+
+
+def test_one_cluster_has_a_value_and_no_draws() -> None:
+    asked = spec("MultiRC", "superglue")
+    examples = [Example(str(place), ("P.", "Q?", "A."), "1", group="q", cluster="p") for place in range(3)]
+    data = task(asked, examples)
+    found = _judged(data, answer(data, ["1", "0", "1"]), "dev")
+    assert {(figure.draws is None, figure.units) for figure in found.figures.values()} == {(True, 1)}
+    scores = task(spec("STS-B"), [Example(str(n), ("A.", "B."), float(n), cluster="p") for n in range(3)])
+    judged = _judged(scores, answer(scores, [0.0, 2.0, 1.0]), "dev")
+    assert {(figure.draws is None, figure.units, figure.n) for figure in judged.figures.values()} == {
+        (True, 1, 3)
+    }
+    assert judged.figures["pearson"].value == pytest.approx(0.5)
+
+
+def test_every_field_of_an_item() -> None:
+    asked = spec("RTE")
+    examples = [
+        Example("7", ("A.", "B."), "entailment", group="g", cluster="c"),
+        Example("8", ("C.", "D."), "not_entailment"),
+    ]
+    data = task(asked, examples)
+    answered = Answered(
+        "RTE",
+        {"dev": {"7": "not_entailment", "8": "not_entailment"}},
+        {"template": "t"},
+        chances={"dev": {"7": [0.25, 0.75]}},
+        outputs={"dev": {"8": {"text": "no"}}},
+    )
+    first, second = items(data, answered, "dev")
+    assert first == {
+        "id": "RTE/dev/7",
+        "cluster": f"RTE/dev/{examples[0].resampled_with}",
+        "task": "RTE",
+        "settings": {"split": "dev", "template": "t"},
+        "scores": {"accuracy": 0.0},
+        "outputs": {
+            "label": "entailment",
+            "predicted": "not_entailment",
+            "chances": [0.25, 0.75],
+            "group": "g",
+        },
+        "content": content_of(("A.", "B."), examples[0].choices, examples[0].spans, "entailment"),
+    }
+    assert second["outputs"] == {
+        "label": "not_entailment",
+        "predicted": "not_entailment",
+        "text": "no",
+    }
+    assert second["scores"] == {"accuracy": 1.0}

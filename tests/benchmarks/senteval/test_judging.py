@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.drawn import Drawn, mean_of_samples
 from ensue.benchmarks.senteval.answering import cosine, pair_features
 from ensue.benchmarks.senteval.data import TASKS, chosen
@@ -24,7 +27,10 @@ from ensue.benchmarks.senteval.judging import (
     task_rows,
 )
 from ensue.errors import EnsueError
+from ensue.metrics.classification import confusion_cells, f1
 from ensue.stats.clustered import clustered_interval
+from ensue.stats.correlation import correlation_draws
+from ensue.stats.resampling import confusion_draws
 
 
 def _answers(n: int, seed: int = 0) -> PartAnswers:
@@ -247,3 +253,85 @@ def test_a_correlation_needs_both_to_vary() -> None:
     assert has_correlation(close)
     for gold, given in ((flat, answers.given), (answers.gold, flat)):
         assert not has_correlation(PartAnswers("STS12", {}, answers.ids, answers.texts, gold, given))
+
+
+def test_draws_by_the_formula() -> None:
+    """Accuracy's are beta draws, F1's those of confusion tables, all of one seed."""
+    gold, given = np.array([1.0, 1.0, 0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
+    expected = np.random.default_rng(0).beta(3.5, 2.5, size=2_000)
+    found = accuracy_figure(gold, given)
+    np.testing.assert_array_equal(found.draws, expected)  # type: ignore[arg-type]
+    assert (found.value, found.n, found.bounds) == (0.6, 5, (0.0, 1.0))
+    tables = confusion_draws(confusion_cells(gold, given, 2), 2, rounds=2_000)
+    np.testing.assert_array_equal(f1_figure(gold, given).draws, f1(tables))  # type: ignore[arg-type]
+    scores = _answers(9)
+    both = correlation_draws(scores.given, scores.gold, rounds=2_000)
+    for metric, drawn in zip(("pearson", "spearman"), both, strict=True):
+        figure = figures_of(scores)[metric]
+        np.testing.assert_array_equal(figure.draws, drawn)  # type: ignore[arg-type]
+        assert (figure.n, figure.bounds) == (9, (-1.0, 1.0))
+
+
+def test_every_field_of_an_item() -> None:
+    texts = [("Why?", "So."), ("Who?", "We.")]
+    answers = PartAnswers(
+        "TREC",
+        {"split": "dev"},
+        ["dev/1", "dev/2"],
+        texts,
+        np.array([0.0, 1.0]),
+        np.array([1.0, 1.0]),
+        ("A", "D"),
+    )
+    first, second = items_of(answers)
+    assert first == {
+        "id": "TREC/dev/1",
+        "cluster": "TREC/dev/1",
+        "task": "TREC",
+        "settings": {"split": "dev"},
+        "scores": {"accuracy": 0.0},
+        "outputs": {"label": "A", "predicted": "D"},
+        "content": content_of(texts[0], "A"),
+        "asked": content_of(texts[0]),
+    }
+    assert second["content"] == content_of(texts[1], "D")
+    scores = PartAnswers(
+        "STS12", {}, ["1"], texts[:1], np.array([2.5]), np.array([0.5]), given_name="similarity"
+    )
+    (item,) = items_of(scores)
+    assert item["content"] == content_of(texts[0], 2.5)
+    for short in (answers.ids[:1], [*answers.ids, "x"]):
+        with pytest.raises(ValueError, match="zip"):
+            list(items_of(replace(answers, ids=short)))
+
+
+def test_one_example_has_no_correlation() -> None:
+    with pytest.raises(EnsueError, match=r"STS12 has 1 example where a correlation needs two; raise --limit"):
+        figures_of(_answers(1))
+    assert set(figures_of(_answers(2))) == {"pearson", "spearman"}
+
+
+def test_groups_are_those_of_every_split_in_the_order_of_the_suite() -> None:
+    def figures(name: str, split: str, value: float) -> TaskFigures:
+        task = TASKS[name]
+        return TaskFigures(task, {"split": split, "layer": 1}, {task.metric: Drawn(value, None, 10)}, {})
+
+    found = [
+        figures(name, split, value)
+        for name, value in (("MR", 0.5), ("CR", 0.75))
+        for split in ("dev", "test")
+    ]
+    found += [figures("Length", "test", 0.25), figures("Depth", "test", 0.75)]
+    rows = list(group_rows(found, [one.task for one in found]))
+    assert [(row["task"], row["settings"]["split"], row["value"], row["n"]) for row in rows] == [
+        ("SC", "dev", 0.625, 20),
+        ("SC", "test", 0.625, 20),
+        ("Probing", "test", 0.5, 20),
+    ]
+    assert {row["metric"] for row in rows} == {"accuracy"}
+    assert rows[0]["settings"] == {
+        "split": "dev",
+        "layer": 1,
+        "covers": "2 of 2 tasks",
+        "tasks": "MR,CR",
+    }

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ensue.backends.names import load_model
+from ensue.benchmarks.base import content_of
 from ensue.benchmarks.squality.data import Question, Response, Story, StoryQuestion, examples
-from ensue.benchmarks.squality.evaluation import human_items, judged_items, rows_of
-from ensue.benchmarks.squality.systems import Summary
+from ensue.benchmarks.squality.evaluation import (
+    bertscore_by,
+    human_items,
+    judged_items,
+    measures_of,
+    rows_of,
+)
+from ensue.benchmarks.squality.systems import Summary, named
+from ensue.benchmarks.summaries.bertscore import bertscore_of
 from ensue.errors import EnsueError
+from ensue.metrics.meteor import meteor_of
+from ensue.metrics.overlap import rouge_of
+from ensue.models.card import ModelCard
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
+from ensue.text.wordnet import load_wordnet
+from tests.support import tiny
+from tests.support.wordnet import write_wordnet
 
 ABOUT = {"version": "v9", "split": "dev"}
 
@@ -106,3 +125,70 @@ def test_every_field_of_a_row() -> None:
         assert (row["task"], row["n"], row["clusters"], row["settings"]) == ("squality", 3, 2, ABOUT)
     with pytest.raises(EnsueError, match="no question is left"):
         rows_of([])
+
+
+def test_one_reference_alone_and_more_metrics_than_one() -> None:
+    """A question with a single summary has nothing to hold it against; two metrics are kept apart."""
+
+    def both(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, list[list[float]]]:
+        found = shared(candidates, references)["shared"]
+        return {"shared": found, "twice": [[2 * value for value in row] for row in found]}
+
+    (item,) = judged_items(ASKED[1:2], [Summary("ab", {})], [both, shared], ABOUT)
+    assert item["scores"]["twice"] == 2 * item["scores"]["shared"]
+    (people,) = human_items(ASKED[1:2], [both], ABOUT)
+    assert people["scores"] == {
+        **dict.fromkeys(("shared", "shared_mean", "shared_loo", "twice", "twice_mean", "twice_loo"), 0.0),
+        "words": 1.0,
+    }
+    alone = example("s3", 1, "abc")
+    (item,) = judged_items([alone], [Summary("a", {})], [shared], ABOUT)
+    assert set(item["scores"]) == {"shared", "shared_mean", "words"}
+    assert item["content"] == content_of("A story.", "What of 1?", ("abc",))
+    with pytest.raises(EnsueError, match="without a reference"):
+        human_items([alone], [shared], ABOUT)
+    with pytest.raises(ValueError, match="zip"):
+        judged_items(ASKED, WRITTEN[:2], [lambda texts, given: {}], ABOUT)
+
+
+def test_measures_are_made_in_the_order_they_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENSUE_WORDNET", str(write_wordnet(tmp_path / "wordnet")))
+    encoder: Any = load_model(str(tiny.save_encoder(tmp_path / "encoder", max_length=32)))
+    loaded: list[str] = []
+
+    def load(name: str) -> Any:
+        loaded.append(name)
+        return encoder
+
+    notes: Counter[str] = Counter()
+    settings = {"metrics": ["meteor", "bertscore", "rouge"], "bertscore_model": "m", "bertscore_layer": 1}
+    measures = measures_of(settings, load, notes)
+    texts, references = ["The mill burned down in the night. " * 9], [["A factory burned.", "The mill."]]
+    found = [measure(texts, references) for measure in measures]
+    assert [list(one) for one in found] == [["meteor"], ["bertscore"], ["rouge1", "rouge2", "rougeL"]]
+    rows = bertscore_of(encoder, texts, references, layer=1)
+    assert found[1] == {"bertscore": [[one.f1 for one in row] for row in rows]}
+    assert found[2]["rouge1"] == [[one.rouge1.f1 for one in row] for row in rouge_of(texts, references)]
+    synonyms = load_wordnet(tmp_path / "wordnet").synonyms
+    assert found[0] == {"meteor": meteor_of(texts, references, synonyms)}
+    assert loaded == ["m"]
+    # The long text is cut to what the encoder takes.
+    assert notes == {f"texts of which {encoder.card.name} reads only the beginning for BERTScore": 1}
+    with pytest.raises(EnsueError, match="BERTScore needs"):
+        measures_of({**settings, "metrics": ["bertscore"]}, lambda name: named("human"), notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "layer"), [("m", None, "last"), ("m", 3, "3"), ("roberta-large", None, "17")]
+)
+def test_bertscore_says_by_which_weights_and_layer(name: str, asked: int | None, layer: str) -> None:
+    card = ModelCard(name=name, kind="encoder", source="-", identity={"weights": "0123456789abcdef"})
+    settings = {"bertscore_model": "asked for", "bertscore_layer": asked}
+
+    def load(given: str) -> Any:
+        assert given == "asked for"
+        return SimpleNamespace(card=card)
+
+    assert bertscore_by(settings, load) == f"bertscore:{name}/0123456789ab/{layer}"

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ensue.benchmarks.base import RunContext
+from ensue.benchmarks.base import RunContext, content_of
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.squality.data import Question, Response, Story, read_stories
 from ensue.benchmarks.squality.human_eval import (
     KINDS,
+    HumanEvalRun,
     Rated,
     correlation_rows,
     find_human_eval,
@@ -25,7 +27,9 @@ from ensue.benchmarks.squality.human_eval import (
 from ensue.benchmarks.squality.systems import named
 from ensue.benchmarks.squality.task import TASK
 from ensue.errors import EnsueError
+from ensue.metrics.overlap import rouge_of
 from ensue.stats.clustered import clustered_interval
+from ensue.stats.correlation import correlation_draws, kendall_draws
 from ensue.stats.ranges import range_of
 from tests.benchmarks.squality.invented import ANSWERS, asked, evaluation_row, story_row, write_rows
 
@@ -212,3 +216,148 @@ def test_the_human_evaluation_field_by_field(tmp_path: Path) -> None:
             assert row["value"] == pytest.approx(expected)
             assert (row["task"], row["n"], row["clusters"]) == ("human-eval", len(own), 3)
             assert row["settings"] == {"of": "rougeL", "with": "overall", "summaries": subset}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_of_correlations_are_those_of_draws_of_whole_stories(rated: list[Rated], kind: str) -> None:
+    values = np.random.default_rng(5).random(len(rated)).tolist()
+    for seed, given in ((0, ()), (3, (3,))):
+        rows = correlation_rows(rated, {"made-up": values}, kind, *given)
+        for row, subset in zip(rows, ("model", "human", "all"), strict=True):
+            places = [
+                n
+                for n, one in enumerate(rated)
+                if subset == "all" or (one.system == "human") == (subset == "human")
+            ]
+            x, y = [values[n] for n in places], [rated[n].rating("overall") for n in places]
+            stories = [rated[n].story for n in places]
+            if kind == "kendall":
+                draws = kendall_draws(x, y, stories, seed=seed)
+            else:
+                draws = getattr(correlation_draws(x, y, stories, seed=seed), kind)
+            figure = Drawn(row["value"], draws, len(x), 4, (-1.0, 1.0))
+            assert row == figure.row(
+                "human-eval", kind, {"of": "made-up", "with": "overall", "summaries": subset}
+            )
+
+
+def test_a_metric_that_is_constant_of_some_still_correlates_on_others(rated: list[Rated]) -> None:
+    values = [1.0 if one.system != "human" else float(place) for place, one in enumerate(rated)]
+    other = [float(place) for place in range(len(rated))]
+    rows = list(correlation_rows(rated, {"half": values, "whole": other}, "pearson"))
+    assert [(row["settings"]["of"], row["settings"]["summaries"]) for row in rows] == [
+        ("half", "human"),
+        ("half", "all"),
+        *(("whole", subset) for subset in ("model", "human", "all")),
+    ]
+    # One person's summary is no correlation, and the models' are one all the same.
+    few = [one for one in rated if one.system != "human"] + [one for one in rated if one.system == "human"][
+        :1
+    ]
+    rows = list(correlation_rows(few, {"m": other[: len(few)]}, "pearson"))
+    assert [row["settings"]["summaries"] for row in rows] == ["model", "all"]
+
+
+@pytest.mark.parametrize(("stated", "taken"), [(21.0, True), (21.009, True), (21.02, False), (20.5, False)])
+def test_a_mean_that_a_file_states_is_that_of_its_ratings(tmp_path: Path, stated: float, taken: bool) -> None:
+    row = copy.deepcopy(evaluation_row("2"))
+    means = dict.fromkeys(("correctness-rating", "selection-rating", "overall-rating"), 21.0)
+    row["questions"]["1"]["bart"]["overall"] = {**means, "selection-rating": stated}
+    path = write_rows(tmp_path / "all-responses.jsonl", row)
+    if taken:
+        assert len(read_human_eval(path)) == 6
+        return
+    with pytest.raises(EnsueError, match=f"the mean selection-rating is {stated:g} where the reviews' is 21"):
+        read_human_eval(path)
+
+
+def test_every_field_that_is_read(tmp_path: Path) -> None:
+    row = copy.deepcopy(evaluation_row("7"))
+    row["questions"]["1"]["bart"]["reviews"][1].update(
+        {"correctness-rating": 11, "selection-rating": 12, "overall-rating": 13}
+    )
+    found = read_human_eval(write_rows(tmp_path / "all-responses.jsonl", row))
+    assert [(one.story, one.question, one.system) for one in found] == [
+        ("7", question, system) for question in (1, 2) for system in ("bart", "bart-dpr", "human")
+    ]
+    assert found[3] == Rated(
+        "7",
+        2,
+        "bart",
+        "Ilse waits.",
+        (
+            dict.fromkeys(("correctness", "coverage", "overall"), 10.0),
+            {"correctness": 11.0, "coverage": 12.0, "overall": 13.0},
+            dict.fromkeys(("correctness", "coverage", "overall"), 33.0),
+        ),
+    )
+    assert (found[3].example, found[3].rating("coverage")) == ("7/2", pytest.approx(55 / 3))
+
+
+def test_the_table_of_ratings_by_value() -> None:
+    rated = [
+        Rated("s", 1, "b", "", ({"overall": 10.0, "correctness": 1.0, "coverage": 4.0},) * 3),
+        Rated("s", 1, "a", "", ({"overall": 30.0, "correctness": 3.0, "coverage": 9.0},)),
+        Rated("s", 2, "b", "", ({"overall": 20.0, "correctness": 5.0, "coverage": 4.0},)),
+    ]
+    assert [tuple(row.values()) for row in rating_rows(rated)] == [
+        ("b", "correctness", 3.0, 2.0, 2),
+        ("b", "coverage", 4.0, 0.0, 2),
+        ("b", "overall", 15.0, 5.0, 2),
+        ("a", "correctness", 3.0, 0.0, 1),
+        ("a", "coverage", 9.0, 0.0, 1),
+        ("a", "overall", 30.0, 0.0, 1),
+    ]
+    assert list(rating_rows(rated)[0]) == ["system", "property", "mean", "deviation", "n"]
+
+
+@pytest.mark.parametrize("place", ["", "human-eval", "data/human-eval"])
+def test_the_evaluations_file_is_found_where_it_may_lie(tmp_path: Path, place: str) -> None:
+    path = write_rows(tmp_path / place / "all-responses.jsonl", evaluation_row("1"))
+    assert find_human_eval(tmp_path) == path
+
+
+def test_all_that_an_evaluation_hands_back(tmp_path: Path) -> None:
+    write_rows(tmp_path / "v1" / "test.jsonl", *(story_row(str(n)) for n in (1, 2, 3)))
+    file = write_rows(
+        tmp_path / "human-eval" / "all-responses.jsonl", *(evaluation_row(str(n), 2.0 * n) for n in (1, 2, 3))
+    )
+    settings = asked(metrics="rouge")
+    whole = HumanEvalRun.read(tmp_path, None, 4, settings)
+    assert (whole.source, whole.seed, whole.settings) == (str(tmp_path), 4, settings)
+    assert len(whole.rated) == 18
+    cut = HumanEvalRun.read(tmp_path, 2, 4, settings)
+    assert {one.story for one in cut.rated} == {"1", "2"}
+    assert len(cut.stories) == 3
+    assert cut.fingerprint != whole.fingerprint
+    assert whole.fingerprint == HumanEvalRun.read(tmp_path, None, 0, settings).fingerprint
+    with pytest.raises(EnsueError, match="is a file; human-eval needs SQuALITY's folder"):
+        HumanEvalRun.read(file, None, 0, settings)
+    outcome = whole.evaluate(named("human"), RunContext())
+    assert outcome.signature == f"set:{whole.label} metrics:rouge property:overall seed:4"
+    assert (outcome.skipped, outcome.tokens) == ({}, 0)
+    assert outcome.extras == {"ratings": rating_rows(whole.rated)}
+    assert outcome.notes == {"the model human takes no part in human-eval": 1}
+    items = list(outcome.items)
+    references = references_of(whole.rated, whole.stories)
+    for item, one, own in zip(items, whole.rated, references, strict=True):
+        ratings = {name: one.rating(name) for name in ("correctness", "coverage", "overall")}
+        assert item["content"] == content_of(one.text, own, ratings)
+        (scores,) = rouge_of([one.text], [own])
+        assert item["outputs"] == {
+            "summary": one.text,
+            "by_reference": {
+                kind: [getattr(score, kind).f1 for score in scores] for kind in ("rouge1", "rouge2", "rougeL")
+            },
+        }
+        assert item["id"] == f"{one.example}/{one.system}"
+        assert item["cluster"] == one.story
+    best = {
+        kind: [max(item["outputs"]["by_reference"][kind]) for item in items]
+        for kind in ("rouge1", "rouge2", "rougeL")
+    }
+    expected = [row for kind in KINDS for row in correlation_rows(whole.rated, best, kind, 4)]
+    assert outcome.metrics[-len(expected) :] == expected
+    assert [row["settings"]["system"] for row in outcome.metrics[: -len(expected)]] == [
+        system for system in ("bart", "bart-dpr", "human") for _ in range(3 + 9)
+    ]

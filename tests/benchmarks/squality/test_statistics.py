@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics as standard
+from collections import Counter
 from itertools import permutations
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from ensue.benchmarks.squality.data import Question, Response, Story, read_stories
-from ensue.benchmarks.squality.statistics import PAIRS, lengths, plain_words, sharing
+from ensue.benchmarks.squality.statistics import PAIRS, lengths, plain_words, sharing, statistics_row
 from ensue.errors import EnsueError
 from tests.benchmarks.squality.invented import ANSWERS, STORY, story_row, write_rows
 
@@ -94,3 +95,94 @@ def test_the_words_of_spacy_and_ours_are_the_same_on_plain_prose() -> None:
 
     text = "\"It's late,\" she said; he didn't (or wouldn't) answer... The ferry — gone!\nWho'd row?"
     assert spacy_words(text) == plain_words(text)
+
+
+def a_story(name: str, document: str, plot: tuple[str, ...], other: tuple[str, ...]) -> Story:
+    asked = (("What is the plot of the story?", plot), ("Where is it?", other))
+    return Story(
+        name,
+        "",
+        "",
+        document,
+        tuple(
+            Question(number, question, tuple(Response("w", "", text) for text in texts))
+            for number, (question, texts) in enumerate(asked, 1)
+        ),
+    )
+
+
+STORIES = [
+    a_story("1", "a b c d e f", ("a b c", "a b"), ("e f",)),
+    a_story("2", "a a b", ("b a",), ("b", "a b")),
+]
+
+
+def test_every_field_of_the_tables_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ensue.benchmarks.squality.statistics.spacy_words", str.split)
+    notes: Counter[str] = Counter()
+    found = statistics_row(STORIES, notes)
+    assert notes == {}
+    assert found is not None
+    assert found["words"] == "spacy"
+    assert found["lengths"] == {
+        "stories": 2,
+        "examples": 4,
+        "summaries": 6,
+        "story_words": {"mean": 4.5, "deviation": 1.5, "least": 3, "most": 6},
+        "summary_words": {
+            "mean": pytest.approx(2.0),
+            "deviation": pytest.approx(standard.pstdev([3, 2, 2, 2, 1, 2])),
+            "least": 1,
+            "most": 3,
+        },
+        "plot_words": {
+            "mean": pytest.approx(7 / 3),
+            "deviation": pytest.approx(standard.pstdev([3, 2, 2])),
+            "least": 2,
+            "most": 3,
+        },
+        "other_words": {
+            "mean": pytest.approx(5 / 3),
+            "deviation": pytest.approx(standard.pstdev([2, 1, 2])),
+            "least": 1,
+            "most": 2,
+        },
+        "compression": pytest.approx(1 - 2 / 4.5),
+    }
+    assert found["sharing"] == [line._asdict() for line in sharing(STORIES, str.split)]
+    assert [line["text"] for line in found["sharing"]] == [*PAIRS, "story"]
+    assert [line["pairs"] for line in found["sharing"]] == [18, 8, 4, 6]
+
+
+def test_without_spacy_the_words_are_counted_otherwise_and_it_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+
+    def missing(text: str) -> list[str]:
+        seen.append(text)
+        raise EnsueError("no spaCy")
+
+    monkeypatch.setattr("ensue.benchmarks.squality.statistics.spacy_words", missing)
+    notes: Counter[str] = Counter()
+    found = statistics_row(STORIES, notes)
+    assert found is not None
+    assert (found["words"], len(seen)) == ("plain", 1)
+    assert notes == {"statistics counted without spaCy: stories come out 0.7 % longer": 1}
+    assert found["sharing"] == [line._asdict() for line in sharing(STORIES, plain_words)]
+
+
+@pytest.mark.parametrize(
+    ("stories", "why"),
+    [
+        ([], "no stories to count"),
+        ([a_story("1", "a b", ("a",), ())], "plots and other questions"),
+        ([a_story("1", "a b", (), ("a",))], "plots and other questions"),
+        ([a_story("1", "...", ("a",), ("b",))], "stories have no words"),
+    ],
+)
+def test_where_there_are_no_statistics_a_note_says_why(stories: list[Story], why: str) -> None:
+    notes: Counter[str] = Counter()
+    assert statistics_row(stories, notes) is None
+    (note,) = [one for one in notes if one.startswith("no statistics: ")]
+    assert (why in note, notes[note]) == (True, 1)
