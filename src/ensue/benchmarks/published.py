@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -42,8 +42,13 @@ class PublishedFigure(NamedTuple):
 @cache
 def published(package: str) -> tuple[PublishedFigure, ...]:
     """Return every printed figure of a benchmark, table by table."""
+    return figures_in(_data(package).get("tables", []))
+
+
+def figures_in(tables: Iterable[Mapping[str, Any]]) -> tuple[PublishedFigure, ...]:
+    """Return the figures of tables, each as above."""
     found = []
-    for table in _data(package).get("tables", []):
+    for table in tables:
         about = {key: value for key, value in table.items() if key not in _TABLE_KEYS}
         for row in table["rows"]:
             facts = about | {key: value for key, value in row.items() if key not in _ROW_KEYS}

@@ -132,6 +132,35 @@ def regrade(
     _tell(done, json, f"{done['regraded']} submissions to {name} are graded again.")
 
 
+@app.command("import-baselines")
+def import_baselines(
+    name: Name,
+    file: Annotated[
+        Path | None, typer.Argument(help="A file like published.toml (default: what is known of the suite).")
+    ] = None,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Put published, measured and human baselines on a board, marked as such."""
+    words = None if file is None else _read(file)
+    done = _perform(home, database, "board.import-baselines", {"name": name, "toml": words})
+    _tell(done, json, f"{name} shows {done['baselines']} baselines.")
+
+
+@app.command()
+def export(
+    name: Name,
+    folder: Annotated[Path, typer.Argument(help="The folder to write, which must not be there.")],
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Write everything of a board but its labels: submissions with every grading, and their files."""
+    done = _perform(home, database, "board.export", {"name": name, "folder": str(folder.absolute())})
+    _tell(done, json, f"{folder}: {done['submissions']} submissions and {done['uploads']} files.")
+
+
 def _perform(
     home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
 ) -> dict[str, Any]:

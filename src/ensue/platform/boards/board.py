@@ -10,14 +10,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ensue.platform.boards import labels
-from ensue.platform.database.schema import board_tasks, boards, new_id, submissions
+from ensue.platform.database.schema import board_tasks, boards, gradings, new_id, submissions
 from ensue.platform.limits import Limits
 from ensue.platform.refusals import Conflict, Invalid, NotFound, Refusal, line, prose
 from ensue.platform.service import Platform
+from ensue.version import __version__
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _RESERVED = ("new",)  # what addresses mean otherwise
@@ -204,11 +205,43 @@ class Boards:
             connection.execute(
                 insert(board_tasks).values(**row, **{key: column[key] for key in given if key in column})
             )
+        self._order_baselines(connection, board_id)
+
+    def main_column(self, connection: Connection, board_id: str) -> dict[str, Any]:
+        """Return the column that systems are ordered by."""
+        here = (board_tasks.c.board_id == board_id, board_tasks.c.is_main)
+        row = connection.execute(select(board_tasks).where(*here)).one()
+        return {"task": row.task, "metric": row.metric, "settings": row.settings}
+
+    def _order_baselines(self, connection: Connection, board_id: str) -> None:
+        """Give baselines the score of the main column as it is now."""
+        main = self.main_column(connection, board_id)
+        latest = select(func.max(gradings.c.number)).group_by(gradings.c.submission_id)
+        joined = select(gradings).join(submissions, submissions.c.id == gradings.c.submission_id)
+        here = (submissions.c.board_id == board_id, submissions.c.kind != "submission")
+        for row in connection.execute(joined.where(*here, gradings.c.number.in_(latest))).mappings().all():
+            score = next((one["value"] for one in row["metrics"] if fits(one, main)), None)
+            if score != row["score"]:
+                figures = {"metrics": row["metrics"], "diagnostics": row["diagnostics"], "score": score}
+                self.grade_baseline(connection, row["submission_id"], figures, self.platform.clock.now())
+
+    def grade_baseline(
+        self, connection: Connection, submission_id: str, figures: Mapping[str, Any], at: datetime
+    ) -> None:
+        """Give a baseline its figures."""
+        more = {"labels_version": 0, "notes": [], "version": __version__, "graded_at": at}
+        connection.execute(insert(gradings).values(submission_id=submission_id, **figures, **more))
 
     def _record(
         self, connection: Connection, kind: str, board_id: str, by: str | None, **details: Any
     ) -> None:
         self.platform.accounts.record(connection, kind, user=by, subject=board_id, **details)
+
+
+def fits(row: Mapping[str, Any], column: Mapping[str, Any]) -> bool:
+    """Return whether a metric row belongs into a column."""
+    same = (row["task"], row["metric"]) == (column["task"], column["metric"])
+    return same and all(row["settings"].get(key) == value for key, value in column["settings"].items())
 
 
 def opening(suite: str | None, split: str | None, definition: Mapping[str, Any]) -> dict[str, Any]:

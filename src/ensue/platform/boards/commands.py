@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ensue.platform.boards.baselines import Baselines
 from ensue.platform.boards.board import Board, Boards, Wanted
+from ensue.platform.boards.exporting import export_board
 from ensue.platform.boards.submissions import Submissions
 from ensue.platform.service import Command, Platform
 
@@ -38,6 +40,19 @@ def regrade(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     return Submissions(platform).regrade(arguments["name"])
 
 
+def import_baselines(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Put baselines on a board: published and measured ones of its suite, or those of a file."""
+    baselines, words = Baselines(Boards(platform)), arguments.get("toml")
+    if words is None:
+        return baselines.import_published(arguments["name"])
+    return baselines.import_file(arguments["name"], words)
+
+
+def export(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write everything of a board into a folder of this machine."""
+    return export_board(platform, arguments["name"], Path(arguments["folder"]))
+
+
 def facts(board: Board) -> dict[str, Any]:
     """Return what an organiser is told of a board."""
     told = (
@@ -62,4 +77,6 @@ BOARD_COMMANDS: dict[str, Command] = {
     "board.change": change,
     "board.labels": give_labels,
     "board.regrade": regrade,
+    "board.import-baselines": import_baselines,
+    "board.export": export,
 }

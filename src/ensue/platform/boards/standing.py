@@ -231,7 +231,10 @@ class Phenomenon(NamedTuple):
 
 
 def diagnostics(rows: Iterable[Mapping[str, Any]], digits: int) -> dict[Phenomenon, Figure | None]:
-    """Return the diagnostic figures of a grading, in its order; None where there are too few examples to tell."""
+    """Return the diagnostic figures of a grading, in its order; None where there are too few examples.
+
+    A baseline does not say how many there were.
+    """
     found: dict[Phenomenon, Figure | None] = {}
     for row in rows:
         settings = row["settings"]
@@ -239,7 +242,7 @@ def diagnostics(rows: Iterable[Mapping[str, Any]], digits: int) -> dict[Phenomen
             row["task"], row["metric"], str(settings.get("category", "")), str(settings.get("tag", ""))
         )
         figure = rounded(row, digits)
-        found.setdefault(place, figure if figure is not None and figure.n >= FEWEST else None)
+        found.setdefault(place, figure if figure is not None and not 0 < figure.n < FEWEST else None)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -11,12 +10,11 @@ from sqlalchemy import Connection, Row, select
 
 from ensue.platform.accounts import User
 from ensue.platform.boards.board import Board, Boards
+from ensue.platform.boards.standing import FEWEST, cut
 from ensue.platform.database.schema import gradings, jobs, submissions, uploads
 from ensue.platform.jobs import Queue
 from ensue.platform.refusals import NotFound
 
-# Fewer examples than this in one diagnostic figure would come close to telling which of them were right.
-FEWEST = 10
 _FACTS = ("system", "description", "parameters", "sharing", "data")
 # An anonymous submission is told without what says whose it is.
 _NAMING = ("team", "link", "code")
@@ -46,12 +44,6 @@ class Views:
         known = {one.id: one for one in self.boards.all(connection)}
         return [self._own(connection, known[row.board_id], row) for row in found]
 
-    def published(self, connection: Connection, board: Board) -> list[dict[str, Any]]:
-        """Return what is published on a board and stands."""
-        stands = (submissions.c.published_at.is_not(None), submissions.c.state == "graded")
-        query = select(submissions).where(submissions.c.board_id == board.id, *stands)
-        return [self._published(connection, board, row) for row in connection.execute(query).all()]
-
     def _own(self, connection: Connection, board: Board, row: Row[Any]) -> dict[str, Any]:
         state, place = self.state(connection, row)
         upload = connection.execute(select(uploads).where(uploads.c.id == row.upload_id)).first()
@@ -70,7 +62,7 @@ class Views:
                 {
                     "graded_at": one.graded_at.isoformat(),
                     "labels_version": one.labels_version,
-                    "score": rounded(one.score, board.rounding),
+                    "score": cut(one.score, board.rounding),
                     "metrics": figures(one.metrics, board.rounding),
                 }
                 for one in past
@@ -123,9 +115,9 @@ def gradings_of(connection: Connection, submission_id: str) -> list[Row[Any]]:
 def scores(grading: Row[Any], board: Board) -> dict[str, Any]:
     """Return what a grading gave, rounded as its board says."""
     digits = board.rounding
-    kept = [row for row in grading.diagnostics if row.get("n", 0) >= FEWEST]
+    kept = [row for row in grading.diagnostics if not 0 < row.get("n", 0) < FEWEST]
     return {
-        "score": rounded(grading.score, digits),
+        "score": cut(grading.score, digits),
         "metrics": figures(grading.metrics, digits),
         "diagnostics": figures(kept, digits),
         "not_scored": grading.not_scored,
@@ -142,22 +134,11 @@ def figures(rows: Iterable[Mapping[str, Any]], digits: int) -> list[dict[str, An
     return [
         {
             **row,
-            "value": rounded(row["value"], digits),
-            "ci95": [rounded(bound, digits) for bound in row.get("ci95") or (None, None)],
+            "value": cut(row["value"], digits),
+            "ci95": [cut(bound, digits) for bound in row.get("ci95") or (None, None)],
         }
         for row in rows
     ]
-
-
-def rounded(value: float | None, digits: int) -> float | None:
-    """Return a number of so many digits after the point, None for what is none.
-
-    >>> rounded(0.71549, 3), rounded(-0.0001, 3), rounded(None, 3)
-    (0.715, 0.0, None)
-    """
-    if value is None or not math.isfinite(value):
-        return None
-    return round(value, digits) + 0.0
 
 
 def _iso(time: datetime | None) -> str | None:

@@ -11,13 +11,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
-from ensue.platform.boards import labels
+from ensue.platform.boards import exports, labels
+from ensue.platform.boards.baselines import Baselines
 from ensue.platform.boards.board import Board, Boards
 from ensue.platform.boards.submissions import Problems, Submissions
 from ensue.platform.boards.views import Views
+from ensue.platform.logs import tell
 from ensue.platform.refusals import Invalid
 from ensue.platform.service import Platform
 from ensue.platform.web.account_api import REFUSALS, Problem
+from ensue.platform.web.board_pages import show
 from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, signed_in
 
 router = APIRouter(prefix="/api/v1", tags=["boards"])
@@ -66,17 +69,6 @@ class Accepted(BaseModel):
     position: int | None
 
 
-class Column(BaseModel):
-    """A column of a board."""
-
-    task: str
-    metric: str
-    settings: dict[str, Any]
-    title: str
-    covers: str
-    is_main: bool
-
-
 class BoardFacts(BaseModel):
     """A board without what is on it. Days and months of the quota are those of UTC."""
 
@@ -92,6 +84,58 @@ class BoardFacts(BaseModel):
     is_open: bool
     labels_version: int
     labels_at: str | None
+
+
+class Cell(BaseModel):
+    """A figure of a board, rounded as it says; `n` is 0 where a baseline's source does not say."""
+
+    value: float
+    ci95: list[float | None]
+    n: int
+
+
+class ShownColumn(BaseModel):
+    """A column; rows have their figures under its key."""
+
+    key: str
+    task: str
+    metric: str
+    settings: dict[str, Any]
+
+
+class ShownRow(BaseModel):
+    """A submission or a baseline (kind published, measured or human), which has no rank."""
+
+    rank: int | None
+    tied: bool
+    id: str
+    kind: str
+    system: str
+    team: str
+    score: Cell | None
+    metrics: dict[str, Cell | None]
+    description: str
+    parameters: str
+    sharing: str
+    data: str
+    link: str
+    code: str
+    covers: str
+    published_at: str
+
+
+class ShownBoard(BaseModel):
+    """A board with everything published on it."""
+
+    board: str
+    title: str
+    suite: str | None
+    split: str
+    rounding: int
+    date: str | None
+    covers: dict[str, str]
+    columns: list[ShownColumn]
+    rows: list[ShownRow]
 
 
 class QuotaUsed(BaseModel):
@@ -173,6 +217,7 @@ class Publication(BaseModel):
 
 
 MISSING: dict[int | str, dict[str, Any]] = {404: {"model": Problem}}
+UNSHOWN: dict[int | str, dict[str, Any]] = {**MISSING, 422: {"model": Problem}}
 _UPLOAD = {
     "type": "object",
     "required": ["file", "system", "description", "parameters", "data", "link"],
@@ -197,8 +242,12 @@ _UPLOAD = {
 
 def install(app: FastAPI, platform: Platform) -> None:
     app.state.board_part = BoardPart(platform)
+    baselines = Baselines(app.state.board_part.boards)
     app.state.larger_bodies["/api/v1/boards/"] = platform.settings.largest_upload + _OVERHEAD
-    platform.at_start.append(lambda: labels.tidy(platform.home, platform.database))
+    platform.at_start += [
+        lambda: labels.tidy(platform.home, platform.database),
+        lambda: tell("boards made", count=baselines.make_bundled()),
+    ]
     app.add_exception_handler(Problems, _problems)
     app.include_router(router)
 
@@ -227,14 +276,22 @@ def list_boards(platform: ThePlatform, part: ThePart) -> list[BoardFacts]:
         return [_facts(board) for board in part.boards.all(connection, listed=True)]
 
 
-@router.get("/boards/{board}", responses=MISSING)
-def show_board(platform: ThePlatform, part: ThePart, board: str) -> dict[str, Any]:
-    """Return a board: its columns and what is published on it, the best first, without a score last."""
-    with platform.database.reading() as connection:
-        found = part.boards.find(connection, board)
-        rows = part.views.published(connection, found)
-    rows.sort(key=lambda row: (row["scores"]["score"] is None, -(row["scores"]["score"] or 0)))
-    return {**_facts(found).model_dump(), "rows": rows}
+@router.get(
+    "/boards/{board}.csv", responses={**UNSHOWN, 200: {"content": {"text/csv": {}}}}, response_class=Response
+)
+def show_csv(request: Request, platform: ThePlatform, board: str, date: str = "") -> Response:
+    """Return a board as a table: a row for each submission and baseline."""
+    text = exports.as_csv(show(request, platform, board, date))
+    return Response(text, media_type="text/csv; charset=utf-8")
+
+
+@router.get("/boards/{board}", responses=UNSHOWN)
+def show_board(request: Request, platform: ThePlatform, board: str, date: str = "") -> ShownBoard:
+    """Return a board: its columns and what is published on it, the best first, without a score last.
+
+    With a date, as it stood at the end of that day in UTC.
+    """
+    return ShownBoard(**exports.as_json(show(request, platform, board, date)))
 
 
 @router.get("/boards/{board}/quota", responses={401: {"model": Problem}, **MISSING})

@@ -61,12 +61,12 @@ def _card(shown: Shown) -> dict[str, Any]:
 
 @router.get("/boards/{name}.json")
 def board_json(request: Request, platform: ThePlatform, name: str, date: str = "") -> Response:
-    return JSONResponse(exports.as_json(_show(request, platform, name, date)))
+    return JSONResponse(exports.as_json(show(request, platform, name, date)))
 
 
 @router.get("/boards/{name}.csv")
 def board_csv(request: Request, platform: ThePlatform, name: str, date: str = "") -> Response:
-    text = exports.as_csv(_show(request, platform, name, date))
+    text = exports.as_csv(show(request, platform, name, date))
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -74,7 +74,7 @@ def board_csv(request: Request, platform: ThePlatform, name: str, date: str = ""
 @router.get("/boards/{name}.atom")
 def board_atom(request: Request, platform: ThePlatform, name: str) -> Response:
     base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
-    text = exports.as_atom(_show(request, platform, name, ""), base, platform.clock.now())
+    text = exports.as_atom(show(request, platform, name, ""), base, platform.clock.now())
     return Response(text, media_type="application/atom+xml")
 
 
@@ -107,7 +107,7 @@ def board(
     page: int = 1,
 ) -> Response:
     """One board: its table, and the best score over time."""
-    shown = _show(request, platform, name, date)
+    shown = show(request, platform, name, date)
     view, rows = _viewed(shown, View(q[:200], sort[:200], date, page))
     until = end_of(shown.on) if shown.on else platform.clock.now()
     facts = _facts(shown, view, rows)
@@ -127,7 +127,7 @@ def board_diagnostics(
     part: str = "",
 ) -> Response:
     """The diagnostics of a board: systems by coarse categories or, of one category, by its fine ones."""
-    shown = _show(request, platform, name, date)
+    shown = show(request, platform, name, date)
     view, rows = _viewed(shown, View(q[:200], "", date, page))
     facts = _facts(shown, view, rows)
     ids = [row.entry.id for row in facts["rows"]]
@@ -142,7 +142,7 @@ def board_diagnostics(
     )
 
 
-def _show(request: Request, platform: Platform, name: str, day: str) -> Shown:
+def show(request: Request, platform: Platform, name: str, day: str) -> Shown:
     with platform.database.reading() as connection:
         shown: Shown = request.app.state.reader.show(connection, name, _day(day))
     return shown
