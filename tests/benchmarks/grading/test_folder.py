@@ -13,28 +13,9 @@ from ensue.benchmarks.grading import open_board
 from ensue.errors import EnsueError
 from tests.support.command import here, refused
 
-BOARD = """
-name = "Harbour"
-about = "What happened to the boats, and how rough was the sea?"
-split = "test"
-
-[tasks.fate]
-labels = "{split}/fate.tsv"
-metrics = ["accuracy", "macro_f1"]
-cluster = "day"
-asked = ["text"]
-
-[tasks.swell]
-labels = "{split}/swell.jsonl"
-metrics = ["spearman"]
-id = "number"
-label = "metres"
-
-[tasks.log]
-labels = "{split}/log.jsonl"
-metrics = ["token_f1"]
-counts = false
-"""
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "boards.md"
+# The example of the documentation itself.
+BOARD = PAGE.read_text("utf-8").partition("```toml\n")[2].partition("```")[0]
 FATES = ["sank", "left", "left", "stayed", "left", "sank"]
 METRES = [0.5, 2.25, 1.0, 4.0, 3.0, 0.75]
 
