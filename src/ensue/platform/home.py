@@ -24,7 +24,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from ensue.atomic import replacing, write_json
 from ensue.errors import EnsueError
@@ -34,6 +34,7 @@ from ensue.platform.refusals import TooLarge
 
 _PIECE = 1 << 20
 _UNFINISHED = ".new-"
+_WAIT = 10.0  # seconds that a command may keep others waiting
 
 
 class InUse(EnsueError):
@@ -64,13 +65,15 @@ class Home:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the home's lock; refuse where another process has it."""
+        """Hold the home's lock; refuse where a server has it, and wait a little for a command that has."""
         self.make()
+        until = time.monotonic() + _WAIT
         with (self.path / "lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InUse(f"The home {self.path} is in use by another process; stop it first.") from None
+            while not _locked(file):
+                if self.server() is not None or time.monotonic() > until:
+                    raise InUse(f"The home {self.path} is in use by another process; stop it first.")
+                time.sleep(0.05)
+            self.withdraw()  # what a server that was killed left behind
             yield
 
     @property
@@ -192,6 +195,14 @@ class Home:
         except (OSError, ValueError):
             return None
         return found if isinstance(found, dict) else None
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def run_limited(
         )
     try:
         until = time.monotonic() + limits.seconds
-        while process.poll() is None:
+        while _runs(process):
             if time.monotonic() > until:
                 return Outcome("time", _too_long(limits))
             if not go_on():
@@ -114,6 +114,11 @@ def _outcome(code: int, folder: Path, limits: Limits) -> Outcome:
 
 def _too_long(limits: Limits) -> str:
     return f"It took longer than {limits.seconds:,.0f} s, the longest it may."
+
+
+def _runs(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process runs, without taking note of its end: until then its number is nobody else's."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -17,6 +17,7 @@ from ensue.platform.limits import Outcome, run_limited
 from ensue.platform.logs import tell
 
 _IDLE = 0.5  # seconds between looks at an empty queue
+_TROUBLE = 5.0  # and after something failed
 _REAP = 5.0
 _SWEEP = 3600.0
 _HEARTBEAT = LEASE.total_seconds() / 4
@@ -65,6 +66,7 @@ class Worker:
             except Exception as error:
                 # A database that is away for a while, say; the lease brings the job back.
                 tell("a job was left", level=logging.ERROR, error=error)
+                self._stopping.wait(_TROUBLE)
             self.queue.added.wait(_IDLE)
             self.queue.added.clear()
 

@@ -15,8 +15,14 @@ PASSWORD = "correct horse battery"
 class Browser(TestClient):
     """A client that asks for pages and fills in forms."""
 
-    def __init__(self, app: FastAPI, base_url: str = "http://testserver") -> None:
-        super().__init__(app, base_url=base_url, raise_server_exceptions=False, follow_redirects=False)
+    def __init__(
+        self,
+        app: FastAPI,
+        base_url: str = "http://testserver",
+        client: tuple[str, int] = ("testclient", 50000),
+    ) -> None:
+        options: dict[str, Any] = {"raise_server_exceptions": False, "follow_redirects": False}
+        super().__init__(app, base_url=base_url, client=client, **options)
         self.headers["accept"] = "text/html"
 
     def token(self, page: str = "/sign-in") -> str:

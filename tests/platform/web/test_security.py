@@ -263,8 +263,18 @@ def test_sign_in_is_limited_by_account_and_by_address(app: FastAPI, clock: SetCl
     for number in range(left):
         assert browser.sign_in(f"user{number}@example.org", "wrong password").status_code == 401
     assert browser.sign_in("another@example.org", "wrong password").status_code == 429
+    elsewhere = Browser(app, client=("203.0.113.7", 1))
+    assert elsewhere.sign_in("ada@example.org").status_code == 303  # she is not locked out
     clock.move(seconds=301)
     assert browser.sign_in("ada@example.org").status_code == 303
+
+
+def test_sign_in_to_one_account_is_limited_from_wherever(app: FastAPI) -> None:
+    codes = []
+    for number in range(RATES["sign-in from anywhere"].most + 1):
+        browser = Browser(app, client=(f"203.0.113.{number % 50}", 1))
+        codes.append(browser.sign_in("ada@example.org", "wrong password").status_code)
+    assert codes == [401] * RATES["sign-in from anywhere"].most + [429]
 
 
 def test_sign_up_is_limited(app: FastAPI) -> None:

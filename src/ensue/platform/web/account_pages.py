@@ -35,10 +35,8 @@ def sign_in_page(request: Request, next: str = "/") -> Response:
 def sign_in(
     request: Request, platform: ThePlatform, email: Text = "", password: Text = "", next: Text = "/"
 ) -> Response:
-    rates = request.app.state.rates
     try:
-        rates.take("sign-in by address", security.address(request))
-        rates.take("sign-in by account", email.strip().lower()[:254])
+        security.limit_sign_in(request, email)
         cookie = platform.accounts.sign_in(email, password, agent=request.headers.get("user-agent", ""))
     except TooMany:
         raise
@@ -136,7 +134,7 @@ def change(
 def change_password(
     request: Request, platform: ThePlatform, user: Caller, current: Text = "", password: Text = ""
 ) -> Response:
-    request.app.state.rates.take("sign-in by account", user.email)
+    security.limit_sign_in(request, user.email)
     cookie = request.cookies.get(security.SESSION_COOKIE, "")
     try:
         platform.accounts.check_password(user.id, current)
@@ -168,7 +166,7 @@ def revoke_token(platform: ThePlatform, user: Caller, token: str) -> Response:
 def delete_account(
     request: Request, platform: ThePlatform, user: Caller, confirmation: Text = ""
 ) -> Response:
-    request.app.state.rates.take("sign-in by account", user.email)
+    security.limit_sign_in(request, user.email)
     try:
         platform.accounts.check_password(user.id, confirmation)
     except Refusal as refusal:

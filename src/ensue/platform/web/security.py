@@ -178,7 +178,8 @@ class Rate(NamedTuple):
 
 RATES = {
     "sign-in by address": Rate(20, 300),
-    "sign-in by account": Rate(10, 300),
+    "sign-in by account": Rate(10, 300),  # from one address: nobody is locked out by another
+    "sign-in from anywhere": Rate(100, 300),
     "sign-up": Rate(10, 3600),
     "upload": Rate(30, 60),
     "invitation": Rate(60, 3600),
@@ -213,6 +214,15 @@ class RateLimits:
             retry_at = oldest + timedelta(seconds=rate.seconds)
             minutes = math.ceil(max((retry_at - now).total_seconds(), 1) / 60)
             raise TooMany(f"Too many attempts; try again in {minutes} min.", retry_at)
+
+
+def limit_sign_in(request: Request, email: str) -> None:
+    """Count an attempt to sign in; refuse where there were too many."""
+    rates: RateLimits = request.app.state.rates
+    account, here = email.strip().lower()[:254], address(request)
+    rates.take("sign-in by address", here)
+    rates.take("sign-in by account", f"{account} {here}")
+    rates.take("sign-in from anywhere", account)
 
 
 def address(request: Request) -> str:
