@@ -62,6 +62,7 @@ def fill(platform: Platform) -> str:
         connection.execute(insert(boards).values(**facts, **created))
     (platform.home.labels / "b").mkdir()
     (platform.home.labels / "b" / "WiC.jsonl").write_text('{"label": true}\n')
+    (platform.home.labels / "b" / ".new-half").write_text("being copied")
     for number in range(3):
         hand_in(platform, user.id, f"answers {number % 2}".encode())
     return user.id
@@ -94,6 +95,7 @@ def test_a_restored_backup_is_as_it_was_in_either_database(
             assert rows(again.database) == before
             assert check(again) == []
             assert (again.home.labels / "b" / "WiC.jsonl").read_text() == '{"label": true}\n'
+            assert [file.name for file in (again.home.labels / "b").iterdir()] == ["WiC.jsonl"]
             assert again.home_key != platform.home_key
             # It can be gone on with: numbers go on after those there are.
             hand_in(again, user, b"more")
@@ -185,7 +187,10 @@ def test_check_names_what_is_wrong(platform: Platform) -> None:
     first.unlink()
     second.write_bytes(b"changed altogether")
     (platform.home.path / "key").chmod(0o644)
+    with platform.database.writing() as connection:
+        connection.execute(boards.update().values(labels_digest="0" * 64))
     problems = check(platform)
+    assert problems.pop(0) == "The labels of the board superglue are missing; import them again."
     assert [words.split(" ")[0] for words in problems] == ["The", "The", str(platform.home.path / "key")]
     assert any(first.name in words and "missing" in words for words in problems)
     assert any(second.name in words and "bytes" in words for words in problems)

@@ -227,7 +227,14 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file())
+    """Yield the files of a folder, but for what is hidden: it is not whole yet."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _files(path)
+        elif path.is_file():
+            yield path
 
 
 def check(platform: Platform) -> list[str]:
@@ -243,6 +250,11 @@ def check(platform: Platform) -> list[str]:
             schema.uploads.c.digest
         )
         uploads = connection.execute(query).all()
+        named = select(schema.boards.c.id, schema.boards.c.name, schema.boards.c.labels_digest)
+        boards = connection.execute(named.where(schema.boards.c.labels_digest.is_not(None))).all()
+    for board in boards:
+        if not (home.labels / board.id / board.labels_digest).is_dir():
+            problems.append(f"The labels of the board {board.name} are missing; import them again.")
     for digest, size in uploads:
         file = home.upload(digest)
         if not file.is_file():

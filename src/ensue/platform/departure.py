@@ -11,14 +11,15 @@ from ensue.platform.jobs import Queue
 def forget(queue: Queue, connection: Connection, user_id: str) -> None:
     """Delete a user's unpublished submissions, cancel their jobs, and take the address off what was published.
 
-    The files follow when nothing names them any more (`Platform.sweep`).
+    The files follow when nothing names them any more (`Platform.sweep`). Jobs are locked before submissions, as where
+    a grading is recorded, so that the two never wait for each other.
     """
     mine = submissions.c.user_id == user_id
-    query = select(submissions.c.id, submissions.c.job_id).where(mine, submissions.c.published_at.is_(None))
-    for row in connection.execute(query.with_for_update()).all():
-        if row.job_id is not None:
-            queue.cancel(connection, row.job_id, "Its owner's account was deleted.")
-        connection.execute(delete(submissions).where(submissions.c.id == row.id))
+    unpublished = (mine, submissions.c.published_at.is_(None))
+    for job in connection.execute(select(submissions.c.job_id).where(*unpublished)).scalars().all():
+        if job is not None:
+            queue.cancel(connection, job, "Its owner's account was deleted.")
+    connection.execute(delete(submissions).where(*unpublished))
     connection.execute(update(submissions).where(mine).values(contact="", idempotency_key=None))
     used = select(submissions.c.upload_id).where(submissions.c.upload_id.is_not(None))
     connection.execute(delete(uploads).where(uploads.c.user_id == user_id, uploads.c.id.not_in(used)))
