@@ -37,6 +37,7 @@ PARTS = (
     "ensue.platform.web.account_pages",
     "ensue.platform.web.account_api",
     "ensue.platform.web.board_api",
+    "ensue.platform.web.submission_pages",
 )
 # Packages whose `templates` folder pages are taken from, before the foundation's own.
 TEMPLATES: tuple[str, ...] = ()
