@@ -105,6 +105,14 @@ class Handed(NamedTuple):
     digest: str
 
 
+class Kept(NamedTuple):
+    """A file among the uploads."""
+
+    name: str
+    digest: str
+    size: int
+
+
 class Quota(NamedTuple):
     """How much of a board's quota a user has used; `retry_at` where none is left."""
 
@@ -160,11 +168,9 @@ class Submissions:
             self._check(board, handed)
             with handed.path.open("rb") as checked:
                 digest, size = self.platform.home.keep_upload(checked, self.platform.settings.largest_upload)
-            upload = {"name": handed.name, "digest": digest, "size": size}
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        with self.database.writing() as connection:
-            return self._accept(connection, user, board_name, facts, upload, key, body)
+        return self.accept(user, board_name, facts, Kept(handed.name, digest, size), key)
 
     def _check(self, board: Board, handed: Handed) -> None:
         """Refuse a file with problems; a process of its own looks at it."""
@@ -180,16 +186,15 @@ class Submissions:
             case _:
                 raise Unavailable("The file could not be checked on the server; try again in a minute.")
 
+    def accept(self, user: User, board_name: str, facts: Facts, file: Kept, key: str | None = None) -> str:
+        """Accept a file that was checked and lies among the uploads, and return the submission's id."""
+        with self.database.writing() as connection:
+            return self._accept(connection, user, board_name, facts, file, key)
+
     def _accept(
-        self,
-        connection: Connection,
-        user: User,
-        board_name: str,
-        facts: Facts,
-        upload: Mapping[str, Any],
-        key: str | None,
-        body: str,
+        self, connection: Connection, user: User, board_name: str, facts: Facts, file: Kept, key: str | None
     ) -> str:
+        body = _body_digest(file.digest, facts)
         # All that one user does at once waits here, so that the quota is counted by one at a time.
         held = select(users.c.id).where(users.c.id == user.id, users.c.deleted_at.is_(None))
         if connection.execute(held.with_for_update(key_share=True)).first() is None:
@@ -201,7 +206,9 @@ class Submissions:
             raise Conflict(_closed(board))
         self._refuse_beyond(connection, user, board)
         now, submission_id, upload_id = self.clock.now(), new_id(), new_id()
-        connection.execute(insert(uploads).values(id=upload_id, user_id=user.id, created_at=now, **upload))
+        connection.execute(
+            insert(uploads).values(id=upload_id, user_id=user.id, created_at=now, **file._asdict())
+        )
         job_id = self.queue.add(connection, GRADE, subject=submission_id)
         row = {
             **facts._asdict(),

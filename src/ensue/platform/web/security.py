@@ -181,7 +181,7 @@ RATES = {
     "sign-in by account": Rate(10, 300),  # from one address: nobody is locked out by another
     "sign-in from anywhere": Rate(100, 300),
     "sign-up": Rate(10, 3600),
-    "upload": Rate(30, 60),
+    "upload": Rate(120, 60),
     "invitation": Rate(60, 3600),
 }
 
