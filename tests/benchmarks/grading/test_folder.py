@@ -280,3 +280,19 @@ def test_other_refusals(place: Path) -> None:
     assert missing.code == 2
     assert "dev/fate.tsv: the file cannot be read: No such file" in missing.err
     refused(here("grade", path, "--suite", place / "no.toml", "--labels", place), "no.toml cannot be read")
+
+
+EXTREMES = [0.0, -0.0, 1e100, -1e100, 5e-324, 1e-160, 1.0]
+
+
+@pytest.mark.parametrize("pool", [EXTREMES, [5e-324, 0.0], [1e100, -1e100], [1e-160, 0.0], [1.0]], ids=str)
+def test_numbers_of_any_size_have_figures_and_larger_ones_are_refused(place: Path, pool: list[float]) -> None:
+    path = place / "board.toml"
+    path.write_text(BOARD.replace('"spearman"', '"spearman", "pearson", "kendall"'))
+    board = open_board(path, place / "labels", tasks=["swell"])
+    given: dict[str, object] = {str(n): pool[n % len(pool)] for n in range(6)}
+    found = board.grade(jsonl(place / "p.jsonl", given))
+    json.dumps(found.as_dict(), allow_nan=False)
+    assert all(-1.0 - 1e-9 <= row["value"] <= 1.0 + 1e-9 for row in found.metrics)
+    (problem,) = board.validate(jsonl(place / "p.jsonl", given | {"2": -1e101}))
+    assert (problem.line, problem.problem) == (3, "the prediction -1e+101 is larger than 1e+100.")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 _SHOWN = 40
+# Squares and sums of larger numbers are no numbers any more.
+LARGEST = 1e100
 
 
 class Wrong(ValueError):
@@ -68,13 +70,15 @@ def member(row: dict[str, Any], key: str) -> Any:
 
 
 def number_of(value: Any, what: str) -> float:
-    """Return a finite number, which may be spelled as text."""
+    """Return a finite number, which may be spelled as text, of a size that can be reckoned with."""
     try:
         found = math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
     except (ValueError, TypeError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
         raise Wrong(f"the {what} {shown(value)} is not a finite number")
+    if abs(found) > LARGEST:
+        raise Wrong(f"the {what} {shown(value)} is larger than {LARGEST:g}")
     return found
 
 
