@@ -184,3 +184,11 @@ def test_an_entity_is_one_that_the_document_does_not_have():
         assert found.sentences[1] in {"They met Bert in Paris.", "They met Otto in Bert."}
     assert edit(0, "entity", Pool([own, other]), [4], Random(0)) is None
     assert edits._NUMBER.findall("the 21st of 3,400.5 in 1990s, 7.") == ["3,400.5", "1990", "7"]
+
+
+def test_a_swap_is_with_any_sentence_three_to_six_off_but_the_first_and_equal_ones():
+    own = [f"Sentence {n}." for n in range(12)]
+    own[8] = own[4]
+    pool = Pool([own, own])
+    found = {edit(0, "swapped", pool, [4], Random(seed)).places for seed in range(80)}
+    assert found == {(1, 4), (4, 7), (4, 9), (4, 10)}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from ensue.benchmarks.intruder.judging import auc, metric_rows, position_of, tradeoff
@@ -39,6 +40,21 @@ def test_the_interval_of_an_auc_is_that_of_a_bootstrap_over_documents():
     assert [found.low, found.high] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.012)
 
 
+def test_the_interval_of_an_auc_by_delongs_formula_and_wilsons():
+    generator = np.random.default_rng(1)
+    edited, untouched = generator.normal(size=15), generator.normal(0.7, 1.0, size=15)
+    found = auc(edited, untouched)
+    below = (edited[:, None] < untouched[None, :]).astype(float)
+    spread = np.cov(below.mean(axis=1), below.mean(axis=0))
+    variance = (spread[0, 0] + spread[1, 1] + 2 * spread[0, 1]) / 15
+    share = found.value
+    assert share == pytest.approx(below.mean())
+    for end in (found.low, found.high):
+        # Wilson's ends are those from which the share is as many standard errors of their own off as t allows.
+        error = np.sqrt(variance * end * (1 - end) / (share * (1 - share)))
+        assert abs(share - end) / error == pytest.approx(stats.t.ppf(0.975, 14))
+
+
 def test_an_auc_at_the_end_of_its_range_or_of_one_document():
     perfect = auc([1.0] * 10, [2.0] * 10)
     assert (perfect.value, perfect.high) == (1.0, 1.0)
@@ -67,6 +83,7 @@ def test_thirds_are_of_the_sentences_after_the_first():
         assert found == sorted(found, key=["beginning", "middle", "end"].index)
         sizes = [found.count(position) for position in ("beginning", "middle", "end")]
         assert max(sizes) - min(sizes) <= 1
+    assert [position_of(place, 12) for place in (4, 5, 8, 9)] == ["beginning", "middle", "middle", "end"]
 
 
 def item(document, kind, values, places, scores, domain="a", position="middle"):
