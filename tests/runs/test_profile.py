@@ -71,7 +71,9 @@ def test_without_a_calibration_there_is_no_verdict_but_a_command(llama, tmp_path
     (found,) = ensue.profile([" ".join(document(1, 5))], model=str(llama))
     assert (found.stands_out, found.least, found.false_alarm) == (None, None, None)
     assert found.verdict == "No telling."
-    assert "ensue calibrate llama --data DOCUMENTS --encoder none" in found.why
+    assert f"`ensue calibrate {llama} --data DOCUMENTS` makes one" in found.why
+    (found,) = ensue.profile(["One. Two."], model="random", encoder=None)
+    assert "`ensue calibrate random --data DOCUMENTS --encoder none` makes one" in found.why
     assert {one.standing for one in found.sentences} == {None}
 
 

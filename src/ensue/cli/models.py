@@ -69,10 +69,13 @@ def show(
 ) -> None:
     """Load a model and show its card and what it can do."""
     from ensue.backends.names import load_model
+    from ensue.fetch.following import known_calibrations
     from ensue.models import abilities
 
     model = load_model(name, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-    facts = {**model.card.as_dict(), "can": abilities(model)}
+    known = known_calibrations(model.card).values()
+    calibrated = [f"on {one['documents']} texts ({one['data']}) with {one['encoder']}" for one in known]
+    facts = {**model.card.as_dict(), "can": abilities(model), "calibrated": calibrated}
     if json:
         console.print_json(facts)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -64,13 +65,17 @@ SETTINGS: dict[str, Setting] = {
 
 @dataclass(frozen=True)
 class Profiler:
-    """What profiles texts: a model, an encoder or none, what sound texts look like to them, and how to score."""
+    """What profiles texts: a model, an encoder or none, what sound texts look like to them, and how to score.
+
+    `command` is what makes a calibration, for where there is none.
+    """
 
     scorer: Scorer
     encoder: Encoder | None
     calibration: Calibration | None
     policy: Policy
-    rate: float = RATE
+    rate: float
+    command: str
 
     @property
     def signature(self) -> str:
@@ -212,6 +217,7 @@ def open_profiler(
     card = scorer.card
     known = known_calibrations(card) if calibration is None else read_calibrations(calibration, card)
     fitted = {mark: Calibration.of(facts) for mark, facts in known.items()}
+    command = _calibrating(model if isinstance(model, str) else card.name, encoder)
     if encoder == AUTO:
         # With an encoder rather than without; where nothing is known there is nothing an encoder could help to judge.
         names = [one.encoder for one in fitted.values()]
@@ -219,7 +225,16 @@ def open_profiler(
     loaded = load_encoder(encoder, model_options)
     mark = encoder_mark(None if loaded is None else loaded.card)
     policy = policy or Policy(window="strided", overflow="truncate")
-    return Profiler(scorer, loaded, fitted.get(mark), policy, rate)
+    return Profiler(scorer, loaded, fitted.get(mark), policy, rate, command)
+
+
+def _calibrating(model: str, encoder: str | Encoder | None) -> str:
+    """Return the command that would make a calibration of a model and an encoder."""
+    words = ["ensue", "calibrate", model, "--data", "DOCUMENTS"]
+    if encoder != AUTO:
+        named = encoder if isinstance(encoder, str) else NO_ENCODER if encoder is None else encoder.card.name
+        words += ["--encoder", named]
+    return shlex.join(words)
 
 
 def load_encoder(encoder: str | Encoder | None, options: Mapping[str, Any] | None = None) -> Encoder | None:
@@ -321,11 +336,9 @@ def rounded(value: float | None) -> float | None:
 
 def words_of(judged: Verdict, rows: Sequence[ProfiledSentence], profiler: Profiler) -> tuple[str, str]:
     """Say the verdict in a sentence, and why."""
-    fitted, name = profiler.calibration, profiler.scorer.card.name
+    fitted = profiler.calibration
     if fitted is None:
-        encoder = NO_ENCODER if profiler.encoder is None else profiler.encoder.card.name
-        how = f"ensue calibrate {name} --data DOCUMENTS --encoder {encoder}"
-        return "No telling.", f"{judged.why}; `{how}` makes one from texts that are sound"
+        return "No telling.", f"{judged.why}; `{profiler.command}` makes one from texts that are sound"
     if judged.least is None or judged.false_alarm is None:
         return "No telling.", judged.why
     least = rows[judged.least]

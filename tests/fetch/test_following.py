@@ -1,0 +1,74 @@
+"""Calibrations on disk: those that come with the package, and how one is put beside another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import resources
+
+import pytest
+
+from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
+from ensue.fetch.following import (
+    encoder_mark,
+    home_file,
+    keep_in_file,
+    known_calibrations,
+    read_calibrations,
+)
+from ensue.models.card import ModelCard
+from ensue.scoring.verdict import Calibration
+
+CARD = ModelCard("m", "causal", "-", identity={"weights": "aa", "dtype": "float32"})
+ENCODER = ModelCard("e", "encoder", "-", identity={"weights": "0123456789abcdef9999"})
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
+
+
+def test_those_of_the_package_are_of_models_in_the_catalogue_and_can_be_read():
+    shipped = json.loads(resources.files("ensue.fetch").joinpath("following.json").read_text())
+    assert set(shipped) <= {entry.digest for entry in catalog().values()}
+    encoders = {"none"} | {entry.digest[:16] for entry in catalog().values()}
+    for by_encoder in shipped.values():
+        assert set(by_encoder) <= encoders
+        assert all(Calibration.of(facts).documents >= 20 for facts in by_encoder.values())
+
+
+def test_a_fingerprint_is_of_the_package_else_of_the_adapter_else_of_the_weights():
+    assert CARD.fingerprint == "aa"
+    assert replace(CARD, identity={"weights": "aa", "adapter": "bb"}).fingerprint == "bb"
+    assert replace(CARD, package="cc").fingerprint == "cc"
+    bare = {ModelCard("m", "baseline", "-", identity={"seed": seed}).fingerprint for seed in "ab"}
+    assert len(bare) == 2
+    one, other = catalog()["smollm2"], catalog()["minilm"]
+    assert one.digest != other.digest
+    assert replace(one, packages=(replace(one.packages[0], sha256="0"),)).digest != one.digest
+    assert "following" not in CARD.as_dict()
+
+
+def test_what_is_kept_last_is_found_and_the_rest_stays():
+    keep_in_file(home_file(), CARD, None, {"data": "old"})
+    keep_in_file(home_file(), CARD, ENCODER, {"data": "encoded"})
+    keep_in_file(home_file(), CARD, None, {"data": "new"})
+    keep_in_file(home_file(), replace(CARD, identity={"weights": "other"}), None, {"data": "other"})
+    assert known_calibrations(CARD) == {"none": {"data": "new"}, encoder_mark(ENCODER): {"data": "encoded"}}
+    assert encoder_mark(ENCODER) == "0123456789abcdef"
+
+
+def test_home_comes_before_the_card(tmp_path):
+    stated = replace(CARD, following={"aa": {"none": {"data": "card"}}, "bb": {"none": {"data": "stale"}}})
+    assert known_calibrations(stated) == {"none": {"data": "card"}}
+    keep_in_file(home_file(), CARD, None, {"data": "home"})
+    assert known_calibrations(stated) == {"none": {"data": "home"}}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"aa": 3}', '{"aa": {"none": 3}}', "{}", '{"bb": {}}'])
+def test_a_file_that_holds_none_is_one_sentence(tmp_path, text):
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    with pytest.raises(EnsueError, match=r"c\.json"):
+        read_calibrations(path, CARD)
