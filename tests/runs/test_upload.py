@@ -202,7 +202,7 @@ ANSWERS = {
         1,
         "takes no more for now (Two a day); try again from 2026-11-17T00:00:00Z on.",
     ),
-    "a bad token": ((401, {"error": "Unknown token."}), 2, "refuses the token (Unknown token)"),
+    "a bad token": ((401, {"error": "Unknown token."}), 2, "refuses the token: Unknown token."),
     "no such board": ((404, {"error": "Not found."}), 2, "has no board 'glue' that is open to you"),
     "another body": (
         (422, {"error": "The key was used for another file."}),

@@ -132,7 +132,7 @@ def _send(
     if json:
         console.print_json({**sent._asdict(), "file": str(file)})
         return
-    place = "" if sent.position is None else f", place {sent.position:,} in the queue"
+    place = "" if not sent.position else f", place {sent.position:,} in the queue"
     print(f"sent: {sent.id} is {sent.state}{place}: {sent.page}")
 
 

@@ -160,9 +160,8 @@ def _sent(address: Address, status: int, body: Any) -> Sent:
         until = f"; try again from {_plain(str(said['retry_at']))} on" if said.get("retry_at") else ""
         raise RunFailed(f"{where} takes no more for now ({words or 'the quota is spent'}){until}.")
     if status in (401, 403):
-        raise EnsueError(
-            f"{where} refuses the token ({words or status}); make another on your account's page."
-        )
+        advice = words or "it is not valid; make another on your account's page"
+        raise EnsueError(f"{where} refuses the token: {advice}.")
     if status == 404:
         raise EnsueError(f"{address.root} has no board {address.board!r} that is open to you.")
     if 400 <= status < 500:
