@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, func, insert, select
 from ensue.platform.database.schema import events
 from ensue.platform.jobs import ATTEMPTS, Job, Kind
 from ensue.platform.limits import Limits
+from ensue.platform.refusals import Busy
 from ensue.platform.service import Platform
 from ensue.platform.worker import Worker
 from tests.platform.test_jobs import state_of
@@ -76,6 +78,31 @@ def test_jobs_are_done_and_each_end_has_its_state_and_reason(platform: Platform)
         "It took longer than 1 s, the longest it may.",
     ]
     assert list(platform.home.work.iterdir()) == []
+
+
+def test_files_are_looked_at_a_few_at_a_time_and_too_many_are_refused(
+    platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ensue.platform.service.CHECKS_WAITING", 3)
+    small = Platform(platform.settings, platform.home, platform.database)
+    mark = tmp_path / "mark"
+    outcomes: list[Any] = []
+
+    def look() -> None:
+        try:
+            arguments = {"seconds": 1.0, "mark": str(mark)}
+            outcomes.append(small.run_limited(f"{CHORES}:slow", arguments, Limits()).kind)
+        except Busy as refusal:
+            outcomes.append(refusal.status)
+
+    threads = [threading.Thread(target=look) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes == [503, 503, "done", "done", "done"]
+    assert len(set(mark.read_text().split())) == 3
+    assert list(small.home.work.iterdir()) == []
 
 
 def test_a_process_that_is_killed_each_time_fails_after_three_attempts(platform: Platform) -> None:

@@ -67,6 +67,12 @@ class TooMany(Refusal):
         self.retry_at = retry_at
 
 
+class Busy(Refusal):
+    """More is asked at once than there is room for."""
+
+    status = 503
+
+
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 

@@ -23,7 +23,11 @@ from ensue.platform.departure import forget
 from ensue.platform.home import Home, InUse
 from ensue.platform.jobs import Queue
 from ensue.platform.limits import Limits, Outcome, run_limited
+from ensue.platform.refusals import Busy
 from ensue.platform.worker import Worker
+
+# How many may wait at once for a file to be looked at; each keeps a thread of the server.
+CHECKS_WAITING = 80
 
 # A command that changes things: the platform and its arguments to an answer, both of JSON.
 Command = Callable[["Platform", dict[str, Any]], dict[str, Any]]
@@ -61,6 +65,7 @@ class Platform:
         self.worker: Worker | None = None
         self.at_start: list[Callable[[], None]] = []  # what parts do before jobs are run
         self._checks = threading.Semaphore(settings.checks_at_once)
+        self._room = threading.Semaphore(CHECKS_WAITING)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -83,6 +88,14 @@ class Platform:
 
     def run_limited(self, function: str, arguments: Mapping[str, Any], limits: Limits) -> Outcome:
         """Run `module:object` in a process of its own while the caller waits, a few at a time."""
+        if not self._room.acquire(blocking=False):
+            raise Busy("Too many files are being looked at; try again in a minute.")
+        try:
+            return self._run_limited(function, arguments, limits)
+        finally:
+            self._room.release()
+
+    def _run_limited(self, function: str, arguments: Mapping[str, Any], limits: Limits) -> Outcome:
         with self._checks:
             folder = self.home.work_folder(f"check-{new_id()}")
             try:

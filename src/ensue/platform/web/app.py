@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import OperationalError
@@ -25,7 +26,7 @@ from ensue.errors import EnsueError
 from ensue.platform.database.opening import DatabaseUnavailable
 from ensue.platform.logs import tell
 from ensue.platform.refusals import Refusal, TooMany, Unauthenticated
-from ensue.platform.service import Platform
+from ensue.platform.service import CHECKS_WAITING, Platform
 from ensue.platform.web import observing, security
 from ensue.platform.web.identity import guarded, identify_for_page
 from ensue.platform.web.rendering import environment, render
@@ -75,6 +76,8 @@ def create_app(platform: Platform) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run jobs while the application is served."""
     platform: Platform = app.state.platform
+    # Those who wait for a file to be looked at leave as many threads for everybody else.
+    current_default_thread_limiter().total_tokens = 2 * CHECKS_WAITING
     with platform.working():
         yield
 

@@ -69,7 +69,12 @@ class _Needs:
         return user
 
 
-ThePlatform = Annotated[Platform, Depends(the_platform)]
+async def _platform(request: Request) -> Platform:
+    """Return the platform; not a plain function, which would be run in another thread."""
+    return the_platform(request)
+
+
+ThePlatform = Annotated[Platform, Depends(_platform)]
 MaybeCaller = Annotated[User | None, Depends(identify)]
 Caller = Annotated[User, Depends(signed_in)]
 Annotator = Annotated[User, Depends(_Needs("annotator"))]
