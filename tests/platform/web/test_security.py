@@ -270,11 +270,13 @@ def test_sign_in_is_limited_by_account_and_by_address(app: FastAPI, clock: SetCl
 
 
 def test_sign_in_to_one_account_is_limited_from_wherever(app: FastAPI) -> None:
+    assert RATES["sign-in from anywhere"] == Rate(100, 300)
+    app.state.rates.rates["sign-in from anywhere"] = Rate(5, 300)
     codes = []
-    for number in range(RATES["sign-in from anywhere"].most + 1):
-        browser = Browser(app, client=(f"203.0.113.{number % 50}", 1))
+    for number in range(6):
+        browser = Browser(app, client=(f"203.0.113.{number}", 1))
         codes.append(browser.sign_in("ada@example.org", "wrong password").status_code)
-    assert codes == [401] * RATES["sign-in from anywhere"].most + [429]
+    assert codes == [401] * 5 + [429]
 
 
 def test_sign_up_is_limited(app: FastAPI) -> None:
@@ -384,7 +386,7 @@ PATHS = ["/", "/sign-in", "/account", "/invitations/", "/api/v1/me/tokens/", "/s
 CONTENT = ["application/json", "multipart/form-data; boundary=x", "multipart/form-data", "text/html", ""]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"]),
     path=st.sampled_from(
