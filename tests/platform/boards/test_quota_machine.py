@@ -32,7 +32,7 @@ from tests.platform.boards.handing import FACTS
 from tests.platform.conftest import NOON
 
 DAY, MONTH = 2, 4
-PEOPLE = st.integers(0, 1)
+PEOPLE = st.sampled_from([0, 0, 0, 1])
 _VOID = {"failed", "expired", "cancelled"}
 
 
@@ -80,7 +80,11 @@ class Machine(RuleBasedStateMachine):
         today = sum(one.counts(day) for one in mine)
         return today >= DAY or sum(one.counts(day.replace(day=1)) for one in mine) >= MONTH
 
-    @rule(who=PEOPLE, key=st.sampled_from([None, "a", "b"]), file=st.sampled_from(["1" * 64, "2" * 64]))
+    @rule(
+        who=PEOPLE,
+        key=st.sampled_from([None, None, None, "a", "b"]),
+        file=st.sampled_from(["1" * 64, "2" * 64]),
+    )
     def hand_in(self, who: int, key: str | None, file: str) -> None:
         kept = Kept("s.zip", file, 1)
         same = [id for id, one in self.expected.items() if key and (one.owner, one.key) == (who, key)]
@@ -109,7 +113,7 @@ class Machine(RuleBasedStateMachine):
         assert self.spent(who)
         self.clock.time = now
 
-    @rule(hours=st.sampled_from([1, 12, 24, 24 * 15, 24 * 31]))
+    @rule(hours=st.sampled_from([1, 1, 13, 24, 24 * 15]))
     def time_passes(self, hours: int) -> None:
         self.clock.move(hours=hours)
 
@@ -231,8 +235,8 @@ def test_submissions_do_as_the_model_of_them(database_url: str, clock: SetClock)
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
                 Machine,
                 settings=settings(
-                    max_examples=25,
-                    stateful_step_count=30,
+                    max_examples=30,
+                    stateful_step_count=40,
                     deadline=None,
                     derandomize=True,
                     suppress_health_check=list(HealthCheck),
