@@ -26,6 +26,7 @@ from ensue.platform.database.schema import gradings, jobs, new_id, submissions, 
 from ensue.platform.jobs import Job, Kind
 from ensue.platform.limits import Limits
 from ensue.platform.refusals import (
+    Busy,
     Conflict,
     Invalid,
     NotFound,
@@ -45,12 +46,6 @@ GRADING = Limits(seconds=600, megabytes=3000)
 VOID = ("failed", "expired", "cancelled")
 _PIECE = 1 << 20
 _REGRADED = "It could not be graded with the board's new labels: "
-
-
-class Unavailable(Refusal):
-    """The server cannot do it now; trying again may help."""
-
-    status = 503
 
 
 class Problems(Refusal):
@@ -184,7 +179,7 @@ class Submissions:
             case "refused" | "memory" | "time":
                 raise Problems([{"file": handed.name, "line": 0, "problem": str(outcome.value)}])
             case _:
-                raise Unavailable("The file could not be checked on the server; try again in a minute.")
+                raise Busy("The file could not be checked on the server; try again in a minute.")
 
     def accept(self, user: User, board_name: str, facts: Facts, file: Kept, key: str | None = None) -> str:
         """Accept a file that was checked and lies among the uploads, and return the submission's id."""

@@ -257,8 +257,8 @@ async def _problems(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error), "problems": error.problems}, error.status)
 
 
-def the_part(request: Request) -> BoardPart:
-    """Return what the routes share."""
+async def the_part(request: Request) -> BoardPart:
+    """Return what the routes share; not a plain function, which would be run in another thread."""
     part: BoardPart = request.app.state.board_part
     return part
 
