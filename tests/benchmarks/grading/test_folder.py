@@ -270,6 +270,14 @@ def test_f1_names_its_class_where_there_are_more_than_two(place: Path) -> None:
     assert row["value"] == pytest.approx(2 / 3)
 
 
+def test_kendall_is_for_as_many_items_as_its_pairs_fit_the_memory(place: Path) -> None:
+    (place / "board.toml").write_text(BOARD.replace('"spearman"', '"kendall"'))
+    rows = [json.dumps({"number": n, "metres": n % 7}) + "\n" for n in range(2_001)]
+    (place / "labels" / "test" / "swell.jsonl").write_text("".join(rows))
+    with pytest.raises(EnsueError, match="kendall is for 2,000 items at most; name spearman instead"):
+        open_board(place / "board.toml", place / "labels")
+
+
 def test_other_refusals(place: Path) -> None:
     path = jsonl(place / "p.jsonl", predictions())
     grade = ("grade", path, "--suite", place / "board.toml", "--labels")

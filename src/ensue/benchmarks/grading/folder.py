@@ -21,6 +21,8 @@ from ensue.errors import EnsueError
 _SCORE = "score"
 _MOST_CLASSES = 1_000
 _LONGEST = 20_000
+# Kendall's tau is drawn from a table of all pairs of items, which would fill the memory.
+_MOST_FOR_KENDALL = 2_000
 # What a board.toml may say, and what kind of value that is.
 _BOARD_KEYS: Mapping[str, type] = {"name": str, "about": str, "split": str, "tasks": dict}
 _TASK_KEYS: Mapping[str, type] = {
@@ -270,6 +272,8 @@ def _check_task(name: str, task: FolderTask, found: Sequence[Labelled], problems
         problems.add(name, 0, f"{len(classes):,} classes, where a task has 2 to {_MOST_CLASSES:,}.")
     elif "f1" in task.metrics and (task.positive or "") not in classes and len(classes) != 2:
         problems.add(name, 0, f"f1 is of one class; name it as positive, one of {', '.join(classes[:20])}.")
+    elif "kendall" in task.metrics and len(found) > _MOST_FOR_KENDALL:
+        problems.add(name, 0, f"kendall is for {_MOST_FOR_KENDALL:,} items at most; name spearman instead.")
     elif task.positive is not None and task.positive not in classes:
         problems.add(name, 0, f"no label is {task.positive!r}, which board.toml calls positive.")
 
