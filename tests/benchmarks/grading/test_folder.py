@@ -187,6 +187,10 @@ BAD_BOARDS = {
         "name = 'B'\n[tasks.a]\nlabels = 'a'\nmetrics = ['f1']\nclasses = ['x', 'y']\npositive = 'z'",
         "positive = 'z' is none of its classes.",
     ),
+    "a label that is given away": (
+        "name = 'B'\n[tasks.a]\nlabels = 'a'\nmetrics = ['f1']\nasked = ['text', 'label']",
+        "asked names the label 'label', so that answers could be tried out.",
+    ),
     "a task that is no table": ("name = 'B'\n[tasks]\na = 1", "task 'a' is not a table"),
     "a way out": (
         "name = 'B'\n[tasks.a]\nlabels = '../board.toml'\nmetrics = ['f1']",

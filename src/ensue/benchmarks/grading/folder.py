@@ -106,6 +106,10 @@ def read_spec(path: Path) -> FolderSpec:
             raise EnsueError(f"{where}: its metrics are of {kind}s, so there are no classes to name.")
         if task.classes and task.positive is not None and task.positive not in task.classes:
             raise EnsueError(f"{where}: positive = {task.positive!r} is none of its classes.")
+        if task.label in task.asked:
+            raise EnsueError(
+                f"{where}: asked names the label {task.label!r}, so that answers could be tried out."
+            )
         tasks.append(task)
     if not any(task.counts for task in tasks):
         raise EnsueError(f"{path} names no task that counts; write [tasks.NAME] with labels and metrics.")
