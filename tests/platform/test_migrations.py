@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from sqlalchemy import insert, text
+from sqlalchemy.exc import DBAPIError
 
 from ensue.errors import EnsueError
+from ensue.platform.accounts import Accounts
 from ensue.platform.clock import SetClock
 from ensue.platform.database import migrating
 from ensue.platform.database.opening import REVISION, Database
-from ensue.platform.database.schema import events, metadata
+from ensue.platform.database.schema import events, metadata, sessions
 from tests.platform.conftest import migrated
 
 
@@ -23,11 +29,43 @@ def differences(database: Database) -> list[object]:
         return list(compare_metadata(context, metadata))
 
 
-def test_migrations_from_nothing_make_the_tables_of_the_schema(empty_url: str) -> None:
+def test_a_new_database_has_the_tables_of_the_schema(empty_url: str) -> None:
     with migrated(empty_url) as database:
         assert database.revision() == REVISION
         assert differences(database) == []
         database.migrate()  # again: nothing to do
+
+
+def test_migrations_from_nothing_make_the_same_tables(empty_url: str) -> None:
+    database = Database(empty_url)
+    try:
+        migrating.upgrade(database, None)
+        assert database.revision() == REVISION
+        assert differences(database) == []
+    finally:
+        database.close()
+
+
+def test_servers_that_start_at_once_on_a_new_database_make_its_tables_once(empty_url: str) -> None:
+    database = Database(empty_url)
+    failed: list[Exception] = []
+
+    def start() -> None:
+        try:
+            database.migrate()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert differences(database) == []
+    finally:
+        database.close()
 
 
 def test_the_newest_migration_is_the_revision_that_the_code_expects() -> None:
@@ -67,6 +105,21 @@ def test_a_database_that_is_newer_or_not_ours_is_left_alone(empty_url: str) -> N
             database.migrate()
 
 
+def test_a_table_that_is_altered_keeps_what_refers_to_it(database: Database, clock: SetClock) -> None:
+    user = Accounts(database, clock).sign_up("ada@example.org", "correct horse battery")
+    cookie = Accounts(database, clock).begin_session(user.id)
+    with database.altering() as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        with operations.batch_alter_table("users", recreate="auto") as table:
+            table.alter_column("name", existing_type=sa.String(200), type_=sa.String(300))
+    assert Accounts(database, clock).of_session(cookie) == user
+    # And references are followed again.
+    times = dict.fromkeys(("created_at", "seen_at", "expires_at"), clock.now())
+    row = {"cookie_hash": "x", "user_id": "nobody", **times}
+    with pytest.raises(DBAPIError), database.writing() as connection:
+        connection.execute(insert(sessions).values(**row))
+
+
 def test_a_migration_that_fails_leaves_the_database_as_it_was(
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,10 +137,10 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     database = Database(empty_url)
     try:
         with pytest.raises(RuntimeError):
-            database.migrate()
+            migrating.upgrade(database, None)
         assert database.revision() is None
         monkeypatch.undo()
-        database.migrate()
+        migrating.upgrade(database, None)
         assert differences(database) == []
     finally:
         database.close()

@@ -7,13 +7,12 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from ensue.errors import EnsueError
-from ensue.platform.database.opening import REVISION, Database, empty
+from ensue.platform.database.opening import REVISION, Database, empty, lock_schema
 
 _FOLDER = Path(__file__).parent / "migrations"
-_LOCK = 0x656E737565  # any number, the same in all servers of a database
 
 
 def upgrade(database: Database, found: str | None, target: str = REVISION) -> None:
@@ -25,10 +24,8 @@ def upgrade(database: Database, found: str | None, target: str = REVISION) -> No
             f"The database {database} is of revision {found}, which this version of Ensue does not know;"
             " install the version that wrote it, or a newer one."
         )
-    with database.writing() as connection:
-        if connection.dialect.name == "postgresql":
-            # Two servers that start at once: the second waits and then finds nothing to do.
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    with database.altering() as connection:
+        lock_schema(connection)
         command.upgrade(configuration(connection), target)
 
 

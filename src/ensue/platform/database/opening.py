@@ -27,6 +27,7 @@ from ensue.platform.database.schema import metadata
 
 # The revision of the schema in schema.py: the newest file in migrations/versions.
 REVISION = "0002"
+_SCHEMA_LOCK = 0x656E737565  # any number, the same in all servers of a database
 _WAIT = 30.0  # seconds that one transaction waits for another
 
 
@@ -56,6 +57,30 @@ class Database:
             yield connection
 
     @contextmanager
+    def altering(self) -> Iterator[Connection]:
+        """Give a connection to change tables with.
+
+        SQLite alters a table by copying and dropping it, and a drop deletes what refers to it, so references are not
+        followed meanwhile and looked at in the end.
+        """
+        if not self.is_sqlite:
+            with self.writing() as connection:
+                yield connection
+            return
+        with self._writer.connect() as connection:
+            raw = connection.connection.driver_connection
+            assert raw is not None
+            raw.execute("PRAGMA foreign_keys=OFF")  # of no effect within a transaction
+            try:
+                with connection.begin():
+                    yield connection
+                    broken = connection.execute(text("PRAGMA foreign_key_check")).first()
+                    if broken is not None:
+                        raise EnsueError(f"A row of {broken[0]} in {self} refers to one that is missing.")
+            finally:
+                raw.execute("PRAGMA foreign_keys=ON")
+
+    @contextmanager
     def _connected(self, engine: Engine) -> Iterator[Connection]:
         try:
             connection = engine.connect()
@@ -79,13 +104,29 @@ class Database:
             return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
     def migrate(self) -> None:
-        """Bring the tables to today's revision; nothing is imported for it where they are."""
+        """Bring the tables to today's revision.
+
+        A new database is given today's tables at once; a test sees to it that they are those of the migrations.
+        """
         found = self.revision()
         if found == REVISION:
+            return
+        if found is None and empty(self):
+            self._create()
             return
         from ensue.platform.database import migrating
 
         migrating.upgrade(self, found)
+
+    def _create(self) -> None:
+        """Make today's tables in one transaction."""
+        with self.writing() as connection:
+            lock_schema(connection)
+            if connection.dialect.has_table(connection, "alembic_version"):
+                return
+            metadata.create_all(connection)
+            connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
+            connection.execute(text(f"INSERT INTO alembic_version VALUES ('{REVISION}')"))
 
     def __str__(self) -> str:
         """Return the address without its password."""
@@ -165,6 +206,12 @@ def parse_url(url: str | URL) -> URL:
             raise EnsueError("PostgreSQL needs its driver: pip install 'ensue[postgresql]'.") from None
         return parsed.set(drivername="postgresql+psycopg")
     raise EnsueError(f"--database {kind}:// is not supported; give sqlite:///FILE or postgresql://….")
+
+
+def lock_schema(connection: Connection) -> None:
+    """Have a second server that starts on the same PostgreSQL wait; afterwards it finds nothing to do."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})"))
 
 
 def empty(database: Database) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -33,6 +34,8 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
             timeout_graceful_shutdown=10,
             limit_concurrency=512,
         )
+        gc.freeze()  # what is here now stays, and is not looked through again
+        gc.enable()
         signal.signal(signal.SIGTERM, _stop)
         try:
             # The port is bound and listening: whoever asks from here on waits until it is answered.
