@@ -12,7 +12,15 @@ import pytest
 from ensue.errors import EnsueError
 from ensue.models.request import Score
 from ensue.scoring.following import Following, Measured
-from ensue.scoring.verdict import LIKENESS, Calibration, calibrate, judge, share_below, standings
+from ensue.scoring.verdict import (
+    LIKENESS,
+    Calibration,
+    calibrate,
+    judge,
+    share_below,
+    shares_below,
+    standings,
+)
 
 LEVELS = 18
 PLAIN = Calibration(
@@ -184,3 +192,19 @@ def test_calibration_that_is_none_is_refused_in_a_sentence(facts: dict[str, obje
 def test_few_texts_make_no_calibration() -> None:
     with pytest.raises(EnsueError, match="at least 20"):
         calibrate(untouched(19, [8], seed=4), model="m", encoder="e", data="d")
+
+
+def test_shares_of_a_loose_text_are_made_good_as_its_verdict_is():
+    facts = {"model": "m", "encoder": "none", "data": "d", "documents": 20, "sentences": 100, "given": 0.0}
+    percentiles = tuple(float(one) for one in range(101))
+    fitted = Calibration.of(
+        {**facts, "quartile": 40.0, "slope": 0.0, "least": [0.0] * 18, "percentiles": percentiles}
+    )
+    # Lower quartiles of 30.5 and 20 where 40 is usual: of what is missing three quarters are made good.
+    assert shares_below([None, 40.0, 40.0, 50.0, 2.0], fitted)[0] is None
+    assert shares_below([40.0, 40.0, 50.0, 2.0], fitted) == pytest.approx(
+        [0.47125, 0.47125, 0.57125, 0.09125]
+    )
+    assert shares_below([20.0, 20.0, 20.0, 30.0], fitted) == pytest.approx([0.35, 0.35, 0.35, 0.45])
+    assert shares_below([90.0, 50.0], fitted) == pytest.approx([0.9, 0.5])
+    assert shares_below([None], fitted) == [None]

@@ -13,6 +13,10 @@ VERSE = (
     "The harbour sleeps, the ropes are slack,\nThe gulls have gone to bed.\n"
     "And no one calls the fishers back\nFrom where the tide has led."
 )
+VERSE_SENTENCES = [
+    "The harbour sleeps, the ropes are slack, The gulls have gone to bed.",
+    "And no one calls the fishers back From where the tide has led.",
+]
 CODE = "def area(width, height):\n    size = width * height\n    return size\n\nprint(area(2, 3))"
 
 
@@ -21,7 +25,9 @@ CODE = "def area(width, height):\n    size = width * height\n    return size\n\n
     [
         ("eggs\nmilk\nbrown bread", ["eggs", "milk", "brown bread"]),
         ("- eggs\n- two litres of milk\n- bread", ["- eggs", "- two litres of milk", "- bread"]),
-        (VERSE, VERSE.split("\n")),
+        (VERSE, VERSE_SENTENCES),
+        (VERSE.replace(",", "").replace(".", ""), VERSE.replace(",", "").replace(".", "").split("\n")),
+        ("eggs,\nmilk,\nbrown bread", ["eggs,", "milk,", "brown bread"]),
         (CODE, ["def area(width, height):", "size = width * height", "return size", "print(area(2, 3))"]),
         ("ANNA: Where are you?\nBEN: Here. Come in!", ["ANNA: Where are you?", "BEN: Here.", "Come in!"]),
         ("Soup\n\nIt is hot. Take\ncare.", ["Soup", "It is hot.", "Take care."]),

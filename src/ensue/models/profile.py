@@ -14,8 +14,9 @@ class ProfiledSentence(NamedTuple):
 
     `start` and `end` are its place in the text. `surprisal` is in nats a token of the text read through, `gain` what
     the text before saves of it; `received`, `given` and `likeness` are those of `scoring.following.Following`.
-    `standing` says how firmly it stands, in nats, and `share_below` how many sentences of sound texts stand less
-    firmly; both are None for the first sentence and where there is no calibration.
+    `standing` says how firmly it stands, in nats, and `share_below` what share of the sentences of sound texts stand
+    less firmly, once the text's own looseness is made good; both are None for the first sentence and where there is
+    no calibration.
     """
 
     text: str

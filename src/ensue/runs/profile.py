@@ -27,7 +27,7 @@ from ensue.scoring.engine import signature
 from ensue.scoring.following import Measured, Pieces, measure
 from ensue.scoring.journal import Journal
 from ensue.scoring.surprisal import sentence_surprisal
-from ensue.scoring.verdict import RATE, Calibration, Verdict, judge, share_below, standings
+from ensue.scoring.verdict import RATE, Calibration, Verdict, judge, shares_below, standings
 from ensue.text.sentences import one_line
 from ensue.text.units import split_units
 
@@ -124,11 +124,14 @@ class Profiler:
                 f"or the model does not say where they lie."
             )
         fitted = self.calibration
-        firm = [None] * len(sentences) if fitted is None else standings(measured.sentences, fitted.given)
+        unknown: list[float | None] = [None] * len(sentences)
+        firm = unknown if fitted is None else standings(measured.sentences, fitted.given)
+        shares = unknown if fitted is None else shares_below(firm, fitted)
         rows = [
             ProfiledSentence(
                 words,
-                *span,
+                start,
+                end,
                 tokens=surprisal.tokens,
                 surprisal=rounded(surprisal.surprisal),
                 gain=rounded(following.gain),
@@ -136,12 +139,10 @@ class Profiler:
                 given=rounded(following.given),
                 likeness=rounded(following.likeness),
                 standing=rounded(standing),
-                share_below=None
-                if standing is None or fitted is None
-                else rounded(share_below(standing, fitted)),
+                share_below=rounded(share),
             )
-            for words, span, surprisal, following, standing in zip(
-                sentences, _spans(pieces), surprisals, measured.sentences, firm, strict=True
+            for words, (start, end), surprisal, following, standing, share in zip(
+                sentences, _spans(pieces), surprisals, measured.sentences, firm, shares, strict=True
             )
         ]
         judged = judge(measured.sentences, self.calibration, self.rate)

@@ -133,6 +133,13 @@ def share_below(standing: float, calibration: Calibration) -> float:
     return float(np.interp(standing, calibration.percentiles, np.linspace(0, 1, len(_PERCENTILES))))
 
 
+def shares_below(firm: Sequence[float | None], calibration: Calibration) -> list[float | None]:
+    """Return the share of untouched sentences that follow less than each of a text's, its looseness made good."""
+    known = [one for one in firm if one is not None]
+    lacking = _lacking(known, calibration.quartile) if known else 0.0
+    return [None if one is None else share_below(one + lacking, calibration) for one in firm]
+
+
 def threshold(calibration: Calibration, sentences: int, rate: float = RATE) -> float:
     """Return below which standing a sentence of a text of so many stands out, if the text is not loose."""
     return float(np.interp(rate, _LEVELS, calibration.least)) - calibration.slope * math.log(sentences - 1)
@@ -168,8 +175,12 @@ def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: s
 
 def _least(standings: Sequence[float], quartile: float, slope: float) -> float:
     """Return the least of a text's standings, made good for how loose and how long the text is."""
-    loose = min(0.0, float(np.quantile(standings, 0.25)) - quartile)
-    return min(standings) - _LOOSENESS * loose + slope * math.log(len(standings))
+    return min(standings) + _lacking(standings, quartile) + slope * math.log(len(standings))
+
+
+def _lacking(standings: Sequence[float], quartile: float) -> float:
+    """Return how many nats a text's standings are made good for, where it is looser than untouched ones."""
+    return _LOOSENESS * max(0.0, quartile - float(np.quantile(standings, 0.25)))
 
 
 def _slope(texts: Sequence[Sequence[float]]) -> float:

@@ -12,6 +12,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•–—·▪◦]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx
 _CODE = re.compile(r"[{}();=<>\[\]]|^\s*(?:#|//|\$ |>>> )|:\s*$")
 _WORD = re.compile(r"\w")
 _STOP = re.compile(r"[.!?。！？؟]")
+_COMMA, _END = re.compile(r"[,;،，；—–]\s*$"), re.compile(r"[.!?:。！？؟…][\"'”’»)\]]*\s*$")
 # Hardly anybody breaks running text at fewer characters.
 _NARROW = 50
 # The share of lines that begin in lower case from which on a paragraph is running text: most of them do.
@@ -22,8 +23,9 @@ _BREAKS_ANYWHERE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\
 def split_units(text: str) -> list[str]:
     """Split a text into sentences, and what is set in lines into its lines; white space is normalised.
 
-    A line break where the next word would have fitted was meant, unless the lines go on in lower case. What has no
-    letter or digit in it goes with the unit before. No other character is added, dropped or moved.
+    A line break where the next word would have fitted was meant, unless the lines go on in lower case or, as verse
+    does, with the sentence. What has no letter or digit in it goes with the unit before. No other character is added,
+    dropped or moved.
 
     >>> split_units("To buy:\\n- green tea\\n- a loaf of bread\\n\\nShe went out. The shop\\nwas closed.")
     ['To buy:', '- green tea', '- a loaf of bread', 'She went out.', 'The shop was closed.']
@@ -51,10 +53,12 @@ def _passages(lines: Sequence[str]) -> Iterator[str]:
     width = max(_NARROW, *(len(line.rstrip()) for line in lines))
     code = 2 * sum(bool(_CODE.search(line)) for line in lines) > len(lines)
     listed = width == _NARROW and not any(map(_STOP.search, lines))
+    verse = any(map(_COMMA.search, lines)) and bool(_END.search(lines[-1]))
     runs_on = not listed and sum(map(_goes_on, lines[1:])) >= _RUNNING * len(lines[1:])
     passage = lines[0]
     for before, line in pairwise(lines):
-        meant = _needless(before, line, width) and (listed or not (runs_on or _goes_on(line)))
+        goes_on = runs_on or _goes_on(line) or (verse and not _END.search(before))
+        meant = _needless(before, line, width) and (listed or not goes_on)
         if code or meant or (_ITEM.match(line) and (not runs_on or _needless(before, line, width))):
             yield passage
             passage = line
