@@ -201,6 +201,10 @@ class Head(NamedTuple):
 
 # Where a column's figures need less room than its metric's name.
 _SHORT = {
+    "f1a": "F1a",
+    "em": "EM",
+    "mcc": "MCC",
+    "r3": "R3",
     "accuracy": "acc.",
     "gender_parity": "parity",
     "pearson": "Pearson",
@@ -210,11 +214,13 @@ _SHORT = {
 
 
 def _heads(columns: list[Column], view: View) -> Iterator[Head]:
+    yield _head(view, "system", "System", "", largest_first=False)
     yield _head(view, standing.SCORE, "Score", "", largest_first=True)
     for column in columns:
         told = [f"{value}" for name, value in column.settings.items() if name != "split"]
         words = " ".join([_SHORT.get(column.metric, column.metric.replace("_", " ")), *told])
         yield _head(view, column.key, words, column.title or column.task, largest_first=True)
+    yield _head(view, "published", "Published", "", largest_first=True)
 
 
 def _head(view: View, key: str, words: str, group: str, *, largest_first: bool) -> Head:

@@ -26,6 +26,7 @@ def environment(*packages: str) -> Environment:
     )
     made.filters["moment"] = moment
     made.filters["day"] = day
+    made.filters["parsed"] = parsed
     made.globals["version"] = __version__
     return made
 
@@ -40,6 +41,11 @@ def day(time: date | None) -> str:
     return f"{time.day} {time:%b %Y}" if time else "never"
 
 
+def parsed(time: str | None) -> datetime | None:
+    """Return a time that was written as text."""
+    return datetime.fromisoformat(time) if time else None
+
+
 def render(request: Request, template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:
     """Return a page. Templates know the user (or None), `csrf()` for their forms, and what is given.
 
@@ -51,6 +57,7 @@ def render(request: Request, template: str, *, status: int = 200, **facts: Any) 
         "csrf": lambda: security.form_token(request),
         "settings": the_platform(request).settings,
         "parts": request.app.state.navigation,
+        "status": status,
         **facts,
     }
     words = request.app.state.templates.get_template(template).render(shown)

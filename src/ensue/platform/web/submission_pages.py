@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from ensue.platform.service import Platform
 from ensue.platform.web.account_pages import Text
 from ensue.platform.web.board_api import BoardPart, ThePart
 from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, identify
-from ensue.platform.web.rendering import render
+from ensue.platform.web.rendering import parsed, render
 from ensue.report.figure import Figure
 
 router = APIRouter(include_in_schema=False)
@@ -38,14 +37,8 @@ _DONE = {
 def install(app: FastAPI, platform: Platform) -> None:
     # Nothing else under this address takes a body at all.
     app.state.larger_bodies["/boards/"] = platform.settings.largest_upload + _OVERHEAD
-    app.state.templates.filters["parsed"] = parsed
     app.state.templates.filters["figure"] = figure
     app.include_router(router)
-
-
-def parsed(text: str | None) -> datetime | None:
-    """Return a time that was written as text."""
-    return datetime.fromisoformat(text) if text else None
 
 
 def figure(row: Mapping[str, Any]) -> Figure | None:

@@ -1,0 +1,310 @@
+"""The pages in a real browser: from signing up to signing out, wide and narrow, light and dark, by mouse and by keys.
+
+Every page is looked at with axe, must not scroll sideways, may ask nobody but the server for anything and may not
+report an error. Screenshots are left in `build/screenshots`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from ensue.atomic import lock
+from ensue.platform.service import Settings, opened
+from tests.platform import filling
+from tests.platform.boards import handing
+from tests.platform.conftest import SERVICES
+from tests.platform.processes import serving
+
+SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"
+PASSWORD = "correct horse battery"
+LOOKS = [
+    pytest.param((1280, "light"), id="1280-light"),
+    pytest.param((400, "dark"), id="400-dark"),
+    pytest.param((1280, "dark"), id="1280-dark", marks=pytest.mark.slow),
+    pytest.param((400, "light"), id="400-light", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium, installed where it is missing and can be."""
+    with lock(Path(tempfile.gettempdir()) / "ensue-services.lock"):
+        found = subprocess.run([SERVICES, "chromium"], capture_output=True, text=True)
+    if found.returncode == 3:
+        pytest.skip(found.stderr.strip().splitlines()[-1])
+    assert found.returncode == 0, found.stderr
+    # Debian's script that starts it needs some commands, which a bare PATH does not have.
+    path = f"{os.environ.get('PATH', '')}:/usr/local/bin:/usr/bin:/bin"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found.stdout.strip(), env={**os.environ, "PATH": path}
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with a board that takes submissions and one that is full."""
+    folder = tmp_path_factory.mktemp("served")
+    home = folder / "home"
+    with opened(Settings(home=home)) as platform:
+        handing.make_board(platform, folder / "labels", title="Small")
+        with platform.database.writing() as connection:
+            full = filling.add_board(connection, "full", title="Full")
+            filling.add_published(connection, full)
+            filling.add_many(connection, full, 120)
+    with serving(home) as (_, url):
+        yield url
+
+
+class Visit:
+    """A page of one visitor, watched for everything that no page may do."""
+
+    def __init__(self, page: Page, address: str, look: str) -> None:
+        self.page, self.address, self.look = page, address, look
+        self.complaints: list[str] = []
+        page.on("console", lambda message: self._hear(message.type, message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self._ask(request.url))
+
+    def _hear(self, kind: str, words: str) -> None:
+        # That the server refused something on purpose is reported, too.
+        if kind in {"error", "warning"} and "the server responded with a status of 4" not in words:
+            self.complaints.append(words)
+
+    def _ask(self, url: str) -> None:
+        if not url.startswith((self.address, "data:")):
+            self.complaints.append(f"asked {url}")
+
+    def check(self, name: str) -> None:
+        """Look at the page as it is, and have axe look at it, which takes seconds where a table is long."""
+        self.look_at(name)
+        found = Axe().run(self.page)
+        assert not found.response["violations"], f"{name}: {found.generate_report()}"
+
+    def look_at(self, name: str) -> None:
+        """Look at the page as it is."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}-{self.look}.png")
+        wide = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wide <= 0, f"{name} is {wide} pixels too wide"
+        assert self.complaints == [], name
+
+
+@pytest.fixture(params=LOOKS)
+def visit(request: pytest.FixtureRequest, chromium: Browser, address: str) -> Iterator[Visit]:
+    width, scheme = request.param
+    size: Any = {"width": width, "height": 900}
+    context = chromium.new_context(viewport=size, color_scheme=scheme, base_url=address)
+    yield Visit(context.new_page(), address, f"{width}-{scheme}")
+    context.close()
+
+
+@pytest.fixture
+def page(chromium: Browser, address: str) -> Iterator[Page]:
+    context = chromium.new_context(base_url=address)
+    yield context.new_page()
+    context.close()
+
+
+def broken(path: Path) -> Path:
+    """Write predictions of which one file has a line that is none."""
+    whole = handing.predictions(path)
+    with zipfile.ZipFile(whole) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files["BoolQ.jsonl"] = b'{"idx": 0, "label": "maybe"}\n' + files["BoolQ.jsonl"].split(b"\n", 1)[1]
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return whole
+
+
+def fill_in(page: Page, system: str) -> None:
+    page.get_by_label("Name", exact=True).fill(system)
+    page.get_by_label("Description").fill("It says what is said most.")
+    page.get_by_label("Number of parameters").fill("3")
+    page.get_by_label("Training data").fill("None.")
+    page.get_by_label("Link", exact=True).fill("https://example.org/majority")
+
+
+def sign_up(page: Page, name: str) -> None:
+    page.goto("/sign-up")
+    page.get_by_label("E-mail address").fill(f"{name}@example.org")
+    page.get_by_label("Name").fill("Ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign up").click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
+def test_from_signing_up_to_signing_out(visit: Visit, tmp_path: Path) -> None:
+    page, system = visit.page, f"Majority {visit.look}"
+    page.goto("/")
+    visit.check("home")
+    sign_up(page, f"walk-{visit.look}")
+    page.get_by_role("link", name="Small").click()
+    page.get_by_role("link", name="Submit predictions").click()
+    visit.check("submit")
+
+    # A file that is none of the board's is refused before it is sent.
+    page.get_by_label("File (.zip)").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"hello"}
+    )
+    expect(page.get_by_role("alert")).to_contain_text("notes.txt is no .zip file")
+    page.get_by_label("File (.zip)").set_input_files(broken(tmp_path / "broken.zip"))
+    expect(page.get_by_role("alert")).to_be_hidden()
+    fill_in(page, system)
+    page.get_by_role("button", name="Check and submit").click()
+    problems = page.get_by_role("list", name="Problems of the file").get_by_role("listitem")
+    expect(problems.first).to_contain_text("BoolQ.jsonl, line 1:", timeout=60_000)
+    visit.check("problems")
+    expect(page.get_by_label("Name", exact=True)).to_have_value(system)
+
+    page.get_by_label("File (.zip)").set_input_files(handing.predictions(tmp_path / "predictions.zip"))
+    page.get_by_role("button", name="Check and submit").click()
+    page.wait_for_url("**/submissions/*", timeout=60_000)
+    expect(page.get_by_text("You alone see it until you publish it.")).to_be_visible(timeout=60_000)
+    visit.check("graded")
+
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("It is published and on the board.")).to_be_visible()
+    visit.check("published")
+    own = page.url
+    page.get_by_role("link", name="My submissions").click()
+    visit.check("mine")
+    page.get_by_role("link", name="Small").first.click()
+    expect(page.get_by_role("link", name=system)).to_be_visible()
+    expect(page.get_by_role("heading", name="Best score over time")).to_be_visible()
+    visit.check("board")
+    page.get_by_role("link", name="Diagnostics").click()
+    expect(page.get_by_role("heading", name="Small")).to_be_visible()
+    visit.check("diagnostics")
+    page.get_by_role("link", name="Ada").click()
+    visit.check("account")
+
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    expect(page.get_by_role("link", name="Sign in").first).to_be_visible()
+    page.goto(own)
+    expect(page.get_by_role("heading", name=system)).to_be_visible()
+    expect(page.get_by_role("button", name="Withdraw")).to_have_count(0)
+    visit.check("public")
+
+
+def test_a_full_board_is_sorted_filtered_and_opened_without_loading_again(visit: Visit) -> None:
+    page = visit.page
+    page.goto("/boards/full")
+    page.evaluate("window.stayed = true")
+    visit.look_at("full")
+    head = page.get_by_role("columnheader").filter(has=page.locator("[data-key='WSC.accuracy']"))
+    button = head.get_by_role("button")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    expect(button).to_be_focused()
+    values = [
+        float(text) for text in page.locator("tbody tr:not(.more) td:nth-child(14)").all_inner_texts()[:20]
+    ]
+    assert values == sorted(values, reverse=True)
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "ascending")
+
+    page.get_by_label("Filter systems").press_sequentially("bert")
+    expect(page.get_by_role("status").filter(has_text="systems")).to_have_text("2 of 126 systems")
+    assert page.url.endswith("q=bert") or "q=bert" in page.url
+    more = page.get_by_role("button", name="More about BERT++")
+    more.focus()
+    page.keyboard.press("Space")
+    expect(more).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("tr.more:visible")).to_have_count(1)
+    page.get_by_label("95 % intervals").check()
+    visit.check("filtered")
+    page.get_by_label("Filter systems").fill("")
+    expect(page.get_by_role("status").filter(has_text="systems")).to_have_text("126 systems")
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_text("101–126 of 126")).to_be_visible()
+    assert page.evaluate("window.stayed") is True
+
+    page.goto("/boards/full/diagnostics?part=Logic")
+    visit.look_at("heat")
+    page.goto("/boards/full/diagnostics?part=Logic&q=xl+1")
+    visit.check("few")
+    page.goto("/boards/full?date=2026-01-20&q=xl")
+    expect(page.get_by_text("As it stood at the end of 20 Jan 2026")).to_be_visible()
+    visit.check("dated")
+    page.goto("/boards/none")
+    visit.check("missing")
+
+
+def test_nothing_moves_while_a_board_loads(page: Page) -> None:
+    page.goto("/boards/full")
+    page.wait_for_load_state("networkidle")
+    moved = page.evaluate(
+        """() => new Promise((done) => {
+            let sum = 0;
+            new PerformanceObserver((list) => { for (const entry of list.getEntries()) sum += entry.value; })
+                .observe({ type: "layout-shift", buffered: true });
+            setTimeout(() => done(sum), 300);
+        })"""
+    )
+    assert moved < 0.02
+
+
+def test_the_first_columns_stay_when_a_table_is_scrolled(page: Page) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto("/boards/full")
+    cell = page.locator("tbody th.system").first
+    before = cell.bounding_box()
+    page.locator(".scroll").first.evaluate("element => element.scrollLeft = 300")
+    after = cell.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert before["x"] == pytest.approx(after["x"], abs=0.5)
+    assert page.locator("tbody td.score").first.evaluate("element => element.getBoundingClientRect().x") < 0
+
+
+def test_keys_alone_lead_to_the_content_and_a_theme_is_kept(page: Page) -> None:
+    page.goto("/boards/full")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none"
+    theme = page.get_by_role("button", name="Theme")
+    theme.focus()
+    page.keyboard.press("Enter")
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    expect(theme).to_have_text("Theme: dark")
+
+
+def test_without_scripts_everything_works_by_loading_pages(
+    chromium: Browser, address: str, tmp_path: Path
+) -> None:
+    context = chromium.new_context(base_url=address, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/boards/full")
+    page.locator("[data-key='RTE.accuracy']").click()
+    assert "sort=-RTE.accuracy" in page.url
+    page.get_by_label("Filter systems").fill("human")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("1 of 126 systems")).to_be_visible()
+    sign_up(page, "plain")
+    page.goto("/boards/small/submit")
+    fill_in(page, "Plain")
+    page.get_by_label("File (.zip)").set_input_files(broken(tmp_path / "broken.zip"))
+    page.get_by_role("button", name="Check and submit").click()
+    expect(page.get_by_role("listitem").filter(has_text="BoolQ.jsonl, line 1:")).to_be_visible(timeout=60_000)
+    context.close()
