@@ -22,6 +22,8 @@ _MOST_LINES, _LEAST_LINES = 200, 40
 _MOST_TEXTS, _MOST_ROWS, _MOST_BARS = 50, 300, 100
 # The share of sound sentences below which one is tinted, the lightest tint last.
 _LOW = ((0.01, "low3"), (0.03, "low2"), (0.08, "low1"))
+# Lines of verse are hardly ever longer.
+_NARROW = 50
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 _RANKED = 20
 
@@ -152,6 +154,7 @@ class PageText(NamedTuple):
     anchor: str
     profile: Profile
     paragraphs: list[tuple[bool, list[PageSentence]]]
+    calibrated: bool
     bars: Markup
     rows: list[PageSentence]
 
@@ -180,14 +183,16 @@ def _page_text(profile: Profile, anchor: str) -> PageText:
         if place == 0 or _BLANK_LINE.search(between):
             paragraphs.append((False, []))
             between = between.rpartition("\n")[2]
-        _, sentences = paragraphs[-1]
-        if "\n" in between and sentences:
-            paragraphs[-1] = (True, sentences)
+        lined, sentences = paragraphs[-1]
+        words = profile.text[one.start : one.end]
+        # Verse keeps its lines too; running text that somebody broke at the edge of a page does not.
+        narrow = "\n" in words and max(map(len, words.splitlines())) <= _NARROW
+        paragraphs[-1] = (lined or narrow or ("\n" in between and bool(sentences)), sentences)
         shown = PageSentence(
             place=place + 1,
             before=between,
-            text=profile.text[one.start : one.end],
-            tint=_tint(one),
+            text=words,
+            tint=_tint(one) if profile.false_alarm is not None else "",
             out=place == profile.stands_out,
             about=_about(place, one),
             numbers=one,
@@ -195,7 +200,9 @@ def _page_text(profile: Profile, anchor: str) -> PageText:
         sentences.append(shown)
         every.append(shown)
         reached = one.end
-    return PageText(profile.id, anchor, profile, paragraphs, _bars(profile, anchor), every[:_MOST_ROWS])
+    calibrated = any(one.share_below is not None for one in profile.sentences)
+    bars = _bars(profile, anchor, calibrated)
+    return PageText(profile.id, anchor, profile, paragraphs, calibrated, bars, every[:_MOST_ROWS])
 
 
 def _tint(one: ProfiledSentence) -> str:
@@ -216,9 +223,8 @@ def _about(place: int, one: ProfiledSentence) -> str:
     return ", ".join(said)
 
 
-def _bars(profile: Profile, anchor: str) -> Markup:
+def _bars(profile: Profile, anchor: str, calibrated: bool) -> Markup:
     """Draw how firmly the sentences stand, in reading order from above; of several in a bar the least firm."""
-    known = [one.share_below is not None for one in profile.sentences]
     most = max((one.gain or 0.0 for one in profile.sentences), default=0.0) or 1.0
     step = -(-len(profile.sentences) // _MOST_BARS)
     height, width = 13, 150
@@ -228,7 +234,7 @@ def _bars(profile: Profile, anchor: str) -> Markup:
         group = range(begin, min(begin + step, len(profile.sentences)))
         place = min(group, key=lambda one: (one != profile.stands_out, _firmness(profile.sentences[one])))
         one = profile.sentences[place]
-        share = one.share_below if any(known) else max(0.0, one.gain or 0.0) / most
+        share = one.share_below if calibrated else max(0.0, one.gain or 0.0) / most
         out = place == profile.stands_out
         kind = "out" if out else "low" if _tint(one) else "firm"
         y = count * height
@@ -247,7 +253,7 @@ def _bars(profile: Profile, anchor: str) -> Markup:
             anchor, place + 1, _about(place, one), shown, drawn
         )
     what = (
-        "How firmly each sentence stands" if any(known) else "What each sentence gains from the text before"
+        "How firmly each sentence stands" if calibrated else "What each sentence gains from the text before"
     )
     form = '<svg viewBox="0 0 190 {}" role="img" aria-label="{}">\n{}</svg>'
     return Markup(form).format(
