@@ -55,6 +55,7 @@ def test_a_board_has_the_columns_of_its_grader(platform: Platform, tmp_path: Pat
         ("MultiRC", "em", False),
         ("AX-b", "mcc", False),
     ]
+    assert rows[1].covers == "12 of 3,270 rows"
 
 
 def test_a_board_of_ones_own_is_graded_by_its_toml(

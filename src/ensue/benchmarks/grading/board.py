@@ -73,6 +73,10 @@ class Board(ABC):
     def columns(self) -> list[Column]:
         """The columns of its table, the main one first."""
 
+    def parts(self) -> Mapping[str, str]:
+        """Return which tasks are graded on a part of their published rows, or on others, in words."""
+        return {}
+
     @abstractmethod
     def grade(self, file: Path) -> Graded:
         """Grade a submission, or raise `Refused` with everything that is wrong with it."""

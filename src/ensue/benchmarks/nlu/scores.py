@@ -25,7 +25,7 @@ from ensue.report.results import MetricRow
 
 SCORE = "score"
 # MNLI's second section counts in the same score as its first.
-_SECTIONS = {DEV_MISMATCHED: DEV, TEST_MISMATCHED: TEST}
+SECTIONS = {DEV_MISMATCHED: DEV, TEST_MISMATCHED: TEST}
 
 
 class TaskScore(NamedTuple):
@@ -71,7 +71,7 @@ def task_scores(judged: Sequence[JudgedSplit]) -> list[TaskScore]:
     found: dict[tuple[str, str, str, str], list[JudgedSplit]] = {}
     for one in judged:
         if one.spec.in_score:
-            split = _SECTIONS.get(one.split, one.split)
+            split = SECTIONS.get(one.split, one.split)
             key = (one.spec.suite, one.spec.name, split, _as_key(one.settings))
             found.setdefault(key, []).append(one)
     return [
@@ -138,13 +138,15 @@ def _score_row(score: TaskScore) -> MetricRow:
 
 def _part_words(judged: Sequence[JudgedSplit], split: str) -> str:
     """Return how many of the published rows of a split were judged, both sections of MNLI together; empty of all."""
-    published = sum(
-        size for section, size in judged[0].spec.sizes.items() if _SECTIONS.get(section, section) == split
-    )
-    found = sum(one.rows for one in judged)
+    instead = next((one.instead for one in judged if one.instead), "")
+    return part_words(judged[0].spec, split, sum(one.rows for one in judged), instead)
+
+
+def part_words(spec: TaskSpec, split: str, found: int, instead: str) -> str:
+    """Return of how many published rows so many are there, and what they are instead; empty of all."""
+    published = sum(size for section, size in spec.sizes.items() if SECTIONS.get(section, section) == split)
     if split == HELD_OUT:
         return f"{found:,} rows held out of the training set"
-    instead = next((one.instead for one in judged if one.instead), "")
     if instead:
         return f"{found:,} rows {instead} for {published:,}"
     return f"{found:,} of {published:,} rows" if found < published else ""

@@ -31,7 +31,11 @@ def describe(folder: str, given: str, suite: str | None, split: str | None, **op
         board = _open(folder, suite, split, **options)
     except EnsueError as error:
         raise Invalid(str(error).replace(str(Path(folder) / DATA), given)) from None
-    columns = [column._asdict() | {"settings": dict(column.settings)} for column in board.columns]
+    parts = board.parts()
+    columns = [
+        column._asdict() | {"settings": dict(column.settings), "covers": parts.get(column.task, "")}
+        for column in board.columns
+    ]
     return {"suffix": board.suffix, "split": board.split, "columns": columns}
 
 

@@ -508,3 +508,9 @@ def test_an_id_counts_though_its_label_will_not_do(tmp_path, glue):
         "RTE.tsv, line 5: the label 'no' is none of entailment, not_entailment.",
         f"RTE.tsv, line {SIZE + 2}: the index 3 was there before, in line 5.",
     ]
+
+
+def test_a_board_says_which_tasks_have_a_part_of_their_published_rows(tmp_path, superglue):
+    parts = open_board("superglue", superglue, "dev").parts()
+    assert parts["BoolQ"] == f"{SIZE} of 3,270 rows"
+    assert set(parts) == {"BoolQ", "COPA", "MultiRC", "AX-b"}

@@ -61,6 +61,19 @@ class NluBoard(Board):
         ]
         return [Column(TITLES[self.name], _SCORE, {"split": self.split}, main=True), *found]
 
+    def parts(self) -> Mapping[str, str]:
+        from ensue.benchmarks.nlu.scores import SECTIONS, part_words
+
+        rows: dict[tuple[str, str], int] = {}
+        found: dict[str, str] = {}
+        for spec, _, part in self._files():
+            data = self.data.get(spec.name)
+            if data is not None and data.labelled(part):
+                split = SECTIONS.get(part, part)
+                count = rows[spec.name, split] = rows.get((spec.name, split), 0) + len(data.splits[part])
+                found[spec.name] = part_words(spec, split, count, data.instead.get(part, ""))
+        return {name: words for name, words in found.items() if words}
+
     def check(self, file: Path) -> None:
         self._read(file)
 
