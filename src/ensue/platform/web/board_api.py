@@ -216,8 +216,7 @@ class Publication(BaseModel):
     anonymous: bool = Field(False)
 
 
-MISSING: dict[int | str, dict[str, Any]] = {404: {"model": Problem}}
-UNSHOWN: dict[int | str, dict[str, Any]] = {**MISSING, 422: {"model": Problem}}
+MISSING: dict[int | str, dict[str, Any]] = {404: {"model": Problem}, 422: {"model": Problem}}
 _UPLOAD = {
     "type": "object",
     "required": ["file", "system", "description", "parameters", "data", "link"],
@@ -277,7 +276,7 @@ def list_boards(platform: ThePlatform, part: ThePart) -> list[BoardFacts]:
 
 
 @router.get(
-    "/boards/{board}.csv", responses={**UNSHOWN, 200: {"content": {"text/csv": {}}}}, response_class=Response
+    "/boards/{board}.csv", responses={**MISSING, 200: {"content": {"text/csv": {}}}}, response_class=Response
 )
 def show_csv(request: Request, platform: ThePlatform, board: str, date: str = "") -> Response:
     """Return a board as a table: a row for each submission and baseline."""
@@ -285,7 +284,7 @@ def show_csv(request: Request, platform: ThePlatform, board: str, date: str = ""
     return Response(text, media_type="text/csv; charset=utf-8")
 
 
-@router.get("/boards/{board}", responses=UNSHOWN)
+@router.get("/boards/{board}", responses=MISSING)
 def show_board(request: Request, platform: ThePlatform, board: str, date: str = "") -> ShownBoard:
     """Return a board: its columns and what is published on it, the best first, without a score last.
 
