@@ -143,6 +143,7 @@ def test_repeats_by_seed_and_moves_with_it():
 def test_five_perfect_documents_do_not_contradict_their_p_value():
     found = paired_test([1.0] * 5, [0.0] * 5, range(5), bounds=SHARE)
     assert found[:4] == (1.0, 0.0, 1.0, 0.0625)
+    assert paired_test([0.0] * 5, [1.0] * 5, range(5), bounds=SHARE)[:4] == (-1.0, -1.0, 0.0, 0.0625)
     # Of forty, what is gained is at least Wilson's end of forty of forty, and what is lost at most that of none.
     many = paired_test([1.0] * 40, [0.0] * 40, range(40), bounds=SHARE)
     low, _ = wilson(1.0, 40, 1.959964)

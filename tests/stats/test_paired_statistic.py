@@ -137,7 +137,7 @@ def test_equal_answers_and_few_clusters() -> None:
     assert found.difference == 1.0
     assert found.p_value == 2 / 32
     assert found.low == 0.0
-    assert paired_statistic_test(right, wrong, list("aaaaa"), statistic)[1:4] == (None, None, 1.0)
+    assert paired_statistic_test(right, wrong, list("aaaaa"), statistic) == (1.0, None, None, 1.0, 5, 1)
     with pytest.raises(ValueError, match="Two tables of one shape"):
         paired_statistic_test(right, wrong[:3], list("abc"), statistic)
 
