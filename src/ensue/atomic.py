@@ -52,6 +52,12 @@ def write_atomic(path: Path, pieces: Iterable[str], *, make_folder: bool = False
     return path
 
 
+def check_place(path: Path | None) -> None:
+    """Refuse where no file could be written, before time is spent on what is to go there."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise EnsueError(f"{path} cannot be written: it is a folder or lies in one that is not there.")
+
+
 def write_json(path: Path, value: Any) -> Path:
     """Write a JSON document, indented, to a file; NaN and infinities raise ValueError."""
     return write_atomic(path, [json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"])

@@ -140,6 +140,8 @@ def test_an_output_of_something_else_is_refused_and_kept(texts, tmp_path):
     assert (done.read_bytes(), texts.read_bytes()) == (kept, before)
     refused(here("score", texts, "--profile", "--model", "random", "--output", tmp_path), "is no file")
     refused(here("score", texts, "--model", "random", "--output", done), "add --profile")
+    page = tmp_path / "nowhere" / "page.html"
+    refused(here("score", texts, "--profile", "--model", "random", "--html", page), "nowhere/page.html")
 
 
 def test_a_bad_row_is_told_of_before_any_work(texts, tmp_path):

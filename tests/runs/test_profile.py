@@ -146,3 +146,19 @@ def test_a_key_holds_the_text_the_model_and_the_settings(llama):
 )
 def test_shares_are_written_as_so_many_in_a_hundred(share, words):
     assert in_hundred(share) == words
+
+
+STORY = (
+    "The ferry left the island at dawn. Anna stood on deck with her brother, watching the harbour grow small. The "
+    "sea was calm, and gulls followed them for a mile.\n\nBy noon they could see the mainland. {}Her brother pointed at "
+    "the lighthouse where their father had worked. Neither of them said anything until the boat touched the quay."
+)
+
+
+@pytest.mark.slow
+def test_smollm2_finds_the_alien_sentence_of_a_story_and_none_in_the_story(smollm2_folder):
+    alien = "The central bank raised its benchmark interest rate by half a point on Thursday. "
+    broken, sound = ensue.profile([STORY.format(alien), STORY.format("")], model="smollm2")
+    assert broken.verdict == f"Sentence 5 stands out: “{alien.strip()}”"
+    assert (broken.stands_out, sound.stands_out, sound.verdict) == (4, None, "Nothing stands out.")
+    assert broken.false_alarm < 0.05 < sound.false_alarm

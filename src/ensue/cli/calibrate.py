@@ -51,14 +51,15 @@ def calibrate(
     window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
     options = console.model_options(locals())
+    from ensue.atomic import check_place
     from ensue.benchmarks.settings import resolve
-    from ensue.runs.calibrate import calibrate_model, check_output
+    from ensue.runs.calibrate import calibrate_model
     from ensue.runs.profile import CALIBRATION_SETTINGS
     from ensue.runs.score import policy_of
     from ensue.runs.texts import whole_texts
 
     values = resolve("calibrate", CALIBRATION_SETTINGS, console.parse_settings(settings))
-    check_output(output)
+    check_place(output)
     texts = whole_texts(data, values, limit=limit)
     kept = "what was measured is kept; the same command goes on"
     with console.stoppable(kept), console.progress_bar(f"calibrate {name or model}") as progress:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue import console
+from ensue.atomic import check_place
 from ensue.benchmarks.settings import resolve
 from ensue.progress import Progress
 from ensue.report.following import Doubtful, profile_table, ranking_table, write_profiles
@@ -36,6 +37,7 @@ def print_profiles(
 ) -> bool:
     """Profile the texts of a source and print what was found; return whether a sentence of any stands out."""
     values = resolve("score --profile", SETTINGS, console.parse_settings(settings))
+    check_place(html)
     texts = whole_texts(file, values, limit=limit)
     few = (
         sum(1 for _ in islice(texts, _SHOWN + 1)) <= _SHOWN if texts.count is None else texts.count <= _SHOWN

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
 from ensue.fetch.following import home_file, keep_in_card, keep_in_file
 from ensue.fetch.store import home
@@ -122,9 +121,3 @@ def _loadable(encoder: str) -> str:
     """Return a name by which the encoder is found again from anywhere."""
     path = Path(encoder).expanduser()
     return str(path.resolve()) if encoder not in catalog() and path.is_dir() else encoder
-
-
-def check_output(output: Path | None) -> None:
-    """Refuse a file that could not be written to before time is spent."""
-    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
-        raise EnsueError(f"{output} cannot be written: it is a folder or lies in one that is not there.")
