@@ -150,8 +150,8 @@ def test_shares_are_written_as_so_many_in_a_hundred(share, words):
 
 STORY = (
     "The ferry left the island at dawn. Anna stood on deck with her brother, watching the harbour grow small. The "
-    "sea was calm, and gulls followed them for a mile.\n\nBy noon they could see the mainland. {}Her brother pointed at "
-    "the lighthouse where their father had worked. Neither of them said anything until the boat touched the quay."
+    "sea was calm, and gulls followed them for a mile.\n\nBy noon they could see the mainland. {}Her brother pointed "
+    "at the lighthouse where their father had worked. Neither of them said anything until the boat touched the quay."
 )
 
 
