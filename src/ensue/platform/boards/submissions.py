@@ -11,7 +11,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from ensue.platform.accounts import User
 from ensue.platform.boards import labels
 from ensue.platform.boards.board import Board, Boards, opening
+from ensue.platform.boards.quota import Quota, quota_used, refuse_beyond
 from ensue.platform.database.schema import boards as boards_table
 from ensue.platform.database.schema import gradings, jobs, new_id, submissions, uploads, users
 from ensue.platform.jobs import Job, Kind
@@ -32,7 +32,6 @@ from ensue.platform.refusals import (
     NotFound,
     Refusal,
     TooLarge,
-    TooMany,
     email_address,
     line,
     prose,
@@ -42,8 +41,6 @@ from ensue.platform.service import Platform
 GRADE = "grade"
 CHECKING = Limits(seconds=120, megabytes=3000)
 GRADING = Limits(seconds=600, megabytes=3000)
-# These give the quota back.
-VOID = ("failed", "expired", "cancelled")
 _PIECE = 1 << 20
 _REGRADED = "It could not be graded with the board's new labels: "
 
@@ -108,14 +105,6 @@ class Kept(NamedTuple):
     size: int
 
 
-class Quota(NamedTuple):
-    """How much of a board's quota a user has used; `retry_at` where none is left."""
-
-    day: int
-    month: int
-    retry_at: datetime | None
-
-
 class Submissions:
     """The submissions of a platform; making it tells the queue how they are graded."""
 
@@ -159,7 +148,7 @@ class Submissions:
                     return before
                 if not board.takes_submissions:
                     raise Conflict(_closed(board))
-                self._refuse_beyond(connection, user, board)
+                refuse_beyond(connection, user.id, board, self.clock.now())
             self._check(board, handed)
             with handed.path.open("rb") as checked:
                 digest, size = self.platform.home.keep_upload(checked, self.platform.settings.largest_upload)
@@ -199,7 +188,7 @@ class Submissions:
             return before
         if not board.takes_submissions:
             raise Conflict(_closed(board))
-        self._refuse_beyond(connection, user, board)
+        refuse_beyond(connection, user.id, board, self.clock.now())
         now, submission_id, upload_id = self.clock.now(), new_id(), new_id()
         connection.execute(
             insert(uploads).values(id=upload_id, user_id=user.id, created_at=now, **file._asdict())
@@ -238,40 +227,9 @@ class Submissions:
             raise Invalid("This Idempotency-Key came with another submission before; use a new one.")
         return str(row.id)
 
-    # The quota
-
     def quota(self, connection: Connection, user_id: str, board: Board) -> Quota:
-        """Return what a user has used of a board's quota, in this day and month of UTC."""
-        now = self.clock.now()
-        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        month = day.replace(day=1)
-        counted = (
-            submissions.c.board_id == board.id,
-            submissions.c.user_id == user_id,
-            submissions.c.kind == "submission",
-            submissions.c.state.not_in(VOID),
-            # No end: where the clock was set back, what seems to come later still counts.
-            submissions.c.created_at >= month,
-        )
-        times = list(connection.execute(select(submissions.c.created_at).where(*counted)).scalars())
-        today = [time for time in times if time >= day]
-        until = []
-        if len(today) >= board.quota_day:
-            until.append(max(day, _midnight(max(today))) + timedelta(days=1))
-        if len(times) >= board.quota_month:
-            until.append(_next_month(max(now, *times)))
-        return Quota(len(today), len(times), max(until, default=None))
-
-    def _refuse_beyond(self, connection: Connection, user: User, board: Board) -> None:
-        quota = self.quota(connection, user.id, board)
-        if quota.retry_at is None:
-            return
-        spent = f"{board.quota_day} a day" if quota.day >= board.quota_day else f"{board.quota_month} a month"
-        raise TooMany(
-            f"The quota of {board.name} is spent ({spent}, in UTC); the next is taken from"
-            f" {quota.retry_at:%Y-%m-%d %H:%M} UTC.",
-            quota.retry_at,
-        )
+        """Return what a user has used of a board's quota today and this month."""
+        return quota_used(connection, user_id, board, self.clock.now())
 
     # Grading, as the queue calls it
 
@@ -480,12 +438,3 @@ def _closed(board: Board) -> str:
 
 def _is_are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
-
-
-def _midnight(time: datetime) -> datetime:
-    return time.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _next_month(time: datetime) -> datetime:
-    first = _midnight(time).replace(day=1)
-    return (first + timedelta(days=32)).replace(day=1)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select
 from ensue.platform.accounts import User
 from ensue.platform.boards.board import Board, Boards
 from ensue.platform.boards.standing import FEWEST, cut
-from ensue.platform.database.schema import gradings, jobs, submissions, uploads
+from ensue.platform.database.schema import gradings, submissions, uploads
 from ensue.platform.jobs import Queue
 from ensue.platform.refusals import NotFound
 
@@ -97,8 +97,6 @@ class Views:
     def state(self, connection: Connection, row: Row[Any]) -> tuple[str, int | None]:
         """Return a submission's state and its place in the queue: 1 is next, 0 is being graded, None is neither."""
         if row.job_id is None:
-            return row.state, None
-        if connection.execute(select(jobs.c.id).where(jobs.c.id == row.job_id)).first() is None:
             return row.state, None
         job = self.queue.find(connection, row.job_id)
         place = self.queue.place(connection, job)
