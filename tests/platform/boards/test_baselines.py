@@ -94,9 +94,12 @@ def test_create_takes_over_a_board_that_came_without_labels_but_no_other(
 ) -> None:
     baselines.make_bundled()
     made = make_board(platform, tmp_path / "labels", name="superglue")
-    assert (made.name, made.split, made.is_open) == ("superglue", "dev", True)
-    # The figures are of the test sets and the board is of the dev sets, so they are not in its score.
-    assert score(rows(client, "superglue")["published", "BERT"]) is None
+    assert (made.name, made.title, made.split, made.is_open) == ("superglue", "SuperGLUE", "dev", True)
+    # The figures were of the test sets, and the board is of the dev sets now.
+    assert rows(client, "superglue") == {}
+    same = make_board(platform, tmp_path / "dev", name="superglue-dev", title="Own")
+    assert same.title == "Own"
+    assert score(rows(client, "superglue-dev")["published", "BERT"]) == 0.722
     with pytest.raises(Conflict, match="already"):
         Boards(platform).create(Wanted("superglue", "superglue", split="dev"), labels(tmp_path / "more"))
 

@@ -125,6 +125,8 @@ class Boards:
         with self.database.reading() as connection:
             before = self._replaceable(connection, wanted.name)
         board_id = before.id if before else new_id()
+        if before is not None and before.suite == wanted.suite:
+            values |= {key: getattr(before, key) for key in ("title", "about") if not getattr(wanted, key)}
         row = {**values, "suite": wanted.suite}
         if folder is None:
             raise Invalid("A board needs labels; name their folder with --labels.")
@@ -139,6 +141,9 @@ class Boards:
             else:
                 self._replaceable(connection, wanted.name, locked=True)
                 connection.execute(update(boards).where(boards.c.id == board_id).values(**row))
+                if (before.suite, before.split) != (row["suite"], row["split"]):
+                    # Figures on other data say nothing here.
+                    connection.execute(delete(submissions).where(submissions.c.board_id == board_id))
             self.set_columns(connection, board_id, found["columns"])
             self._record(connection, "board made", board_id, by, name=wanted.name)
             return self.get(connection, board_id)
