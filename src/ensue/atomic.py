@@ -53,9 +53,14 @@ def write_atomic(path: Path, pieces: Iterable[str], *, make_folder: bool = False
 
 
 def check_place(path: Path | None) -> None:
-    """Refuse where no file could be written, before time is spent on what is to go there."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise EnsueError(f"{path} cannot be written: it is a folder or lies in one that is not there.")
+    """Refuse a file that could not be written, before time is spent on what it will hold."""
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if not folder.is_dir() or (path.exists() and not path.is_file()):
+        raise EnsueError(f"{path} cannot be written: it is no file or lies in a folder that is not there.")
+    if not os.access(folder, os.W_OK):
+        raise EnsueError(f"{path} cannot be written: its folder is read-only.")
 
 
 def write_json(path: Path, value: Any) -> Path:

@@ -131,7 +131,10 @@ def test_a_file_of_one_s_own_is_used_when_named_and_not_otherwise(data, tmp_path
     plain = json.loads(here(*command).out)["profile"][0]
     named = json.loads(here(*command, "--set", f"calibration={file}").out)["profile"][0]
     assert (plain["false_alarm"], named["false_alarm"] is None) == (None, False)
-    refused(here("score", text, "--model", "unigram", "--profile", "--set", f"calibration={file}"), "unigram")
+    refused(
+        here("score", text, "--model", "unigram", "--profile", "--set", f"calibration={file}"),
+        f"`ensue calibrate unigram --data DOCUMENTS --output {file}`",
+    )
 
 
 def test_killed_it_goes_on_from_what_was_measured(llama, data, tmp_path):

@@ -137,11 +137,53 @@ def test_an_output_of_something_else_is_refused_and_kept(texts, tmp_path):
     refused(here(*command, "random", "--set", "false_alarms=0.2"), "done.jsonl holds profiles")
     before = texts.read_bytes()
     refused(here("score", texts, "--profile", "--model", "random", "--output", texts), "name another file")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("Mine.")  # without a line break at its end, as what a kill has left of a row
+    refused(here("score", texts, "--profile", "--model", "random", "--output", notes), "notes.txt holds")
+    assert notes.read_text() == "Mine."
     assert (done.read_bytes(), texts.read_bytes()) == (kept, before)
     refused(here("score", texts, "--profile", "--model", "random", "--output", tmp_path), "is no file")
     refused(here("score", texts, "--model", "random", "--output", done), "add --profile")
     page = tmp_path / "nowhere" / "page.html"
     refused(here("score", texts, "--profile", "--model", "random", "--html", page), "nowhere/page.html")
+
+
+def test_nothing_is_written_over_the_texts_or_where_nothing_can_be(tmp_path):
+    folder, inner = tmp_path / "drafts", tmp_path / "drafts" / "more"
+    inner.mkdir(parents=True)
+    text = folder / "a.txt"
+    text.write_text(" ".join(document(1, 6)))
+    before = text.read_bytes()
+    command = ("score", "--model", "random", "--profile")
+    for option in ("--html", "--output", "--journal"):
+        refused(here(*command, text, option, text), "one of the texts themselves")
+        refused(here(*command, folder, option, inner / "new.jsonl"), "one of the texts themselves")
+        refused(here(*command, folder, option, inner / "new"), "one of the texts themselves")
+    both = tmp_path / "both"
+    refused(
+        here(*command, text, "--output", both, "--html", tmp_path / "drafts" / ".." / "both"), "two files"
+    )
+    refused(here(*command, text, "--html", tmp_path / "nowhere" / "page.html"), "not there")
+    refused(here(*command, text, "--html", folder), "no file")
+    assert sorted(tmp_path.rglob("*")) == [folder, text, inner]
+    assert text.read_bytes() == before
+    assert here(*command, folder, "--html", folder / "page.html").code == 0
+    assert here(*command, folder, "--html", folder / "page.html").code == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('{"continuation": "Half \\ud83d."}', "half a character"),
+        ('{"id": "\\ud83d", "continuation": "One."}', "half a character"),
+        ('{"continuation": "One\\u0000."}', "NUL"),
+        ('{"continuation": " \\n"}', "no text"),
+    ],
+)
+def test_a_continuation_is_a_text_like_any_other(tmp_path, row, said):
+    file = tmp_path / "texts.jsonl"
+    file.write_text(row)
+    refused(here("score", file, "--model", "random", "--profile", "--html", tmp_path / "p.html"), said)
 
 
 def test_a_bad_row_is_told_of_before_any_work(texts, tmp_path):

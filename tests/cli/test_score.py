@@ -31,7 +31,7 @@ def texts(tmp_path) -> Path:
 
 
 def lines(out: str) -> list[dict]:
-    return [json.loads(line) for line in out.splitlines()]
+    return [json.loads(line) for line in out.rstrip("\n").split("\n")]
 
 
 @pytest.mark.slow
@@ -267,6 +267,8 @@ def test_texts_and_pairs_may_be_mixed(tmp_path, llama):
     [
         (b"A dog ran.\n", ["-"]),
         (b'{"text": "A dog ran."}\n\n{"id": 7, "continuation": "A dog ran."}\n', ["-:1", "7"]),
+        ('{"id": "a\u2028b", "text": "A dog ran."}\r\n'.encode(), ["a\u2028b"]),
+        (b"\xef\xbb\xbfA dog ran.\r\n", ["-"]),
     ],
 )
 def test_standard_input_is_a_text_or_json_lines(monkeypatch, said, ids):
@@ -277,7 +279,9 @@ def test_standard_input_is_a_text_or_json_lines(monkeypatch, said, ids):
     assert {row["logprob"] for row in rows} == {expected.logprob}
 
 
-@pytest.mark.parametrize(("said", "words"), [(b" \n", "empty"), (b"caf\xe9", "UTF-8"), (b"{]", "line 1")])
+@pytest.mark.parametrize(
+    ("said", "words"), [(b" \n", "empty"), (b"caf\xe9", "UTF-8"), (b"{]", "line 1"), (b"a\0b", "NUL")]
+)
 def test_standard_input_that_is_none_is_one_sentence(monkeypatch, said, words):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said)))
     refused(here("score", "-", "--model", "unigram"), "Standard input", words)

@@ -99,9 +99,30 @@ def test_texts_of_any_form_have_a_profile(llama, name):
     assert sum(one.tokens for one in found.sentences) == found.tokens
 
 
-def test_an_empty_text_is_one_sentence():
-    with pytest.raises(EnsueError, match="Text 1 is empty"):
-        ensue.profile(["One.", " \n"], model="random")
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["One.", " \n"], "Text 1 is empty"),
+        ([[]], "Text 0 is empty"),
+        ("One. Two.", "put it in a list"),
+        ([None], "Text 0 is empty"),
+        ([3], "Text 0 has a number"),
+        ([b"One."], "Text 0 has an object"),
+        ([["One.", 2]], "a number as sentence 2"),
+        ([["One.", " "]], "an empty sentence .number 2"),
+        (["One\0."], "NUL"),
+        ([["One", "\ud83d."]], "half a character"),
+    ],
+)
+def test_what_is_no_text_is_one_sentence(texts, said):
+    with pytest.raises(EnsueError, match=said):
+        ensue.profile(texts, model="random")
+
+
+@pytest.mark.parametrize("rate", [0, 1, -0.1, float("nan"), "0.1", None])
+def test_what_is_no_rate_is_one_sentence(rate):
+    with pytest.raises(EnsueError, match="false_alarms is a share between 0 and 1, not"):
+        ensue.profile(["One. Two."], model="random", false_alarms=rate)
 
 
 def test_texts_come_in_portions_and_one_at_a_time():

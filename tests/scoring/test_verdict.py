@@ -182,11 +182,29 @@ def test_calibration_goes_through_json() -> None:
         {"least": [], "percentiles": []},
         {**PLAIN.as_dict(), "least": [1.0]},
         {**PLAIN.as_dict(), "new": 1},
+        *(
+            {**PLAIN.as_dict(), name: value}
+            for name, value in [
+                ("least", ["a"] * LEVELS),
+                ("least", "a" * LEVELS),
+                ("least", [None] * LEVELS),
+                ("least", [math.nan] * LEVELS),
+                ("least", list(range(LEVELS, 0, -1))),
+                ("percentiles", [math.inf] * 101),
+                ("slope", "1"),
+                ("slope", math.nan),
+                ("slope", True),
+                ("given", None),
+                ("quartile", [1]),
+                ("data", None),
+                ("encoder", 5),
+            ]
+        ),
     ],
 )
 def test_calibration_that_is_none_is_refused_in_a_sentence(facts: dict[str, object]) -> None:
-    with pytest.raises(EnsueError, match="calibrat"):
-        Calibration.of(facts)
+    with pytest.raises(EnsueError, match=r"^mine.json has a calibration .* run `ensue calibrate` again"):
+        Calibration.of(facts, "mine.json")
 
 
 def test_few_texts_make_no_calibration() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue import console
 from ensue.atomic import check_place
 from ensue.benchmarks.settings import resolve
+from ensue.errors import EnsueError
 from ensue.progress import Progress
 from ensue.report.following import Doubtful, profile_table, ranking_table, write_profiles
 from ensue.runs.profile import SETTINGS, open_profiler, profiles_of
 from ensue.runs.score import policy_of
-from ensue.runs.texts import Texts, whole_texts
+from ensue.runs.texts import STANDARD_INPUT, Texts, whole_texts
+from ensue.text.io.rows import is_read_of
 
 if TYPE_CHECKING:
     from ensue.models.profile import Profile
@@ -37,8 +39,8 @@ def print_profiles(
 ) -> bool:
     """Profile the texts of a source and print what was found; return whether a sentence of any stands out."""
     values = resolve("score --profile", SETTINGS, console.parse_settings(settings))
-    check_place(html)
     texts = whole_texts(file, values, limit=limit)
+    _check_places(file, html=html, output=output, journal=journal)
     few = (
         sum(1 for _ in islice(texts, _SHOWN + 1)) <= _SHOWN if texts.count is None else texts.count <= _SHOWN
     )
@@ -75,6 +77,18 @@ def print_profiles(
         console.say(f"profiles: {output}")
     console.say(profiler.signature)
     return bool(doubtful.found)
+
+
+def _check_places(source: str, **places: Path | None) -> None:
+    """Refuse to write where nothing can be written, over the texts themselves, or two things to one file."""
+    check_place(places["html"])
+    named = [(f"--{option}", place) for option, place in places.items() if place is not None]
+    for option, place in named:
+        if source != STANDARD_INPUT and is_read_of(source, place):
+            raise EnsueError(f"{option} {place} is one of the texts themselves; name another file.")
+    for (one, place), (other, second) in combinations(named, 2):
+        if place.resolve() == second.resolve():
+            raise EnsueError(f"{one} and {other} are both {place}; name two files.")
 
 
 def _told(stream: Iterator[Profile], texts: Texts, progress: Progress) -> Iterator[Profile]:

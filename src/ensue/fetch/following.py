@@ -50,7 +50,8 @@ def read_calibrations(path: Path, card: ModelCard) -> dict[str, dict[str, Any]]:
     found = _of_model(read_object(path), card, str(path))
     if not found:
         raise EnsueError(
-            f"{path} has no calibration of {card.name}: make one with `ensue calibrate {card.name} --output {path}`."
+            f"{path} has no calibration of {card.name}: make one with `ensue calibrate {card.name} --data DOCUMENTS "
+            f"--output {path}`."
         )
     return found
 

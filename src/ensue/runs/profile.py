@@ -16,13 +16,13 @@ from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations, read_calibrations
 from ensue.models.profile import COLUMNS, Profile, ProfiledSentence
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
-from ensue.models.request import Policy, Request
+from ensue.models.request import Policy
 from ensue.progress import Progress
 from ensue.records import digest_of
 from ensue.runs.profile_file import ProfileFile
 from ensue.runs.score import SETTINGS as SCORE_SETTINGS
 from ensue.runs.score import load_scorer
-from ensue.runs.texts import Text
+from ensue.runs.texts import Text, given_texts
 from ensue.scoring.engine import signature
 from ensue.scoring.following import Measured, Pieces, measure
 from ensue.scoring.journal import Journal
@@ -185,13 +185,7 @@ def profile(
     >>> [sentence.text for sentence in found.sentences], found.stands_out
     (['Rain fell.', 'It was cold.', 'We went home.'], None)
     """
-    given = [
-        Text(str(place), Request(one)) if isinstance(one, str) else _joined(str(place), one)
-        for place, one in enumerate(texts)
-    ]
-    for one in given:
-        if not one.request.continuation.strip():
-            raise EnsueError(f"Text {one.id} is empty.")
+    given = given_texts(texts)
     profiler = open_profiler(
         model,
         encoder=encoder,
@@ -214,10 +208,13 @@ def open_profiler(
     model_options: Mapping[str, Any] | None = None,
 ) -> Profiler:
     """Load a model and its encoder, and find out what sound texts look like to them."""
+    if not isinstance(rate, (int, float)) or not 0 < rate < 1:
+        raise EnsueError(f"false_alarms is a share between 0 and 1, not {rate!r}.")
     scorer = load_scorer(model, model_options, "A profile")
     card = scorer.card
     known = known_calibrations(card) if calibration is None else read_calibrations(calibration, card)
-    fitted = {mark: Calibration.of(facts) for mark, facts in known.items()}
+    place = f"The calibration of {card.name}" if calibration is None else str(calibration)
+    fitted = {mark: Calibration.of(facts, place) for mark, facts in known.items()}
     command = _calibrating(model if isinstance(model, str) else card.name, encoder)
     if encoder == AUTO:
         # With an encoder rather than without; where nothing is known there is nothing an encoder could help to judge.
@@ -315,10 +312,6 @@ def profile_of_row(one: Text, joiner: str, row: Mapping[str, Any]) -> Profile:
     facts = {name: row[name] for name in ("id", "tokens", "logprob", "logprob_per_token")}
     judged = {name: version[name] for name in ("stands_out", "least", "false_alarm", "verdict", "why")}
     return Profile(text=pieces.text, sentences=tuple(made), **facts, **judged)
-
-
-def _joined(id: str, sentences: Sequence[str]) -> Text:
-    return Text(id, Request(" ".join(sentences)), tuple(sentences))
 
 
 def _spans(pieces: Pieces) -> list[tuple[int, int]]:

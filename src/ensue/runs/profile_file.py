@@ -14,6 +14,9 @@ from ensue.errors import EnsueError
 from ensue.jsonl import parse_line
 from ensue.records import open_locked
 
+# A row's, as `Profile.row` has it: what begins otherwise is no part of one, and not ours to replace.
+_BEGINNING = b'{"id": '
+
 
 class ProfileFile:
     """The file, held against other processes while it is open; nothing but whole lines is ever kept in it.
@@ -38,6 +41,8 @@ class ProfileFile:
         with self.path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):
+                    if not line.startswith(_BEGINNING):
+                        raise self.refuse()
                     break
                 row = parse_line(line, f"{self.path}, line {number}")
                 self._size += len(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -15,7 +15,7 @@ from ensue.errors import EnsueError
 from ensue.jsonl import JSON_LINES, parse_line
 from ensue.models.request import Request
 from ensue.text.documents import read_rows
-from ensue.text.io.rows import json_objects, path_of, row_from_columns
+from ensue.text.io.rows import SourceRow, checked, json_objects, path_of, row_from_columns
 
 STANDARD_INPUT = "-"
 
@@ -55,8 +55,10 @@ def whole_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) 
     """
     texts = open_texts(source, settings, limit=limit)
 
-    def checked() -> Iterator[Text]:
+    def whole() -> Iterator[Text]:
         for one in texts:
+            if not one.request.continuation.strip():
+                raise EnsueError(f"{one.id} is a document with no text.")
             if one.request.context:
                 raise EnsueError(
                     f"{one.id} is a context and a continuation; a profile needs whole texts, so leave such rows out "
@@ -65,7 +67,22 @@ def whole_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) 
             yield one
 
     hub = source != STANDARD_INPUT and path_of(source, "texts are") is None
-    return Texts(checked, None if hub else sum(1 for _ in checked()))
+    return Texts(whole, None if hub else sum(1 for _ in whole()))
+
+
+def given_texts(texts: Iterable[str | Sequence[str]], joiner: str = " ") -> list[Text]:
+    """Return texts that are given as they are, or as lists of their sentences, each named by its place."""
+    if isinstance(texts, str):
+        raise EnsueError("The texts are one text: put it in a list.")
+    found = []
+    for place, one in enumerate(texts):
+        listed = isinstance(one, Sequence) and not isinstance(one, (str, bytes))
+        columns = {"sentences": list(one)} if listed else {"text": one}
+        row = row_from_columns(columns, place=f"Text {place}", id=str(place), domain="", text_column=None)
+        if row.is_empty:
+            raise EnsueError(f"Text {place} is empty.")
+        found.append(_text(row, joiner))
+    return found
 
 
 def open_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -> Texts:
@@ -88,17 +105,14 @@ def _documents(source: str, column: str | None, encoding: str, joiner: str) -> I
     for row in read_rows(source, text_column=column, encoding=encoding):
         if not row.is_empty:
             empty = False
-            yield (
-                Text(row.id, Request(row.text))
-                if row.text is not None
-                else _joined(row.id, row.sentences or (), joiner)
-            )
+            yield _text(row, joiner)
     if empty:
         raise EnsueError(f"{source} has no document with text.")
 
 
 def _said_objects(said: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(said.splitlines(), 1):
+    # Not splitlines, which also divides at separators that stand in JSON strings as they are.
+    for number, line in enumerate(said.split("\n"), 1):
         if line.strip():
             place = f"Standard input, line {number}"
             yield place, parse_line(line, place)
@@ -113,7 +127,8 @@ def _standard_input(encoding: str) -> str:
         ) from None
     if not said.strip():
         raise EnsueError("Standard input is empty: send it a text or JSON lines.")
-    return said.removeprefix("\ufeff")
+    # Line breaks as they are read from a file.
+    return checked(said, "Standard input").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _rows(
@@ -135,14 +150,14 @@ def _rows(
         if found.id in seen:
             raise EnsueError(f"{place} has the id {found.id!r}, which {seen[found.id]} has already.")
         seen[found.id] = place
-        if found.text is not None:
-            yield Text(found.id, Request(found.text))
-        else:
-            yield _joined(found.id, found.sentences or (), joiner)
+        yield _text(found, joiner)
 
 
-def _joined(id: str, sentences: tuple[str, ...], joiner: str) -> Text:
-    return Text(id, Request(joiner.join(sentences)), sentences)
+def _text(row: SourceRow, joiner: str) -> Text:
+    if row.text is not None:
+        return Text(row.id, Request(row.text))
+    sentences = row.sentences or ()
+    return Text(row.id, Request(joiner.join(sentences)), sentences)
 
 
 def _pair(row: Mapping[str, Any], place: str, number: str) -> Text:
@@ -150,4 +165,5 @@ def _pair(row: Mapping[str, Any], place: str, number: str) -> Text:
     if not isinstance(context, str) or not isinstance(continuation, str) or not continuation:
         raise EnsueError(f"{place} needs a `continuation` (and may have a `context`), both text.")
     name = row.get("id", number)
-    return Text(name if isinstance(name, str) else json.dumps(name), Request(continuation, context))
+    name = checked(name if isinstance(name, str) else json.dumps(name), place)
+    return Text(name, Request(checked(continuation, place), checked(context, place)))

@@ -70,21 +70,31 @@ class Calibration:
         return asdict(self)
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Calibration:
-        """Read a calibration as a model's card has it."""
+    def of(cls, facts: Mapping[str, Any], place: str = "The model's card") -> Calibration:
+        """Read a calibration as a model's card has it; `place` names it in messages."""
         try:
             made = cls(
                 **{**facts, "least": tuple(facts["least"]), "percentiles": tuple(facts["percentiles"])}
             )
         except (KeyError, TypeError) as error:
             raise EnsueError(
-                f"The model's card has a calibration that cannot be read ({error}); calibrate anew."
+                f"{place} has a calibration that cannot be read ({error}); run `ensue calibrate` again."
             ) from None
         if len(made.least) != len(_LEVELS) or len(made.percentiles) != len(_PERCENTILES):
-            raise EnsueError(
-                "The model's card has a calibration of another version; run `ensue calibrate` again."
-            )
+            raise EnsueError(f"{place} has a calibration of another version; run `ensue calibrate` again.")
+        if not made._is_sound():
+            raise EnsueError(f"{place} has a calibration that is damaged; run `ensue calibrate` again.")
         return made
+
+    def _is_sound(self) -> bool:
+        """Say whether names are names and numbers finite, and quantiles rise."""
+        names = (self.model, self.encoder, self.data)
+        numbers = (self.given, self.quartile, self.slope, *self.least, *self.percentiles)
+        return (
+            all(isinstance(one, str) for one in names)
+            and all(type(one) in (int, float) and math.isfinite(one) for one in numbers)
+            and all(a <= b for each in (self.least, self.percentiles) for a, b in pairwise(each))
+        )
 
 
 class Verdict(NamedTuple):

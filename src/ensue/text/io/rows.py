@@ -213,6 +213,15 @@ def read_folder(
         yield from read_json_lines(folder / path, label=label, text_column=text_column, encoding=encoding)
 
 
+def is_read_of(source: str | Path, file: Path) -> bool:
+    """Say whether a file is what a source names, or would be read as one of the documents of a folder."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        read = file.suffix.lower() in TEXT_FILES | _JSON_LINES_IN_FOLDERS
+        return read and path.resolve() in file.resolve().parents
+    return path.is_file() and file.is_file() and path.samefile(file)
+
+
 def files_below(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, by name, those of sub-folders last; skip hidden ones."""
 
