@@ -10,6 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
@@ -139,6 +142,28 @@ def test_names_of_files_lead_nowhere(
         shown = client.get(f"/api/v1/submissions/{made.json()['id']}", headers=ada.headers).json()["file"]
         assert 1 <= len(shown) <= 255
         assert not set("/\\\x00\u202e") & set(shown)
+
+
+def test_any_text_in_any_field_is_answered_in_a_sentence(
+    platform: Platform, client: TestClient, ada: Participant, good: bytes
+) -> None:
+    # Closed, so that what will do is refused too, after everything else was looked at.
+    Boards(platform).change(BOARD, {"is_open": False})
+    any_text = st.text(max_size=300)
+    names = [*FACTS, "sharing", "affiliation", "code", "email", "other"]
+
+    @settings_of(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(facts=st.dictionaries(st.sampled_from(names), any_text), name=any_text, key=st.binary(max_size=30))
+    def hand_in(facts: dict[str, str], name: str, key: bytes) -> None:
+        headers = {**ada.headers, "Idempotency-Key": bytes(byte for byte in key if byte not in b"\r\n\x00")}
+        where = f"/api/v1/boards/{BOARD}/submissions"
+        files = {"file": (name, good)}
+        answer = client.post(where, data={**FACTS, **facts}, files=files, headers=headers)
+        assert answer.status_code in {400, 409, 422}, answer.text
+        sentence(answer, answer.status_code)
+        platform.clock.move(minutes=1)  # type: ignore[attr-defined]
+
+    hand_in()
 
 
 def test_hostile_zips_are_refused_with_problems_and_use_no_quota(
