@@ -14,6 +14,7 @@ from ensue.models.request import Score
 from ensue.scoring.following import Following, Measured
 from ensue.scoring.verdict import (
     LIKENESS,
+    RULE,
     Calibration,
     calibrate,
     judge,
@@ -24,6 +25,7 @@ from ensue.scoring.verdict import (
 
 LEVELS = 18
 PLAIN = Calibration(
+    rule=RULE,
     model="m",
     encoder="e",
     data="made up",
@@ -200,6 +202,7 @@ def test_calibration_goes_through_json() -> None:
                 ("encoder", 5),
             ]
         ),
+        {**PLAIN.as_dict(), "rule": RULE + 1},
     ],
 )
 def test_calibration_that_is_none_is_refused_in_a_sentence(facts: dict[str, object]) -> None:
@@ -213,11 +216,8 @@ def test_few_texts_make_no_calibration() -> None:
 
 
 def test_shares_of_a_loose_text_are_made_good_as_its_verdict_is():
-    facts = {"model": "m", "encoder": "none", "data": "d", "documents": 20, "sentences": 100, "given": 0.0}
     percentiles = tuple(float(one) for one in range(101))
-    fitted = Calibration.of(
-        {**facts, "quartile": 40.0, "slope": 0.0, "least": [0.0] * 18, "percentiles": percentiles}
-    )
+    fitted = replace(PLAIN, quartile=40.0, percentiles=percentiles)
     # Lower quartiles of 30.5 and 20 where 40 is usual: of what is missing three quarters are made good.
     assert shares_below([None, 40.0, 40.0, 50.0, 2.0], fitted)[0] is None
     assert shares_below([40.0, 40.0, 50.0, 2.0], fitted) == pytest.approx(
