@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import ensue
 from ensue import lazy
 from ensue.benchmarks import registry
 from ensue.errors import EnsueError
+from tests.support.command import here
 
 SOURCE = Path(ensue.__file__).parent
 
@@ -71,6 +73,7 @@ def test_names_and_a_wrong_name() -> None:
         "superglue",
     }
     assert ours <= set(registry.names())
+    assert ours <= set(re.findall(r"\w+", here("run", "--help").out))
     assert [one.name for one in registry.every()] == registry.names()
     with pytest.raises(EnsueError, match="There is no benchmark 'shufle'; did you mean shuffle"):
         registry.find("shufle")

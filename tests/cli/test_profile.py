@@ -108,7 +108,7 @@ def test_many_texts_end_in_a_list_of_the_most_doubtful(texts):
     ]
     assert listed == [f"t{n}" for n in order[:20]]
     found = sum(one["stands_out"] is not None for one in rows)
-    assert f"{found} of 30 texts have a sentence that stands out" in done.out
+    assert f"in {found} of 30 texts a sentence stands out" in done.out
     assert "surprisal" not in done.out  # no table of each
 
 

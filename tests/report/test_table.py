@@ -128,6 +128,15 @@ def test_latex_is_a_table_with_rules() -> None:
     assert text.count("\\midrule") == 2
 
 
+def test_latex_has_one_rule_below_the_head_where_the_first_row_begins_a_section() -> None:
+    table = Table([Column("a"), Column("b")])
+    for section in (True, False, True):
+        table.add("1", "2", section=section)
+    lines = table.to_latex().splitlines()
+    rules = [place for place, line in enumerate(lines) if line == "\\midrule"]
+    assert [lines[place - 1] for place in rules] == ["a & b \\\\", "1 & 2 \\\\"]
+
+
 def test_latex_escapes_what_it_would_read_itself() -> None:
     escaped = (
         r"50 \% of \{a\_b\} \& \#1 costs \$5 \textbackslash{} \textasciitilde{} \textasciicircum{} $-$1 -- "

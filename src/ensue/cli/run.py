@@ -15,8 +15,8 @@ def run(
         str,
         typer.Argument(
             metavar="BENCHMARK[/TASK]",
-            help="shuffle, chapterbreak, discoeval, senteval, glue, superglue, qags, squality, or one of another "
-            "package; tasks by commas.",
+            help="shuffle, intruder, chapterbreak, discoeval, senteval, glue, superglue, qags, squality, or one of "
+            "another package; tasks by commas.",
         ),
     ],
     model: Annotated[
@@ -26,7 +26,9 @@ def run(
     name: console.Name = None,
     data: Annotated[
         str | None,
-        typer.Option(help="File, folder or hub data set (shuffle: bundled documents if not given)."),
+        typer.Option(
+            help="File, folder or hub data set (shuffle, intruder: bundled documents if not given)."
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,

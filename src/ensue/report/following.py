@@ -58,7 +58,7 @@ def profile_table(profile: Profile) -> Table:
         [
             Column("#"),
             Column("sentence", words=True, fold=True),
-            Column("stands" if calibrated else "gain", words=True, min_width=_BAR_WIDTH),
+            Column("follows" if calibrated else "", words=True, min_width=_BAR_WIDTH),
             Column("gain"),
             Column("surprisal"),
         ],
@@ -104,7 +104,7 @@ def ranking_table(doubtful: Doubtful) -> Table:
             Column("sound texts\nwith such a one"),
         ],
         title="the most doubtful texts",
-        caption=f"{doubtful.found:,} of {doubtful.count:,} texts have a sentence that stands out (▶)",
+        caption=f"in {doubtful.found:,} of {doubtful.count:,} texts a sentence stands out (▶)",
     )
     for profile in doubtful.profiles()[:_RANKED]:
         if profile.least is None or profile.false_alarm is None:

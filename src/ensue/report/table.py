@@ -184,8 +184,8 @@ class Table:
         head = " & ".join(_latex(column.title) for column in self.columns)
         lines = ["\\begin{table}", "\\centering", f"\\begin{{tabular}}{{{kinds}}}", "\\toprule"]
         lines += [f"{head} \\\\", "\\midrule"]
-        for row, texts in zip(self.rows, self._texts(), strict=True):
-            lines += ["\\midrule"] if row.section else []
+        for place, (row, texts) in enumerate(zip(self.rows, self._texts(), strict=True)):
+            lines += ["\\midrule"] if row.section and place else []
             lines.append(" & ".join(map(_latex, texts)) + " \\\\")
         lines += ["\\bottomrule", "\\end{tabular}"]
         words = " ".join(filter(None, (self.title and f"{self.title}.", self.caption)))
