@@ -80,7 +80,7 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
         try:
             values[key] = known[key].read(written)
         except ValueError as error:
-            raise EnsueError(f"{key}={written} will not do: {key} is {error}.") from None
+            raise EnsueError(f"Invalid {key}={written}: expected {error}.") from None
         if values[key] == []:
             raise EnsueError(f"{key} is empty: name at least one value.")
     return values

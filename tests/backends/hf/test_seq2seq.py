@@ -173,7 +173,7 @@ def test_the_input_is_worded_as_the_folder_says(folder, tmp_path):
     "settings", [{"template": "{answer}"}, {"template": "{reply} {context}"}, {"separator": "x"}]
 )
 def test_a_wording_that_lacks_something_is_one_sentence(settings):
-    with pytest.raises(EnsueError, match=r"will not do|no setting"):
+    with pytest.raises(EnsueError, match=r"Invalid template|no setting"):
         QuestionInput.from_settings(settings)
 
 

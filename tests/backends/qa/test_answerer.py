@@ -117,7 +117,7 @@ def test_the_best_span_is_that_of_a_double_loop(case):
 
 @pytest.mark.parametrize("wrong", [{"max_length": 0}, {"stride": -1}, {"max_answer": 0}])
 def test_a_reading_that_will_not_do_is_refused(wrong):
-    with pytest.raises(EnsueError, match="will not do"):
+    with pytest.raises(EnsueError, match="Invalid "):
         Reading(**wrong)
 
 

@@ -197,7 +197,7 @@ def test_nothing_asked_is_no_work(model):
         ([TEXT], [AnswerSpan(3, 4)], {}, "no answer"),
         ([TEXT], [AnswerSpan(0, 3)], {"count": 5, "beams": 2}, "use more beams"),
         ([TEXT * 30], [AnswerSpan(0, 3)], {}, "shorter texts"),
-        ([TEXT], [AnswerSpan(0, 3)], {"min_tokens": 9, "max_tokens": 8}, "will not do"),
+        ([TEXT], [AnswerSpan(0, 3)], {"min_tokens": 9, "max_tokens": 8}, "Invalid beams="),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(model, texts, answers, more, words):

@@ -445,7 +445,7 @@ def test_bad_input_is_one_sentence(folder: Path, tmp_path: Path) -> None:
         "ChapterBreak needs a model that can score",
     )
     wrong = here("run", "chapterbreak", *start, folder, "--data", data, "--set", "negatives=far")
-    refused(wrong, "negatives=far will not do")
+    refused(wrong, "Invalid negatives=far")
 
 
 def test_what_lacks_negatives_of_a_kind_is_counted_with_what_was_left_out_before() -> None:

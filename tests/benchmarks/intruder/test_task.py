@@ -265,7 +265,7 @@ def test_the_command_on_the_bundled_documents(tmp_path):
         ((6,), (), ("one document of 6 sentences or more", "at least two")),
         ((5, 5, 2), (), ("no document of 6 sentences or more",)),
         ((6, 6), ("encoder=none", "rules=likeness"), ("likeness needs an encoder",)),
-        ((6, 6), ("kinds=strange",), ("kinds=strange will not do", "random, hard")),
+        ((6, 6), ("kinds=strange",), ("Invalid kinds=strange", "random, hard")),
         ((6, 6), ("false_alarms=1",), ("a number between 0 and 1",)),
         ((6, 6), ("false_alarms=often",), ("a number",)),
         ((6, 6), ("max_sentences=5",), ("a whole number from 6",)),

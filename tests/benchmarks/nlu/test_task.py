@@ -175,7 +175,8 @@ def test_bad_questions_are_one_sentence(data: Path, tmp_path: Path) -> None:
         "answered none of RTE in mode hypothesis-only",
     )
     refused(
-        here("run", "glue", "--model", "random", "--data", glue, "--mode", "guess"), "mode=guess will not do"
+        here("run", "glue", "--model", "random", "--data", glue, "--mode", "guess"),
+        "Invalid mode=guess: expected",
     )
 
 

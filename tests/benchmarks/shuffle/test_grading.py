@@ -72,7 +72,7 @@ def test_another_seed_makes_other_pairs(place: Path) -> None:
     assert done.code == 2
     (problem,) = done.err.splitlines()[1:]
     assert "of 37 items are of other texts than those of this board" in problem
-    refused(here("grade", path, *labels, "--set", "seed=x"), "seed is a whole number from 0")
+    refused(here("grade", path, *labels, "--set", "seed=x"), "Invalid seed=x: expected a whole number from 0")
     refused(here("grade", path, *labels[:3], place / "none"), "is not there")
 
 

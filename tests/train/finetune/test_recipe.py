@@ -54,12 +54,12 @@ def test_what_is_said_counts():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"learning_rate": "fast"}, "learning_rate is a number from 1e-08 to 1"),
-        ({"learning_rate": "nan"}, "learning_rate is a number"),
-        ({"dropout": "1"}, "dropout is a number from 0 to 0.9"),
-        ({"epochs": "0"}, "epochs is a whole number from 1"),
-        ({"pairs": "twice"}, "pairs is one of auto, joint, apart, both"),
-        ({"pool": "max"}, "pool is one of auto, cls, mean, last"),
+        ({"learning_rate": "fast"}, "Invalid learning_rate=fast: expected a number from 1e-08 to 1"),
+        ({"learning_rate": "nan"}, "Invalid learning_rate=nan: expected a number"),
+        ({"dropout": "1"}, "Invalid dropout=1: expected a number from 0 to 0.9"),
+        ({"epochs": "0"}, "Invalid epochs=0: expected a whole number from 1"),
+        ({"pairs": "twice"}, "Invalid pairs=twice: expected one of auto, joint, apart, both"),
+        ({"pool": "max"}, "Invalid pool=max: expected one of auto, cls, mean, last"),
     ],
 )
 def test_bad_settings_are_one_sentence(given, words):

@@ -72,7 +72,7 @@ def load_vocabulary(folder: Path) -> Vocabulary:
     try:
         return Vocabulary(words[:-1] if words[-1] == "" else words)
     except EnsueError as error:
-        raise EnsueError(f"{path} will not do: {error}") from error
+        raise EnsueError(f"{path} is no vocabulary: {error}") from error
 
 
 class WordCounter:

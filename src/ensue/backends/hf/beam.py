@@ -34,11 +34,13 @@ class BeamRules:
     def __post_init__(self) -> None:
         if self.beams < 1 or self.max_tokens < 1 or not 0 <= self.min_tokens <= self.max_tokens:
             raise EnsueError(
-                f"{self.beams} beams of {self.min_tokens} to {self.max_tokens} tokens will not do: there must be "
-                f"a beam, and room for the fewest tokens."
+                f"Invalid beams={self.beams}, min_tokens={self.min_tokens}, max_tokens={self.max_tokens}: expected "
+                f"beams and max_tokens of 1 or more, and min_tokens of 0 to max_tokens."
             )
         if self.block_ngrams < 0:
-            raise EnsueError(f"block_ngrams {self.block_ngrams} will not do: 0 blocks nothing, 3 trigrams.")
+            raise EnsueError(
+                f"Invalid block_ngrams={self.block_ngrams}: expected 0 or more (3 blocks trigrams)."
+            )
 
 
 class Hypothesis(NamedTuple):

@@ -52,7 +52,7 @@ class QuestionInput:
             said = ""
         if "one" not in said or "two" not in said:
             raise EnsueError(
-                f"The template {made.template!r} will not do: it needs {{answer}} and {{context}}, or {{marked}}."
+                f"Invalid template {made.template!r}: expected {{answer}} and {{context}}, or {{marked}}, in it."
             )
         return made
 

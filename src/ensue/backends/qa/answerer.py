@@ -32,9 +32,9 @@ class Reading:
     def __post_init__(self) -> None:
         for name in ("max_length", "max_question", "max_answer"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise EnsueError(f"A {name} of {getattr(self, name)} will not do: it is 1 or more.")
+                raise EnsueError(f"Invalid {name}={getattr(self, name)}: expected 1 or more.")
         if not isinstance(self.stride, int) or self.stride < 0:
-            raise EnsueError(f"A stride of {self.stride} will not do: it is 0 or more.")
+            raise EnsueError(f"Invalid stride={self.stride}: expected 0 or more.")
 
 
 class Tokens(NamedTuple):

@@ -137,7 +137,7 @@ def seed_of(settings: Mapping[str, str] | None) -> tuple[int, dict[str, str]]:
     given = dict(settings or {})
     seed = given.pop("seed", "0")
     if not (seed.isascii() and seed.isdigit() and len(seed) <= 18):
-        raise EnsueError(f"seed={seed} will not do: seed is a whole number from 0.")
+        raise EnsueError(f"Invalid seed={seed}: expected a whole number from 0.")
     return int(seed), given
 
 
