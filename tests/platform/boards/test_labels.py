@@ -11,11 +11,12 @@ from starlette.testclient import TestClient
 
 from ensue.benchmarks.grading import grade
 from ensue.errors import EnsueError
+from ensue.platform.backup import restore, write_backup
 from ensue.platform.boards import labels as labels_module
 from ensue.platform.boards.submissions import Submissions
 from ensue.platform.database.schema import gradings, jobs
 from ensue.platform.refusals import Invalid
-from ensue.platform.service import Platform
+from ensue.platform.service import Platform, Settings, opened
 from ensue.platform.worker import Worker
 from tests.platform.boards.handing import (
     Participant,
@@ -163,3 +164,22 @@ def test_starting_removes_versions_that_no_board_names(
     Worker(platform.queue, platform.home).do(job)
     with platform.database.reading() as connection:
         assert connection.execute(select(gradings.c.labels_version)).scalars().all() == [2]
+
+
+def test_a_restored_home_grades_as_before(
+    platform: Platform, client: TestClient, ada: Participant, tmp_path: Path
+) -> None:
+    made = submit(client, ada, predictions(tmp_path / "s.zip")).json()["id"]
+    grade_all(platform)
+    write_backup(platform, tmp_path / "backup.tar")
+    there = Settings(home=tmp_path / "new", clock=platform.clock)
+    restore(there, tmp_path / "backup.tar")
+    with opened(there) as again:
+        assert Submissions(again).regrade("small")["regraded"] == 1
+        assert grade_all(again) == 1
+        with again.database.reading() as connection:
+            query = select(gradings).where(gradings.c.submission_id == made).order_by(gradings.c.number)
+            before, after = connection.execute(query).all()
+    assert (before.score, before.metrics) == (after.score, after.metrics)
+    (version,) = [one for board in (there.home / "labels").iterdir() for one in board.iterdir()]
+    assert labels_module.digest_of(version) == version.name
