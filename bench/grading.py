@@ -78,33 +78,43 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
 
+def make(data: Path, folder: Path, with_train: bool = False) -> tuple[Path, Path, str]:
+    """Write labels as large as published and a zip that answers them; return both, and how many of what there are."""
+    labels = folder / SUITE
+    for spec in specs_of(SUITE):
+        rows = labelled_rows(data / spec.name)
+        file = f"{spec.name}.jsonl" if spec.answered_by else "test.jsonl"
+        write(labels / spec.name / file, sized(spec.name, rows, spec.sizes[TEST]))
+        if with_train and TRAIN in spec.sizes:
+            write(labels / spec.name / "train.jsonl", sized(spec.name, rows, spec.sizes[TRAIN]))
+    draw = random.Random(0)
+    predictions: Any = {}
+    for name, task in read_labels(labels, SUITE).items():
+        found = {}
+        for example in islice(task.splits[TEST], None):
+            gold = example.gold[0] if isinstance(example.gold, tuple) else str(example.gold)
+            other = draw.choice(task.spec.labels or example.choices)
+            found[example.id] = gold if draw.random() < 0.7 else other
+        predictions[name] = {TEST: found}
+    archive = folder / "submission.zip"
+    write_submission(SUITE, predictions, archive)
+    counts = ", ".join(f"{name} {len(found[TEST]):,}" for name, found in predictions.items())
+    size = sum(path.stat().st_size for path in labels.rglob("*.jsonl")) / 2**20
+    return labels, archive, f"labels {size:.0f} MB{' with training sets' if with_train else ''}; {counts}"
+
+
+def grade(labels: Path, archive: Path) -> str:
+    """Grade a zip in a process of its own and return what it took, in words."""
+    command = [sys.executable, "-c", _GRADE, labels, archive]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return re.sub(r"\s+", " ", done.stdout) or done.stderr
+
+
 def main(data: Path, with_train: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        labels = Path(folder) / SUITE
-        for spec in specs_of(SUITE):
-            rows = labelled_rows(data / spec.name)
-            file = f"{spec.name}.jsonl" if spec.answered_by else "test.jsonl"
-            write(labels / spec.name / file, sized(spec.name, rows, spec.sizes[TEST]))
-            if with_train and TRAIN in spec.sizes:
-                write(labels / spec.name / "train.jsonl", sized(spec.name, rows, spec.sizes[TRAIN]))
-        draw = random.Random(0)
-        predictions: Any = {}
-        for name, task in read_labels(labels, SUITE).items():
-            found = {}
-            for example in islice(task.splits[TEST], None):
-                gold = example.gold[0] if isinstance(example.gold, tuple) else str(example.gold)
-                other = draw.choice(task.spec.labels or example.choices)
-                found[example.id] = gold if draw.random() < 0.7 else other
-            predictions[name] = {TEST: found}
-        archive = Path(folder) / "submission.zip"
-        write_submission(SUITE, predictions, archive)
-        counts = ", ".join(f"{name} {len(found[TEST]):,}" for name, found in predictions.items())
-        size = sum(path.stat().st_size for path in labels.rglob("*.jsonl")) / 2**20
-        print(f"labels {size:.0f} MB{' with training sets' if with_train else ''}; {counts}")
-        done = subprocess.run(
-            [sys.executable, "-c", _GRADE, labels, archive], capture_output=True, text=True, check=False
-        )
-        print(re.sub(r"\s+", " ", done.stdout) or done.stderr)
+        labels, archive, words = make(data, Path(folder), with_train)
+        print(words)
+        print(grade(labels, archive))
 
 
 if __name__ == "__main__":

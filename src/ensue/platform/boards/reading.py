@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Integer, RowMapping, cast, func, select
 
@@ -27,10 +29,12 @@ from ensue.platform.boards.standing import (
 from ensue.platform.database.schema import board_tasks, events, gradings, submissions
 from ensue.report.figure import Figure
 
+T = TypeVar("T")
 _AT_ONCE = 500  # SQLite takes no more than so many values in one statement
 
 
-class Shown(NamedTuple):
+@dataclass(frozen=True)
+class Shown:
     """A board as it is shown: its columns, and its rows in the order of their ranks."""
 
     board: Board
@@ -38,10 +42,18 @@ class Shown(NamedTuple):
     rows: list[Row]
     mark: tuple[Any, ...]  # the same as long as everything shown is
     on: date | None = None  # the day at whose end it stood so; None is now
+    made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def entries(self) -> list[Entry]:
         return [row.entry for row in self.rows]
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """Return what is made of this board, made when it is first asked for; it goes when the board changes."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
 
 
 class _Figures(NamedTuple):
@@ -67,12 +79,13 @@ def board_columns(connection: Connection, board_id: str) -> tuple[Column, list[C
 class Reader:
     """Boards as everybody may see them."""
 
-    _MOST_BOARDS, _MOST_GRADINGS = 24, 20_000
+    _MOST_BOARDS, _MOST_PAST, _MOST_GRADINGS = 24, 4, 20_000
 
     def __init__(self, boards: Boards) -> None:
         self.boards = boards
         self._lock = threading.Lock()
         self._boards: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
+        self._past: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
         self._gradings: OrderedDict[tuple[int, tuple[Any, ...]], _Figures] = OrderedDict()
 
     def show(self, connection: Connection, name: str, on: date | None = None) -> Shown:
@@ -80,15 +93,16 @@ class Reader:
         board = self.boards.find(connection, name)
         main, columns = board_columns(connection, board.id)
         mark = (*board, main, *columns, *_changes(connection, board.id))
+        boards, most = (self._boards, self._MOST_BOARDS) if on is None else (self._past, self._MOST_PAST)
         with self._lock:
-            kept = self._boards.get((board.id, on))
+            kept = boards.get((board.id, on))
             if kept is not None and kept.mark == mark:
-                self._boards.move_to_end((board.id, on))
+                boards.move_to_end((board.id, on))
                 return kept
         rows = standing(self._entries(connection, board, [main, *columns], on))
         shown = Shown(board, columns, rows, mark, on)
         with self._lock:
-            _keep(self._boards, (board.id, on), shown, self._MOST_BOARDS)
+            _keep(boards, (board.id, on), shown, most)
         return shown
 
     def _entries(
@@ -158,14 +172,18 @@ def _latest(board_id: str, on: date | None) -> Any:
 def _changes(connection: Connection, board_id: str) -> tuple[Any, ...]:
     """Return what changes whenever anything that a board shows does."""
     anonymous = func.sum(cast(submissions.c.is_anonymous, Integer))
-    published = select(func.count(), func.max(submissions.c.published_at), anonymous).where(
-        submissions.c.board_id == board_id, *_STANDS
+    newest = (func.max(submissions.c.published_at), func.max(gradings.c.number))
+    published = (
+        select(func.count(), anonymous, *newest)
+        .join(gradings, gradings.c.submission_id == submissions.c.id)
+        .where(submissions.c.board_id == board_id, *_STANDS)
     )
-    newest = select(
-        select(func.max(gradings.c.number)).scalar_subquery(),
-        select(func.max(events.c.number)).scalar_subquery(),
-    )
-    return (*connection.execute(published).one(), *connection.execute(newest).one())
+    # Two that change places, as it were, leave all those as they are.
+    act = select(events.c.number).where(events.c.kind.in_(_ACTS)).order_by(events.c.number.desc()).limit(1)
+    return (*connection.execute(published).one(), connection.execute(act).scalar())
+
+
+_ACTS = ("submission published", "submission withdrawn", "baselines imported", "account deleted")
 
 
 def entry_of(row: RowMapping, figures: _Figures) -> Entry:

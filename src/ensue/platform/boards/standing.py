@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ensue.report.figure import Figure
@@ -74,10 +75,11 @@ class Entry:
     def is_baseline(self) -> bool:
         return self.kind != SUBMISSION
 
-    @property
-    def is_partial(self) -> bool:
-        """Return whether it leaves out what the score needs."""
-        return self.score is None
+    @cached_property
+    def words(self) -> str:
+        """Return everything that is searched."""
+        parts = (self.system, self.team, self.kind, self.description, self.parameters, self.data)
+        return "\n".join(parts).casefold()
 
 
 class Row(NamedTuple):
@@ -139,7 +141,9 @@ def arrange(rows: Sequence[Row], columns: Sequence[Column], by: str, *, descendi
     if by in WORDS:
         keys: list[Any] = [_word(row.entry, by) for row in rows]
     else:
-        keys = [_figure(row.entry, columns, by) for row in rows]
+        place = None if by == SCORE else [column.key for column in columns].index(by)
+        figures = (row.entry.score if place is None else row.entry.figures[place] for row in rows)
+        keys = [figure.value if figure else None for figure in figures]
     numbered = [number for number, key in enumerate(keys) if key is not None]
     # Sorting in reverse keeps the order of what is alike, too.
     numbered.sort(key=lambda number: keys[number], reverse=descending)
@@ -158,24 +162,12 @@ def _word(entry: Entry, by: str) -> str | datetime | None:
     return str(getattr(entry, by)).casefold() or None
 
 
-def _figure(entry: Entry, columns: Sequence[Column], by: str) -> float | None:
-    if by == SCORE:
-        return entry.score.value if entry.score else None
-    for column, figure in zip(columns, entry.figures, strict=True):
-        if column.key == by:
-            return figure.value if figure else None
-    return None
-
-
 def search(rows: Iterable[Row], words: str) -> list[Row]:
     """Return the rows in which every word occurs, whatever its case: in names, description, parameters or data."""
-    wanted = words.casefold().split()
-    return [row for row in rows if all(word in _text(row.entry) for word in wanted)]
-
-
-def _text(entry: Entry) -> str:
-    parts = (entry.system, entry.team, entry.kind, entry.description, entry.parameters, entry.data)
-    return "\n".join(parts).casefold()
+    found = list(rows)
+    for word in words.casefold().split():
+        found = [row for row in found if word in row.entry.words]
+    return found
 
 
 # Over time
@@ -253,10 +245,8 @@ def phenomena(of_entries: Iterable[Mapping[Phenomenon, Any]]) -> list[Phenomenon
         found.update(dict.fromkeys(one))
     categories = list(dict.fromkeys(one.category for one in found))
     sets = list(dict.fromkeys((one.task, one.metric) for one in found))
-    return sorted(
-        found,
-        key=lambda one: (sets.index((one.task, one.metric)), categories.index(one.category), bool(one.tag)),
-    )
+    place = {one: (sets.index(one[:2]), categories.index(one.category), bool(one.tag)) for one in found}
+    return sorted(found, key=lambda one: place[one])
 
 
 def shade(value: float) -> int:

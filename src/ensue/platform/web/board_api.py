@@ -20,7 +20,7 @@ from ensue.platform.logs import tell
 from ensue.platform.refusals import Invalid
 from ensue.platform.service import Platform
 from ensue.platform.web.account_api import REFUSALS, Problem
-from ensue.platform.web.board_pages import show
+from ensue.platform.web.board_pages import json_of, show
 from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, signed_in
 
 router = APIRouter(prefix="/api/v1", tags=["boards"])
@@ -284,13 +284,13 @@ def show_csv(request: Request, platform: ThePlatform, board: str, date: str = ""
     return Response(text, media_type="text/csv; charset=utf-8")
 
 
-@router.get("/boards/{board}", responses=MISSING)
-def show_board(request: Request, platform: ThePlatform, board: str, date: str = "") -> ShownBoard:
+@router.get("/boards/{board}", responses=MISSING, response_model=ShownBoard)
+def show_board(request: Request, platform: ThePlatform, board: str, date: str = "") -> Response:
     """Return a board: its columns and what is published on it, the best first, without a score last.
 
     With a date, as it stood at the end of that day in UTC.
     """
-    return ShownBoard(**exports.as_json(show(request, platform, board, date)))
+    return json_of(show(request, platform, board, date))
 
 
 @router.get("/boards/{board}/quota", responses={401: {"model": Problem}, **MISSING})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, FastAPI, Request
-from starlette.responses import JSONResponse, Response
+from markupsafe import Markup
+from starlette.responses import Response
 
 from ensue.platform.boards import exports, standing
 from ensue.platform.boards.board import Boards
@@ -61,12 +64,20 @@ def _card(shown: Shown) -> dict[str, Any]:
 
 @router.get("/boards/{name}.json")
 def board_json(request: Request, platform: ThePlatform, name: str, date: str = "") -> Response:
-    return JSONResponse(exports.as_json(show(request, platform, name, date)))
+    return json_of(show(request, platform, name, date))
+
+
+def json_of(shown: Shown) -> Response:
+    """Return a board as JSON."""
+    return Response(
+        shown.once("json", lambda: json.dumps(exports.as_json(shown))), media_type="application/json"
+    )
 
 
 @router.get("/boards/{name}.csv")
 def board_csv(request: Request, platform: ThePlatform, name: str, date: str = "") -> Response:
-    text = exports.as_csv(show(request, platform, name, date))
+    shown = show(request, platform, name, date)
+    text = shown.once("csv", partial(exports.as_csv, shown))
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -112,8 +123,25 @@ def board(
     until = end_of(shown.on) if shown.on else platform.clock.now()
     facts = _facts(shown, view, rows)
     facts["heads"] = list(_heads(shown.columns, view))
-    facts["chart"] = chart.draw(shown.entries, until, shown.board.rounding)
+    draw = partial(chart.draw, shown.entries, until, shown.board.rounding)
+    facts["chart"] = shown.once(("chart", until.date()), draw)
+    facts["table_row"] = partial(_table_row, request, shown)
     return render(request, "board.html.j2", **facts)
+
+
+def _table_row(request: Request, shown: Shown, row: Row) -> Markup:
+    """Return a row of the table, which is the same however the table is sorted."""
+
+    def make() -> Markup:
+        facts = {
+            "row": row,
+            "entry": row.entry,
+            "digits": shown.board.rounding,
+            "width": len(shown.columns) + 4,
+        }
+        return Markup(request.app.state.templates.get_template("row.html.j2").render(facts))
+
+    return shown.once(row.entry.id, make)
 
 
 @router.get("/boards/{name}/diagnostics")
@@ -132,7 +160,8 @@ def board_diagnostics(
     facts = _facts(shown, view, rows)
     ids = [row.entry.id for row in facts["rows"]]
     with platform.database.reading() as connection:
-        found = read_diagnostics(connection, ids, shown.board.rounding, shown.on)
+        read = partial(read_diagnostics, connection, ids, shown.board.rounding, shown.on)
+        found = shown.once(("diagnostics", view.page), read) if not view.q else read()
     known = standing.phenomena(found.values())
     categories = list(dict.fromkeys(one.category for one in known if one.tag))
     part = part if part in categories else ""

@@ -38,9 +38,9 @@ _NARROW = _Frame(360, 230, 44, 352, 18, 200)
 
 
 def draw(entries: Sequence[Entry], until: datetime, digits: int) -> Drawing | None:
-    """Draw the best score so far of every day; None where no submission has a score."""
+    """Draw the best score so far at every time; None where fewer than two submissions have a score."""
     steps, human = best_over_time(entries), human_score(entries)
-    if not steps:
+    if sum(one.score is not None and not one.is_baseline for one in entries) < 2:
         return None
     pictures = [_picture(frame, entries, steps, human, until, digits) for frame in (_WIDE, _NARROW)]
     return Drawing(pictures[0], pictures[1], steps, human)
@@ -54,8 +54,8 @@ def _picture(
     until: datetime,
     digits: int,
 ) -> Markup:
-    begin = steps[0].at
-    end = max(until, steps[-1].at, begin + timedelta(days=1))
+    end = max(until, steps[-1].at)
+    begin = min(steps[0].at, end - timedelta(days=1))
     # Some room, so that the first step is not on the axis.
     begin -= (end - begin) * 0.03
     dots = [one for one in entries if one.score and not one.is_baseline][:_MOST_DOTS]
@@ -90,7 +90,7 @@ def _picture(
     if human is not None:
         parts.append(
             f'<line class="human" x1="{frame.left}" x2="{frame.right}" y1="{y(human)}" y2="{y(human)}"/>'
-            f'<text class="human-words" x="{frame.right}" y="{y(human) - 6}" text-anchor="end">'
+            f'<text class="human-words" x="{frame.left + 6}" y="{y(human) - 6}">'
             f"human {fraction(human, digits)}</text>"
         )
     said = f"Best score over time: {fraction(steps[0].score, digits)} on {steps[0].at:%Y-%m-%d}"

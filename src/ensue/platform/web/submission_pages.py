@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from ensue.platform.accounts import User
+from ensue.platform.boards.reading import board_columns
 from ensue.platform.boards.standing import diagnostics
 from ensue.platform.boards.submissions import Problems
 from ensue.platform.database.schema import new_id
@@ -154,11 +155,13 @@ def _show(
         found = part.views.show(connection, user, id)
         board = part.boards.find(connection, found["board"])
         shown = request.app.state.reader.show(connection, board.name)
+        main, _ = board_columns(connection, board.id)
     scores = found["scores"]
     facts = {
         "one": found,
         "entry": {**found, "published_at": parsed(found["published_at"])},
         "board": board,
+        "main": (main.task, main.metric),
         "row": next((row for row in shown.rows if row.entry.id == id), None),
         "is_own": "history" in found,
         "heat": diagnostics(scores["diagnostics"], board.rounding) if scores else {},
