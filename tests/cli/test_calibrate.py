@@ -158,6 +158,13 @@ def test_bad_input_is_one_sentence(llama, data, tmp_path):
     refused(here("calibrate", llama, "--data", data, "--encoder", llama.parent / "nowhere"), "nowhere")
     refused(here("calibrate", llama, "--data", data, "--encoder", "random"), "random", "encode")
     refused(here("calibrate", llama, "--data", data, "--output", tmp_path), "folder")
+    for words in ("mine", '{"mine": 1}', '{"mine": {"a": 1}}', '{"mine": {"a": {"b": 1}}}'):
+        (tmp_path / "mine.json").write_text(words)
+        said = refused(
+            here("calibrate", llama, "--data", data, "--output", tmp_path / "mine.json"), "mine.json"
+        )
+        assert "texts" not in said
+        assert (tmp_path / "mine.json").read_text() == words
     (llama / CARD_FILE).write_text(
         json.dumps({"following": {ensue.load_model(str(llama)).card.fingerprint: 3}})
     )

@@ -53,6 +53,7 @@ def calibrate(
     options = console.model_options(locals())
     from ensue.atomic import check_place
     from ensue.benchmarks.settings import resolve
+    from ensue.fetch.following import check_calibrations
     from ensue.runs.calibrate import calibrate_model
     from ensue.runs.profile import CALIBRATION_SETTINGS
     from ensue.runs.score import policy_of
@@ -60,6 +61,7 @@ def calibrate(
 
     values = resolve("calibrate", CALIBRATION_SETTINGS, console.parse_settings(settings))
     check_place(output)
+    check_calibrations(output)
     texts = whole_texts(data, values, limit=limit)
     kept = "what was measured is kept; the same command goes on"
     with console.stoppable(kept), console.progress_bar(f"calibrate {name or model}") as progress:

@@ -8,6 +8,12 @@ from typing import Annotated
 import typer
 
 from ensue import console
+from ensue.errors import EnsueError
+
+# What `runs.run` takes beside a benchmark's settings.
+_NO_SETTINGS = frozenset(
+    {"benchmark", "model", "data", "limit", "seed", "output", "resume", "model_options", "progress"}
+)
 
 
 def run(
@@ -65,6 +71,12 @@ def run(
 
     check_format(form)
     own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
+    own = {key: value for key, value in own.items() if value}
+    chosen = console.parse_settings(settings)
+    for key in (key for key in chosen if key in _NO_SETTINGS or key in own):
+        raise EnsueError(
+            f"{key} is given with an option, not with --set: leave out --set {key}={chosen[key]}."
+        )
     kept = "what was scored is kept: run the same command with --resume to go on"
     with (
         console.stoppable(kept),
@@ -80,8 +92,8 @@ def run(
             resume=resume,
             model_options=options,
             progress=progress,
-            **{key: value for key, value in own.items() if value},
-            **console.parse_settings(settings),
+            **own,
+            **chosen,
         )
     results = done.results
     page = None

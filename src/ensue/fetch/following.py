@@ -63,6 +63,17 @@ def _of_model(known: Mapping[str, Any], card: ModelCard, place: str) -> dict[str
     return found
 
 
+def check_calibrations(path: Path | None) -> None:
+    """Refuse a file to add a calibration to that holds something else, before time is spent on one."""
+    held = read_object(path) if path is not None and path.exists() else {}
+    if not all(isinstance(one, dict) and "model" in one for of in held.values() for one in _listed(of)):
+        raise EnsueError(f"{path} holds something else than calibrations; name another file.")
+
+
+def _listed(of_model: Any) -> list[Any]:
+    return list(of_model.values()) if isinstance(of_model, dict) else [None]
+
+
 def keep_in_file(path: Path, card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]) -> Path:
     """Add a calibration to a file of them, made where it is not there, in place of an older one."""
     try:

@@ -244,7 +244,9 @@ def load_encoder(encoder: str | Encoder | None, options: Mapping[str, Any] | Non
         try:
             encoder = require(load_model(encoder, **shared), Encoder, "Comparing sentences")
         except EnsueError as error:
-            raise EnsueError(f"{str(error).rstrip('.')} (without an encoder: --set encoder=none).") from error
+            raise EnsueError(
+                f"{str(error).rstrip('.')} (for the encoder; `none` does without one)."
+            ) from error
     return require(encoder, Encoder, "Comparing sentences")
 
 
