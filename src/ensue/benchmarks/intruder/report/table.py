@@ -61,9 +61,10 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
     table = rules_table(figures, rate_of(results))
     table.title = f"Intruder · {results.get('model', '')}"
     table.caption = (
-        "hit rate: documents in which the edited sentence follows least by the rule; at: and does so by a threshold "
-        f"fitted on other, untouched documents for {rate_of(results)} false alarms; false alarms: untouched "
-        "documents over that threshold; rank: of the edited sentence; AUC: edited against untouched documents."
+        f"hit rate: documents in which the edited sentence follows least by the rule; at {rate_of(results)}: and is "
+        f"below a threshold fitted on other, untouched documents for {rate_of(results)} false alarms; false alarms: "
+        "untouched documents with a sentence below it; AUC: how often an edited document's lowest sentence is below "
+        "an untouched one's; rank: of the edited sentence, 1 the lowest."
     )
     return [table]
 
