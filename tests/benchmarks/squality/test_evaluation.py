@@ -145,6 +145,7 @@ def test_one_reference_alone_and_more_metrics_than_one() -> None:
     (item,) = judged_items([alone], [Summary("a", {})], [shared], ABOUT)
     assert set(item["scores"]) == {"shared", "shared_mean", "words"}
     assert item["content"] == content_of("A story.", "What of 1?", ("abc",))
+    assert item["asked"] == content_of("A story.", "What of 1?")
     with pytest.raises(EnsueError, match="without a reference"):
         human_items([alone], [shared], ABOUT)
     with pytest.raises(ValueError, match="zip"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext, content_of
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.squality.data import Question, Response, Story, read_stories
@@ -32,6 +33,7 @@ from ensue.stats.clustered import clustered_interval
 from ensue.stats.correlation import correlation_draws, kendall_draws
 from ensue.stats.ranges import range_of
 from tests.benchmarks.squality.invented import ANSWERS, asked, evaluation_row, story_row, write_rows
+from tests.support import tiny
 
 SCIPYS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
@@ -361,3 +363,14 @@ def test_all_that_an_evaluation_hands_back(tmp_path: Path) -> None:
     assert [row["settings"]["system"] for row in outcome.metrics[: -len(expected)]] == [
         system for system in ("bart", "bart-dpr", "human") for _ in range(3 + 9)
     ]
+
+
+def test_a_signature_says_by_what_bertscore_was_measured(tmp_path: Path) -> None:
+    write_rows(tmp_path / "v1" / "test.jsonl", story_row("1"))
+    write_rows(tmp_path / "human-eval" / "all-responses.jsonl", evaluation_row("1"))
+    encoder: Any = load_model(str(tiny.save_encoder(tmp_path / "encoder")))
+    settings = asked(metrics="bertscore", bertscore_model="m", bertscore_layer=1)
+    run = HumanEvalRun.read(tmp_path, None, 0, settings)
+    outcome = run.evaluate(named("human"), RunContext(load=lambda name: encoder))
+    said = f"bertscore:{encoder.card.marked_name}/1"
+    assert outcome.signature == f"set:{run.label} metrics:bertscore {said} property:overall seed:0"

@@ -154,7 +154,7 @@ def test_every_field_of_the_tables_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line["pairs"] for line in found["sharing"]] == [18, 8, 4, 6]
 
 
-def test_without_spacy_the_words_are_counted_otherwise_and_it_is_said(
+def test_where_spacy_is_missing_words_are_counted_otherwise_and_it_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
