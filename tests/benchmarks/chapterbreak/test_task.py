@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import ensue
+from ensue.backends.baselines import UnigramModel
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.chapterbreak.data.examples import Example, Examples
@@ -532,3 +533,12 @@ def test_settings_become_the_policy() -> None:
     with pytest.raises(RuntimeError) as raised:
         run_of(examples(1), **given).evaluate(Scores(), RunContext())
     assert raised.value.args == (Policy(window="refuse", bos="never", max_length=77, masked="within-word"),)
+
+
+def test_an_example_with_a_suffix_of_which_nothing_is_scored_is_left_out_and_counted() -> None:
+    items = examples(3)
+    items[1] = replace(items[1], negatives=(*items[1].negatives[:4], " "))
+    model = UnigramModel([items[0].context], "test")
+    outcome = run_of(items, prefix_tokens=[4], suffix_tokens=8).evaluate(model, RunContext())
+    assert outcome.skipped == {"examples with a suffix of which no token is scored": 1}
+    assert [item["outputs"]["example"] for item in outcome.items] == ["pg19/w0/0", "pg19/w1/0"]
