@@ -206,7 +206,9 @@ def test_calibration_goes_through_json() -> None:
     ],
 )
 def test_calibration_that_is_none_is_refused_in_a_sentence(facts: dict[str, object]) -> None:
-    with pytest.raises(EnsueError, match=r"^mine.json has a calibration .* run `ensue calibrate` again"):
+    with pytest.raises(
+        EnsueError, match=r"^mine.json is damaged or of another version of Ensue; run `ensue calibrate` again"
+    ):
         Calibration.of(facts, "mine.json")
 
 

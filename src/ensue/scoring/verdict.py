@@ -73,20 +73,21 @@ class Calibration:
         return asdict(self)
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any], place: str = "The model's card") -> Calibration:
+    def of(cls, facts: Mapping[str, Any], place: str = "The model's calibration") -> Calibration:
         """Read a calibration as a model's card has it; `place` names it in messages."""
+        refused = EnsueError(
+            f"{place} is damaged or of another version of Ensue; run `ensue calibrate` again."
+        )
         try:
             made = cls(
                 **{**facts, "least": tuple(facts["least"]), "percentiles": tuple(facts["percentiles"])}
             )
-        except (KeyError, TypeError) as error:
-            raise EnsueError(
-                f"{place} has a calibration that cannot be read ({error}); run `ensue calibrate` again."
-            ) from None
+        except (KeyError, TypeError):
+            raise refused from None
         if made.rule != RULE or len(made.least) != len(_LEVELS) or len(made.percentiles) != len(_PERCENTILES):
-            raise EnsueError(f"{place} has a calibration of another version; run `ensue calibrate` again.")
+            raise refused
         if not made._is_sound():
-            raise EnsueError(f"{place} has a calibration that is damaged; run `ensue calibrate` again.")
+            raise refused
         return made
 
     def _is_sound(self) -> bool:
