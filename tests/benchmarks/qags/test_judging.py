@@ -230,8 +230,9 @@ def test_every_field_of_a_ranking() -> None:
     triplets = tuple(Triplet(f"t{n}", f"a{n // 3}", "Fog lay there.", "Fog.", "Sun.") for n in range(12))
     generator = np.random.default_rng(1)
     values = {name: generator.integers(0, 4, 24).astype(float).tolist() for name in ("qags", "overlap-2")}
-    ranked = a_set({"consistency": [1.0, 0.0] * 12}, [f"a{n // 6}" for n in range(24)], triplets=triplets)
-    found = judge(ranked, values)
+    people, articles = {"consistency": [1.0, 0.0] * 12}, [f"a{n // 6}" for n in range(24)]
+    found = judge(a_set(people, articles, triplets=triplets, notes={"odd rows": 2}), values)
+    assert found.notes == {"odd rows": 2}
     clusters = [one.cluster for one in triplets]
     right: dict[str, list[float]] = {}
     assert len(found.rows) == 6
