@@ -105,11 +105,11 @@ def test_files_are_looked_at_a_few_at_a_time_and_too_many_are_refused(
     assert list(small.home.work.iterdir()) == []
 
 
-def test_a_process_that_is_killed_each_time_fails_after_three_attempts(platform: Platform) -> None:
+def test_a_process_that_is_killed_each_time_fails_after_its_last_attempt(platform: Platform) -> None:
     with platform.working():
         job = over(platform, add(platform, "killed"))
     assert (job.state, job.attempts) == ("failed", ATTEMPTS)
-    assert job.reason == "It was begun 3 times and never ended: its process was stopped."
+    assert job.reason == "It was begun 10 times and never ended: its process was stopped."
 
 
 def test_kill_9_of_the_process_begins_the_job_again_and_it_is_done_once(

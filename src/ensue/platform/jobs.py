@@ -22,7 +22,7 @@ from ensue.platform.database.schema import jobs, new_id
 from ensue.platform.limits import Limits
 from ensue.platform.refusals import NotFound
 
-ATTEMPTS = 3
+ATTEMPTS = 10
 LEASE = timedelta(seconds=60)
 
 
