@@ -43,6 +43,7 @@ class Shown:
     mark: tuple[Any, ...]  # the same as long as everything shown is
     on: date | None = None  # the day at whose end it stood so; None is now
     made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    making: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -51,7 +52,9 @@ class Shown:
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """Return what is made of this board, made when it is first asked for; it goes when the board changes."""
         if key not in self.made:
-            self.made[key] = make()
+            with self.making:
+                if key not in self.made:
+                    self.made[key] = make()
         found: T = self.made[key]
         return found
 
@@ -79,11 +82,11 @@ def board_columns(connection: Connection, board_id: str) -> tuple[Column, list[C
 class Reader:
     """Boards as everybody may see them."""
 
-    _MOST_BOARDS, _MOST_PAST, _MOST_GRADINGS = 24, 4, 20_000
+    _MOST_BOARDS, _MOST_PAST, _MOST_GRADINGS = 24, 12, 20_000
 
     def __init__(self, boards: Boards) -> None:
         self.boards = boards
-        self._lock = threading.Lock()
+        self._lock, self._building = threading.Lock(), threading.Lock()
         self._boards: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
         self._past: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
         self._gradings: OrderedDict[tuple[int, tuple[Any, ...]], _Figures] = OrderedDict()
@@ -93,17 +96,27 @@ class Reader:
         board = self.boards.find(connection, name)
         main, columns = board_columns(connection, board.id)
         mark = (*board, main, *columns, *_changes(connection, board.id))
-        boards, most = (self._boards, self._MOST_BOARDS) if on is None else (self._past, self._MOST_PAST)
-        with self._lock:
-            kept = boards.get((board.id, on))
-            if kept is not None and kept.mark == mark:
-                boards.move_to_end((board.id, on))
+        if (kept := self._kept(board.id, on, mark)) is not None:
+            return kept
+        # Whoever asks for the same meanwhile waits for it instead of reading it, too.
+        with self._building:
+            if (kept := self._kept(board.id, on, mark)) is not None:
                 return kept
-        rows = standing(self._entries(connection, board, [main, *columns], on))
-        shown = Shown(board, columns, rows, mark, on)
+            rows = standing(self._entries(connection, board, [main, *columns], on))
+            shown = Shown(board, columns, rows, mark, on)
+            boards, most = (self._boards, self._MOST_BOARDS) if on is None else (self._past, self._MOST_PAST)
+            with self._lock:
+                _keep(boards, (board.id, on), shown, most)
+            return shown
+
+    def _kept(self, board_id: str, on: date | None, mark: tuple[Any, ...]) -> Shown | None:
+        boards = self._boards if on is None else self._past
         with self._lock:
-            _keep(boards, (board.id, on), shown, most)
-        return shown
+            kept = boards.get((board_id, on))
+            if kept is None or kept.mark != mark:
+                return None
+            boards.move_to_end((board_id, on))
+            return kept
 
     def _entries(
         self, connection: Connection, board: Board, columns: Sequence[Column], on: date | None
@@ -131,7 +144,13 @@ class Reader:
         for start in range(0, len(missing), _AT_ONCE):
             some = gradings.c.number.in_(missing[start : start + _AT_ONCE])
             for number, score, metrics, *more in connection.execute(select(*wanted).where(some)):
-                main, *figures = (column.find(metrics, board.rounding) for column in columns)
+                rows: dict[tuple[str, str], list[Any]] = {}
+                for row in metrics:
+                    rows.setdefault((row["task"], row["metric"]), []).append(row)
+                main, *figures = (
+                    column.find(rows.get((column.task, column.metric), ()), board.rounding)
+                    for column in columns
+                )
                 value = cut(score, board.rounding)
                 whole = None if value is None else main or Figure(value)
                 found[number] = _Figures(whole, tuple(figures), *more)
