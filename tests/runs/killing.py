@@ -152,7 +152,9 @@ def kill_and_go_on(name: str, asked: dict[str, Any], place: Path, rng: random.Ra
     at = [rng.randint(1, steps) for _ in range(KILLS)]
     killed = [run_once(name, asked, output, last) == -signal.SIGKILL for last in at]
     journal = output / "journal.jsonl"
-    lines = journal.read_bytes().splitlines(keepends=True) if journal.exists() else []
+    # Killed once its results are in place, a run is finished: what it leaves is cleared away and not gone on with.
+    goes_on = journal.exists() and not (output / "results.json").exists()
+    lines = journal.read_bytes().splitlines(keepends=True) if goes_on else []
     kept = len({tuple(json.loads(line)[2:4]) for line in lines if line.endswith(b"\n")})
     assert run_once(name, asked, output) < 255, name
     return {"steps": steps, "at": at, "killed": killed, "kept": kept}
