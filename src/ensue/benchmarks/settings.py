@@ -9,6 +9,7 @@ from typing import Any
 
 from ensue.benchmarks.base import Setting
 from ensue.errors import EnsueError
+from ensue.text.documents import BUNDLED, Documents, read_documents
 
 
 def whole(minimum: int = 1) -> Callable[[str], int]:
@@ -84,6 +85,25 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
         if values[key] == []:
             raise EnsueError(f"{key} is empty: name at least one value.")
     return values
+
+
+# How documents are read, for benchmarks on running text.
+DOCUMENT_SETTINGS = {
+    "split": Setting("sentences", "sentences (by a splitter) or lines", one_of("sentences", "lines")),
+    "language": Setting("en", "language of the sentence splitter", text),
+    "encoding": Setting("utf-8", "encoding of files that are not UTF-8", text),
+    "text_column": Setting(None, "column that holds the text", optional(text)),
+}
+
+
+def documents_of(
+    benchmark: str, task: str, data: str | None, limit: int | None, settings: Mapping[str, Any]
+) -> Documents:
+    """Read the documents of a benchmark without tasks as its settings say; the bundled ones without data."""
+    if task:
+        raise EnsueError(f"{benchmark} has no tasks, so there is no {benchmark}/{task}.")
+    how = {name: settings[name] for name in DOCUMENT_SETTINGS}
+    return read_documents(data or BUNDLED, limit=limit, **how)
 
 
 # What every benchmark that scores text lets a user choose about scoring.

@@ -23,7 +23,7 @@ from ensue.progress import Progress
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
 from ensue.scoring.verdict import RATE, Calibration
-from ensue.text.documents import Document, Documents, read_documents
+from ensue.text.documents import Document, Documents
 
 # Of fewer sentences there is too little to tell one from the others.
 FEWEST = 6
@@ -59,10 +59,7 @@ SETTINGS = {
     "bos": read.POLICY_SETTINGS["bos"],
     "max_length": read.POLICY_SETTINGS["max_length"],
     "masked": read.POLICY_SETTINGS["masked"],
-    "split": Setting("sentences", "sentences (by a splitter) or lines", read.one_of("sentences", "lines")),
-    "language": Setting("en", "language of the sentence splitter", read.text),
-    "encoding": Setting("utf-8", "encoding of files that are not UTF-8", read.text),
-    "text_column": Setting(None, "column that holds the text", read.optional(read.text)),
+    **read.DOCUMENT_SETTINGS,
 }
 
 
@@ -262,17 +259,7 @@ class IntruderTask:
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared:
-        if task:
-            raise EnsueError(f"intruder has no tasks, so there is no intruder/{task}.")
-        documents = read_documents(
-            data or "bundled",
-            limit=limit,
-            text_column=settings["text_column"],
-            split=settings["split"],
-            language=settings["language"],
-            encoding=settings["encoding"],
-        )
-        return IntruderRun(documents, seed, settings)
+        return IntruderRun(read.documents_of("intruder", task, data, limit, settings), seed, settings)
 
 
 TASK = IntruderTask()

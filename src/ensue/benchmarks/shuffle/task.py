@@ -20,7 +20,7 @@ from ensue.scoring.engine import choices, score
 from ensue.scoring.surprisal import joined_ends, profile_version
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
-from ensue.text.documents import Document, Documents, read_documents
+from ensue.text.documents import Document, Documents
 
 METRICS = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
 
@@ -34,10 +34,7 @@ SETTINGS = {
     ),
     "joiner": Setting(" ", "what stands between sentences", read.text),
     **read.POLICY_SETTINGS,
-    "split": Setting("sentences", "sentences (by a splitter) or lines", read.one_of("sentences", "lines")),
-    "language": Setting("en", "language of the sentence splitter", read.text),
-    "encoding": Setting("utf-8", "encoding of files that are not UTF-8", read.text),
-    "text_column": Setting(None, "column that holds the text", read.optional(read.text)),
+    **read.DOCUMENT_SETTINGS,
     "allow_shuffle_trained": Setting(
         "no", "yes: also run a model that was trained on shuffled text", read.one_of("no", "yes")
     ),
@@ -285,17 +282,7 @@ class ShuffleTask:
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared:
-        if task:
-            raise EnsueError(f"shuffle has no tasks, so there is no shuffle/{task}.")
-        documents = read_documents(
-            data or "bundled",
-            limit=limit,
-            text_column=settings["text_column"],
-            split=settings["split"],
-            language=settings["language"],
-            encoding=settings["encoding"],
-        )
-        return ShuffleRun(documents, seed, settings)
+        return ShuffleRun(read.documents_of("shuffle", task, data, limit, settings), seed, settings)
 
 
 TASK = ShuffleTask()
