@@ -64,7 +64,7 @@ def test_no_secret_is_stored_as_it_is(accounts: Accounts, database: Database) ->
         PASSWORD,
         accounts.sign_in("ada@example.org", PASSWORD),
         accounts.add_token(user.id, "laptop"),
-        accounts.invite("annotator"),
+        accounts.invitations.make("annotator"),
     ]
     stored = everything(database)
     assert "$argon2id$" in stored
@@ -182,7 +182,7 @@ def test_there_is_an_end_to_the_number_of_tokens(accounts: Accounts) -> None:
 
 def test_an_invitation_gives_its_role_once(accounts: Accounts) -> None:
     admin = accounts.add("root@example.org", "admin")
-    secret = accounts.invite("organiser", by=admin, email="ada@example.org")
+    secret = accounts.invitations.make("organiser", by=admin, email="ada@example.org")
     with pytest.raises(Forbidden):
         accounts.sign_up("eve@example.org", PASSWORD, invitation=secret)
     with pytest.raises(NotFound):
@@ -194,19 +194,19 @@ def test_an_invitation_gives_its_role_once(accounts: Accounts) -> None:
 
 def test_an_invitation_raises_a_role_and_never_lowers_it(accounts: Accounts) -> None:
     user = accounts.add("ada@example.org", "participant")
-    accounts.accept(user, accounts.invite("annotator"))
+    accounts.invitations.accept(user, accounts.invitations.make("annotator"))
     user = accounts.find(user.id)
     assert user.role == "annotator"
-    accounts.accept(user, accounts.invite("participant"))
+    accounts.invitations.accept(user, accounts.invitations.make("participant"))
     assert accounts.find(user.id).role == "annotator"
 
 
 def test_an_invitation_expires(accounts: Accounts, clock: SetClock) -> None:
-    secret = accounts.invite("annotator", days=2)
-    assert accounts.invitation(secret).role == "annotator"
+    secret = accounts.invitations.make("annotator", days=2)
+    assert accounts.invitations.find(secret).role == "annotator"
     clock.move(days=2)
     with pytest.raises(NotFound):
-        accounts.invitation(secret)
+        accounts.invitations.find(secret)
 
 
 def test_who_may_invite_whom(accounts: Accounts) -> None:
@@ -215,12 +215,12 @@ def test_who_may_invite_whom(accounts: Accounts) -> None:
         user = accounts.add(f"{role}@example.org", role)
         for number, invited in enumerate(allowed_roles()):
             if number < count:
-                accounts.invite(invited, by=user)
+                accounts.invitations.make(invited, by=user)
             else:
                 with pytest.raises(Forbidden):
-                    accounts.invite(invited, by=user)
+                    accounts.invitations.make(invited, by=user)
     with pytest.raises(Invalid):
-        accounts.invite("emperor")
+        accounts.invitations.make("emperor")
 
 
 def allowed_roles() -> list[str]:
@@ -228,7 +228,7 @@ def allowed_roles() -> list[str]:
 
 
 def test_a_racing_invitation_is_used_once(accounts: Accounts) -> None:
-    secret = accounts.invite("organiser")
+    secret = accounts.invitations.make("organiser")
     won: list[str] = []
 
     def race(number: int) -> None:

@@ -55,7 +55,7 @@ def fill(platform: Platform) -> str:
     user = platform.accounts.sign_up("ada@example.org", "correct horse battery", name="Ada \u2028 line")
     platform.accounts.add_token(user.id, "laptop", days=3)
     platform.accounts.begin_session(user.id)
-    platform.accounts.invite("organiser", by=None)
+    platform.accounts.invitations.make("organiser", by=None)
     facts = {"id": "b", "name": "superglue", "title": "B", "definition": {"tasks": ["WiC"], "nothing": None}}
     with platform.database.writing() as connection:
         created = {"split": "test", "created_at": platform.clock.now()}

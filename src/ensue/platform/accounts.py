@@ -1,4 +1,4 @@
-"""Accounts: users and their roles, passwords, sessions, API tokens, invitations, and how an account ends.
+"""Accounts: users and their roles, passwords, sessions, API tokens, and how an account ends.
 
 A cookie, a token and an invitation are random secrets shown once; the database has their SHA-256. A password is
 hashed with argon2 outside any transaction, so that the one writer never waits for it.
@@ -6,21 +6,19 @@ hashed with argon2 outside any transaction, so that the one writer never waits f
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ensue.platform.clock import Clock
 from ensue.platform.database.opening import Database
 from ensue.platform.database.schema import ROLES, events, invitations, new_id, sessions, tokens, users
+from ensue.platform.hashing import hash_password, hash_secret, password_matches
+from ensue.platform.invitations import Invitations, known_role
 from ensue.platform.refusals import (
     Conflict,
     Forbidden,
@@ -31,18 +29,11 @@ from ensue.platform.refusals import (
     line,
 )
 
-SHORTEST_PASSWORD = 10
-LONGEST_PASSWORD = 200
 SESSION_DAYS = 14  # since it was last used
 SESSION_DAYS_AT_MOST = 90
-INVITATION_DAYS = 14
 TOKENS_AT_MOST = 50
 _SEEN_EVERY = timedelta(hours=1)  # how often a session or token is marked as used, to spare the writer
 TOKEN_PREFIX = "ensue_"
-
-# 19 MiB and two passes: what OWASP asks for at least, and little enough for a small server.
-_HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-_HASHING = threading.Semaphore(2)
 
 
 class User(NamedTuple):
@@ -60,14 +51,6 @@ class User(NamedTuple):
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-class Invitation(NamedTuple):
-    """An invitation that may still be used."""
-
-    id: str
-    role: str
-    email: str | None
-
-
 class Accounts:
     """What can be done with accounts in one database.
 
@@ -77,13 +60,14 @@ class Accounts:
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database, self.clock = database, clock
+        self.invitations = Invitations(database, clock, self.record)
         self.on_deletion: list[Callable[[Connection, str], None]] = []
 
     # Users
 
     def add(self, email: str, role: str, *, password: str | None = None, name: str = "") -> User:
         """Add a user; without a password, one who can only use API tokens until an admin sets one."""
-        address, name, role = email_address(email), line(name, "The name", 200), _role(role)
+        address, name, role = email_address(email), line(name, "The name", 200), known_role(role)
         hashed = hash_password(password) if password is not None else None
         with self.database.writing() as connection:
             return self._insert(connection, address, role, hashed, name)
@@ -94,14 +78,14 @@ class Accounts:
         hashed = hash_password(password)
         with self.database.writing() as connection:
             role = "participant"
-            invited = self._invitation(connection, invitation, locked=True) if invitation else None
+            invited = self.invitations.unused(connection, invitation, locked=True) if invitation else None
             if invited:
                 if invited.email not in (None, address):
                     raise Forbidden("This invitation is for another e-mail address.")
                 role = invited.role
             user = self._insert(connection, address, role, hashed, name)
             if invited:
-                self._use(connection, invited, user)
+                self.invitations.use(connection, invited, user)
             return user
 
     def _insert(self, connection: Connection, email: str, role: str, hashed: str | None, name: str) -> User:
@@ -142,7 +126,7 @@ class Accounts:
 
     def set_role(self, user_id: str, role: str, *, by: str | None = None) -> None:
         """Give a user another role."""
-        role = _role(role)
+        role = known_role(role)
         with self.database.writing() as connection:
             self._found(connection, users.c.id == user_id, locked=True)
             connection.execute(update(users).where(users.c.id == user_id).values(role=role))
@@ -154,7 +138,9 @@ class Accounts:
         with self.database.writing() as connection:
             connection.execute(update(users).where(users.c.id == user_id).values(password_hash=hashed))
             connection.execute(
-                delete(sessions).where(sessions.c.user_id == user_id, sessions.c.cookie_hash != _hash(keep))
+                delete(sessions).where(
+                    sessions.c.user_id == user_id, sessions.c.cookie_hash != hash_secret(keep)
+                )
             )
             self.record(connection, "password set", user=user_id, subject=user_id)
 
@@ -163,7 +149,7 @@ class Accounts:
         with self.database.reading() as connection:
             query = select(users.c.password_hash).where(users.c.id == user_id)
             hashed = connection.execute(query).scalar()
-        if not _matches(hashed, password):
+        if not password_matches(hashed, password):
             raise Forbidden("The password is not right.")
 
     def delete(self, user_id: str) -> None:
@@ -193,7 +179,7 @@ class Accounts:
         with self.database.reading() as connection:
             query = select(users.c.id, users.c.password_hash).where(users.c.email == address)
             row = connection.execute(query).first()
-        if not _matches(row.password_hash if row else None, password) or row is None:
+        if not password_matches(row.password_hash if row else None, password) or row is None:
             raise Unauthenticated("The e-mail address or the password is not right.")
         return self.begin_session(row.id, agent=agent)
 
@@ -205,7 +191,7 @@ class Accounts:
             connection.execute(delete(sessions).where(_ended(now)))
             connection.execute(
                 insert(sessions).values(
-                    cookie_hash=_hash(cookie),
+                    cookie_hash=hash_secret(cookie),
                     user_id=user_id,
                     created_at=now,
                     seen_at=now,
@@ -223,21 +209,25 @@ class Accounts:
             query = (
                 select(*_USER, sessions.c.seen_at)
                 .join(sessions, sessions.c.user_id == users.c.id)
-                .where(sessions.c.cookie_hash == _hash(cookie), ~_ended(now), users.c.deleted_at.is_(None))
+                .where(
+                    sessions.c.cookie_hash == hash_secret(cookie), ~_ended(now), users.c.deleted_at.is_(None)
+                )
             )
             row = connection.execute(query).first()
         if row is None:
             return None
         if now - row.seen_at >= _SEEN_EVERY:
             with self.database.writing() as connection:
-                mark = update(sessions).where(sessions.c.cookie_hash == _hash(cookie)).values(seen_at=now)
+                mark = (
+                    update(sessions).where(sessions.c.cookie_hash == hash_secret(cookie)).values(seen_at=now)
+                )
                 connection.execute(mark)
         return User(*row[:-1])
 
     def sign_out(self, cookie: str) -> None:
         """End a session."""
         with self.database.writing() as connection:
-            connection.execute(delete(sessions).where(sessions.c.cookie_hash == _hash(cookie)))
+            connection.execute(delete(sessions).where(sessions.c.cookie_hash == hash_secret(cookie)))
 
     def sign_out_everywhere(self, user_id: str, *, revoke_tokens: bool = False) -> None:
         """End all sessions of a user, and their API tokens too where asked."""
@@ -269,7 +259,7 @@ class Accounts:
                 insert(tokens).values(
                     user_id=user_id,
                     name=name,
-                    hash=_hash(token),
+                    hash=hash_secret(token),
                     start=token[:12],
                     created_at=now,
                     expires_at=now + timedelta(days=days) if days is not None else None,
@@ -286,14 +276,16 @@ class Accounts:
             query = (
                 select(*_USER, tokens.c.used_at)
                 .join(tokens, tokens.c.user_id == users.c.id)
-                .where(tokens.c.hash == _hash(token), valid, users.c.deleted_at.is_(None))
+                .where(tokens.c.hash == hash_secret(token), valid, users.c.deleted_at.is_(None))
             )
             row = connection.execute(query).first()
         if row is None:
             raise Unauthenticated("The API token is not valid; make a new one on your account's page.")
         if row.used_at is None or now - row.used_at >= _SEEN_EVERY:
             with self.database.writing() as connection:
-                connection.execute(update(tokens).where(tokens.c.hash == _hash(token)).values(used_at=now))
+                connection.execute(
+                    update(tokens).where(tokens.c.hash == hash_secret(token)).values(used_at=now)
+                )
         return User(*row[:-1])
 
     def tokens(self, user_id: str) -> list[Row[Any]]:
@@ -312,66 +304,6 @@ class Accounts:
                 raise NotFound("There is no such token.")
             self.record(connection, "token revoked", user=user_id, subject=user_id)
 
-    # Invitations
-
-    def invite(
-        self,
-        role: str,
-        *,
-        by: User | None = None,
-        email: str = "",
-        note: str = "",
-        days: float = INVITATION_DAYS,
-    ) -> str:
-        """Make an invitation and return its secret; an organiser invites participants and annotators alone."""
-        role, now = _role(role), self.clock.now()
-        if by is not None and not by.may("admin") and (not by.may("organiser") or role not in ROLES[:2]):
-            raise Forbidden(f"Your role does not let you invite somebody as {role}.")
-        secret = secrets.token_urlsafe(24)
-        with self.database.writing() as connection:
-            connection.execute(
-                insert(invitations).values(
-                    hash=_hash(secret),
-                    role=role,
-                    email=email_address(email) if email.strip() else None,
-                    note=line(note, "The note", 200),
-                    created_by=by.id if by else None,
-                    created_at=now,
-                    expires_at=now + timedelta(days=days),
-                )
-            )
-            self.record(connection, "invited", user=by.id if by else None, role=role)
-        return secret
-
-    def invitation(self, secret: str) -> Invitation:
-        """Return an invitation that may still be used."""
-        with self.database.reading() as connection:
-            return self._invitation(connection, secret)
-
-    def accept(self, user: User, secret: str) -> None:
-        """Give a user the role of an invitation, where it is above theirs, and use it up."""
-        with self.database.writing() as connection:
-            invited = self._invitation(connection, secret, locked=True)
-            if invited.email not in (None, user.email):
-                raise Forbidden("This invitation is for another e-mail address.")
-            self._use(connection, invited, user)
-            if not user.may(invited.role):
-                connection.execute(update(users).where(users.c.id == user.id).values(role=invited.role))
-                self.record(connection, "role changed", user=user.id, subject=user.id, role=invited.role)
-
-    def _invitation(self, connection: Connection, secret: str, *, locked: bool = False) -> Invitation:
-        unused = (invitations.c.used_at.is_(None), invitations.c.expires_at > self.clock.now())
-        columns = (invitations.c.id, invitations.c.role, invitations.c.email)
-        query = select(*columns).where(invitations.c.hash == _hash(secret), *unused)
-        row = connection.execute(query.with_for_update() if locked else query).first()
-        if row is None:
-            raise NotFound("This invitation is used, has expired or never was; ask for another.")
-        return Invitation(*row)
-
-    def _use(self, connection: Connection, invited: Invitation, user: User) -> None:
-        used = {"used_by": user.id, "used_at": self.clock.now()}
-        connection.execute(update(invitations).where(invitations.c.id == invited.id).values(**used))
-
     # What happened
 
     def record(
@@ -388,33 +320,6 @@ class Accounts:
         connection.execute(insert(events).values(**row))
 
 
-def hash_password(password: str) -> str:
-    """Return the argon2 hash of a password that is long enough."""
-    if len(password) < SHORTEST_PASSWORD:
-        raise Invalid(f"The password is too short; give at least {SHORTEST_PASSWORD} characters.")
-    if len(password) > LONGEST_PASSWORD:
-        raise Invalid(f"The password is too long; give at most {LONGEST_PASSWORD} characters.")
-    with _HASHING:
-        return _HASHER.hash(_bytes(password))
-
-
-def _matches(hashed: str | None, password: str) -> bool:
-    """Return whether a password fits a hash; without a hash, no, after as much work."""
-    with _HASHING:
-        try:
-            fits = _HASHER.verify(hashed or _NOBODY, _bytes(password[: LONGEST_PASSWORD + 1]))
-        except (VerificationError, InvalidHashError):
-            return False
-    return fits and hashed is not None
-
-
-def _bytes(password: str) -> bytes:
-    # An unpaired surrogate, which JSON can carry, is as good a password as any.
-    return password.encode("utf-8", "surrogatepass")
-
-
-# The hash of a password that nobody knows.
-_NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 _USER = (
     users.c.id,
     users.c.email,
@@ -425,16 +330,6 @@ _USER = (
 )
 
 
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _ended(now: datetime) -> Any:
     """Return the condition under which a session is over."""
     return or_(sessions.c.expires_at <= now, sessions.c.seen_at <= now - timedelta(days=SESSION_DAYS))
-
-
-def _role(role: str) -> str:
-    if role not in ROLES:
-        raise Invalid(f"There is no role {role!r}; there is {', '.join(ROLES)}.")
-    return role

@@ -32,7 +32,7 @@ def change_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]
 
 def invite_user(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     """Make an invitation."""
-    secret = platform.accounts.invite(arguments["role"], email=arguments.get("email") or "")
+    secret = platform.accounts.invitations.make(arguments["role"], email=arguments.get("email") or "")
     return {"path": f"/invitations/{secret}", "role": arguments["role"]}
 
 

@@ -21,8 +21,9 @@ from hypothesis.stateful import (
 from sqlalchemy import delete, insert, select
 
 from ensue.platform.boards.board import Boards
+from ensue.platform.boards.handed import Facts, Kept
 from ensue.platform.boards.reading import Reader
-from ensue.platform.boards.submissions import Facts, Kept, Submissions
+from ensue.platform.boards.submissions import Submissions
 from ensue.platform.boards.views import Views
 from ensue.platform.clock import SetClock
 from ensue.platform.database.schema import board_tasks, boards, metadata, new_id

@@ -138,7 +138,7 @@ def test_where_accounts_are_by_invitation_nobody_else_signs_up(settings: object,
     assert "by invitation" in browser.get("/sign-up").text
     refused = browser.submit("/sign-up", "/sign-in", email="eve@example.org", password=PASSWORD)
     assert refused.status_code == 403
-    secret = platform.accounts.invite("participant")
+    secret = platform.accounts.invitations.make("participant")
     browser.submit(
         "/sign-up", f"/invitations/{secret}", email="ada@example.org", password=PASSWORD, invitation=secret
     )
@@ -165,7 +165,7 @@ def test_every_page_runs_nothing_inline_and_escapes_what_users_write(
     browser.submit("/account", "/account", name=evil, affiliation=evil)
     browser.headers["user-agent"] = evil
     browser.submit("/account/tokens", "/account", name=evil)
-    secret = platform.accounts.invite("annotator", note=evil)
+    secret = platform.accounts.invitations.make("annotator", note=evil)
     pages = [
         browser.get(path) for path in ("/", "/account", "/invitations", "/nowhere", f"/invitations/{secret}")
     ]

@@ -329,7 +329,7 @@ def test_the_log_has_no_secrets(app: FastAPI, platform: Platform, caplog: pytest
     logging.getLogger("ensue.platform").setLevel(logging.DEBUG)
     browser = Browser(app)
     browser.sign_up("ada@example.org")
-    secret = platform.accounts.invite("annotator")
+    secret = platform.accounts.invitations.make("annotator")
     browser.get(f"/invitations/{secret}")
     browser.get("/sign-in?next=/account&password=in-the-query")
     page = browser.submit("/account/tokens", "/account", name="laptop").text

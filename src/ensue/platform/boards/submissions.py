@@ -7,19 +7,26 @@ are replaced every standing submission is graded again; what it had before is it
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, BinaryIO, NamedTuple
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from sqlalchemy import Connection, Row, insert, select, update
 
 from ensue.platform.accounts import User
 from ensue.platform.boards import labels
 from ensue.platform.boards.board import Board, Boards, opening
+from ensue.platform.boards.handed import (
+    Facts,
+    Handed,
+    Kept,
+    Problems,
+    body_digest,
+    file_name,
+    idempotency_key,
+    receive,
+)
 from ensue.platform.boards.quota import Quota, quota_used, refuse_beyond
 from ensue.platform.database.schema import boards as boards_table
 from ensue.platform.database.schema import gradings, jobs, new_id, submissions, uploads, users
@@ -30,79 +37,13 @@ from ensue.platform.refusals import (
     Conflict,
     Invalid,
     NotFound,
-    Refusal,
-    TooLarge,
-    email_address,
-    line,
-    prose,
 )
 from ensue.platform.service import Platform
 
 GRADE = "grade"
 CHECKING = Limits(seconds=120, megabytes=3000)
 GRADING = Limits(seconds=600, megabytes=3000)
-_PIECE = 1 << 20
 _REGRADED = "It could not be graded with the board's new labels: "
-
-
-class Problems(Refusal):
-    """A file that will not do; every problem with its file and line."""
-
-    status = 422
-
-    def __init__(self, problems: Sequence[Mapping[str, Any]]) -> None:
-        noun, them = ("problem", "it") if len(problems) == 1 else ("problems", "them")
-        super().__init__(f"The file has {len(problems):,} {noun}; mend {them} and send it again.")
-        self.problems = [dict(one) for one in problems]
-
-
-class Facts(NamedTuple):
-    """What whoever hands something in says of it; the last four may be empty."""
-
-    system: str
-    description: str
-    parameters: str
-    data: str
-    link: str
-    sharing: str = ""
-    team: str = ""
-    code: str = ""
-    contact: str = ""
-
-    @classmethod
-    def read(cls, given: Mapping[str, str]) -> Facts:
-        """Check what was given; the e-mail address comes as `email`, the team as `affiliation`."""
-        words = {key: value for key, value in given.items() if isinstance(value, str)}
-        required = ("system", "description", "parameters", "data", "link")
-        if missing := [name for name in required if not words.get(name, "").strip()]:
-            raise Invalid(f"Say more of the system: {', '.join(missing)} {_is_are(missing)} missing.")
-        return cls(
-            line(words["system"], "The system's name", 200),
-            prose(words["description"], "The description", 20_000),
-            line(words["parameters"], "The number of parameters", 200),
-            prose(words["data"], "The training data", 20_000),
-            web_address(words["link"], "The link"),
-            line(words.get("sharing", ""), "What is shared", 200),
-            line(words.get("affiliation", ""), "The affiliation", 200),
-            web_address(words["code"], "The link to the code") if words.get("code", "").strip() else "",
-            email_address(words["email"]) if words.get("email", "").strip() else "",
-        )
-
-
-class Handed(NamedTuple):
-    """A file that was handed in, before it is accepted."""
-
-    path: Path
-    name: str
-    digest: str
-
-
-class Kept(NamedTuple):
-    """A file among the uploads."""
-
-    name: str
-    digest: str
-    size: int
 
 
 class Submissions:
@@ -136,13 +77,13 @@ class Submissions:
 
         The same key again is the same submission, as long as everything else is the same too.
         """
-        facts, key = Facts.read(given), _key(key)
+        facts, key = Facts.read(given), idempotency_key(key)
         with self.database.reading() as connection:
             board = self.boards.find(connection, board_name)
         folder = self.platform.home.work_folder(f"upload-{new_id()}")
         try:
-            handed = _receive(file, folder, _file_name(name), self.platform.settings.largest_upload)
-            body = _body_digest(handed.digest, facts)
+            handed = receive(file, folder, file_name(name), self.platform.settings.largest_upload)
+            body = body_digest(handed.digest, facts)
             with self.database.reading() as connection:
                 if (before := self._of_key(connection, user, board, key, body)) is not None:
                     return before
@@ -178,7 +119,7 @@ class Submissions:
     def _accept(
         self, connection: Connection, user: User, board_name: str, facts: Facts, file: Kept, key: str | None
     ) -> str:
-        body = _body_digest(file.digest, facts)
+        body = body_digest(file.digest, facts)
         # All that one user does at once waits here, so that the quota is counted by one at a time.
         held = select(users.c.id).where(users.c.id == user.id, users.c.deleted_at.is_(None))
         if connection.execute(held.with_for_update(key_share=True)).first() is None:
@@ -377,64 +318,7 @@ class Submissions:
         self.platform.accounts.record(connection, kind, user=user, subject=subject, **details)
 
 
-def web_address(value: str, name: str) -> str:
-    """Return an address of the web that a page may link to."""
-    value = line(value, name, 1000, least=1)
-    try:
-        parts = urlsplit(value)
-        fits = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname) and " " not in value
-    except ValueError:
-        fits = False
-    if not fits:
-        raise Invalid(f"{name} is no address of the form https://…")
-    return value
-
-
-def _receive(file: BinaryIO, folder: Path, name: str, most: int) -> Handed:
-    """Copy what was sent into a folder, to be looked at there."""
-    digest, size, path = hashlib.sha256(), 0, folder / "file"
-    with path.open("wb") as copy:
-        while piece := file.read(_PIECE):
-            size += len(piece)
-            if size > most:
-                raise TooLarge(f"The file is larger than {most / 1e6:,.0f} MB, the most taken here.")
-            digest.update(piece)
-            copy.write(piece)
-    if not size:
-        raise Problems([{"file": name, "line": 0, "problem": "the file is empty."}])
-    return Handed(path, name, digest.hexdigest())
-
-
-def _file_name(given: str) -> str:
-    """Return the last part of a file's name, without what a page should not show.
-
-    >>> _file_name("../../etc/passwd"), _file_name("C:\\\\runs\\\\a.zip"), _file_name("\\x00")
-    ('passwd', 'a.zip', 'submission')
-    """
-    last = PureWindowsPath(PurePosixPath(given).name).name
-    shown = "".join(character for character in last if character.isprintable())
-    return shown[:255].strip() or "submission"
-
-
-def _body_digest(file: str, facts: Facts) -> str:
-    words = json.dumps([file, *facts], ensure_ascii=True)
-    return hashlib.sha256(words.encode()).hexdigest()
-
-
-def _key(key: str | None) -> str | None:
-    if key is None or not key.strip():
-        return None
-    key = key.strip()
-    if len(key) > 200 or not key.isascii() or not key.isprintable():
-        raise Invalid("The Idempotency-Key is not of up to 200 printable ASCII characters.")
-    return key
-
-
 def _closed(board: Board) -> str:
     if not board.labels_version:
         return f"{board.name} takes no submissions: its organiser has not given labels."
     return f"{board.name} is closed for submissions."
-
-
-def _is_are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"

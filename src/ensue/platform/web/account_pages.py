@@ -78,7 +78,7 @@ def _sign_up_page(
     role = ""
     if invitation:
         try:
-            found = request.app.state.platform.accounts.invitation(invitation)
+            found = request.app.state.platform.accounts.invitations.find(invitation)
             role, email = found.role, email or found.email or ""
         except Refusal:
             invitation = ""
@@ -189,7 +189,7 @@ def invite(
 ) -> Response:
     request.app.state.rates.take("invitation", user.id)
     try:
-        secret = platform.accounts.invite(role, by=user, email=email, note=note)
+        secret = platform.accounts.invitations.make(role, by=user, email=email, note=note)
     except Refusal as refusal:
         return _invitations_page(request, user.role, status=refusal.status, words=str(refusal))
     base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
@@ -205,13 +205,13 @@ def _invitations_page(
 
 @router.post("/invitations/accept")
 def accept(platform: ThePlatform, user: Caller, invitation: Text = "") -> Response:
-    platform.accounts.accept(user, invitation)
+    platform.accounts.invitations.accept(user, invitation)
     return RedirectResponse("/account?done=accepted", 303)
 
 
 @router.get("/invitations/{secret}")
 def invited_page(request: Request, platform: ThePlatform, user: MaybeCaller, secret: str) -> Response:
-    found = platform.accounts.invitation(secret)
+    found = platform.accounts.invitations.find(secret)
     if user is None:
         return _sign_up_page(request, invitation=secret)
     return render(request, "invited.html.j2", invitation=secret, role=found.role)

@@ -13,9 +13,9 @@ from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from ensue.platform.accounts import User
+from ensue.platform.boards.handed import Problems
 from ensue.platform.boards.reading import board_columns
 from ensue.platform.boards.standing import diagnostics
-from ensue.platform.boards.submissions import Problems
 from ensue.platform.database.schema import new_id
 from ensue.platform.refusals import Invalid, Refusal
 from ensue.platform.service import Platform
