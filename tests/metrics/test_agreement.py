@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.metrics import cohen_kappa_score
 
 from ensue.metrics.agreement import (
     Level,
     agreement_sums,
     alpha_of_coincidences,
+    cohen_kappa,
     coincidences,
     fleiss_kappa,
     kappa_of_sums,
@@ -205,3 +207,14 @@ def test_ratings_are_names_unless_said_otherwise() -> None:
     assert float(alpha_of_coincidences(pairs.sum(axis=0), values)) == krippendorff_alpha(table, "nominal")
     assert krippendorff_alpha(table) == krippendorff_alpha(table, "nominal")
     assert krippendorff_alpha(table) != krippendorff_alpha(table, "interval")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=20))
+def test_cohens_kappa_is_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    one, other = zip(*pairs, strict=True)
+    found = cohen_kappa(one, other)
+    if len({*one, *other}) == 1:
+        assert math.isnan(found)
+    else:
+        assert found == pytest.approx(cohen_kappa_score(one, other), abs=1e-12)

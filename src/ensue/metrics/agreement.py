@@ -1,4 +1,5 @@
-"""How far annotators agree beyond chance: Fleiss' kappa, and Krippendorff's alpha where ratings may be missing.
+"""How far annotators agree beyond chance: the kappas of Cohen (two annotators) and Fleiss (equally many an item), and
+Krippendorff's alpha, where ratings may be missing.
 
 scipy has no alpha. That of all rounds of a bootstrap at once is over twenty times as fast as one after the other
 (bench/agreement.py).
@@ -56,6 +57,32 @@ def kappa_of_sums(sums: Numbers) -> Numbers:
     observed = agreeing / items
     # Where every vote fell on one category, agreement cannot exceed what chance gives.
     undefined = (given == total[..., None]).any(axis=-1)
+    return np.asarray((observed - expected) / np.where(undefined, np.nan, 1.0 - expected))
+
+
+def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float:
+    """Return the agreement beyond chance of two annotators of the same items; nan where both gave one label.
+
+    >>> cohen_kappa(["a", "a", "b", "b"], ["a", "b", "b", "b"])
+    0.5
+    """
+    a, b = np.asarray(one), np.asarray(other)
+    if a.ndim != 1 or a.shape != b.shape or a.size == 0:
+        raise ValueError(f"Kappa needs two lists of labels of the same items, not {a.shape} and {b.shape}.")
+    labels, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
+    table = np.zeros((len(labels), len(labels)))
+    np.add.at(table, (codes[: len(a)], codes[len(a) :]), 1.0)
+    return float(kappa_of_tables(table))
+
+
+def kappa_of_tables(tables: Numbers) -> Numbers:
+    """Return Cohen's kappa of tables [..., labels, labels] of how often one said this and the other that."""
+    total = tables.sum(axis=(-2, -1))
+    observed = np.trace(tables, axis1=-2, axis2=-1) / total
+    margins = tables.sum(axis=-1) * tables.sum(axis=-2)
+    expected = margins.sum(axis=-1) / total**2
+    # Where both gave one label throughout, agreement cannot exceed what chance gives.
+    undefined = (np.diagonal(tables, axis1=-2, axis2=-1) == total[..., None]).any(axis=-1)
     return np.asarray((observed - expected) / np.where(undefined, np.nan, 1.0 - expected))
 
 

@@ -109,3 +109,9 @@ def test_other_refusals() -> None:
         aggregate(["ana", "ana"], [])
     with pytest.raises(EnsueError, match="no pair"):
         agreement([])
+
+
+def test_who_did_not_write_on_the_story_does_not_rank() -> None:
+    rankings = [ReviewerRanking("eve", dict.fromkeys(WRITERS, 1))]
+    with pytest.raises(EnsueError, match="Reviewer 'eve' is none of the story's writers"):
+        aggregate(WRITERS, rankings)

@@ -32,7 +32,11 @@ class Standing(NamedTuple):
 
 
 def check_rankings(writers: Sequence[str], rankings: Sequence[ReviewerRanking]) -> None:
-    """Refuse rankings that the protocol cannot have: of one's own response, of a part, or twice by one reviewer."""
+    """Refuse rankings that the protocol cannot have.
+
+    These are rankings by somebody who did not write on the story, of one's own response, of a part, or twice by one
+    reviewer.
+    """
     known = set(writers)
     if len(known) != len(writers):
         raise EnsueError("A writer is named twice; every response of a question has another writer.")
@@ -40,6 +44,10 @@ def check_rankings(writers: Sequence[str], rankings: Sequence[ReviewerRanking]) 
         raise EnsueError("A reviewer has two rankings of one question; keep the later one.")
     for ranking in rankings:
         who = f"Reviewer {ranking.reviewer!r}"
+        if ranking.reviewer not in known:
+            raise EnsueError(
+                f"{who} is none of the story's writers, who review each other; leave that ranking out."
+            )
         if ranking.reviewer in ranking.places:
             raise EnsueError(f"{who} ranks their own response; give them those of the others only.")
         if strangers := sorted(set(ranking.places) - known):

@@ -11,20 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ensue.benchmarks.drawn import ROUNDS, Drawn
+from ensue.benchmarks.people.agreement import drawn_alpha
 from ensue.benchmarks.qags.data.files import JudgedSummary, Triplet
 from ensue.benchmarks.qags.data.sets import JudgedSet
 from ensue.benchmarks.qags.measures import QAGS, TO_BEAT, Values
 from ensue.benchmarks.qags.metaeval import CONSTANT_ARTICLES, Correlated, correlations, difference
 from ensue.errors import EnsueError
-from ensue.metrics.agreement import alpha_of_coincidences, coincidences
 from ensue.metrics.correlation import rowwise
 from ensue.report.figure import Figure
 from ensue.report.results import MetricRow
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.paired import PairedTest, holm, paired_test
 from ensue.stats.paired_statistic import PairedDifference, williams_test
-from ensue.stats.ranges import CORRELATION, SHARE
-from ensue.stats.resampling import MadeUp, sum_draws
+from ensue.stats.ranges import SHARE
 
 TOO_FEW = "sets of fewer than two summaries, which have no correlation"
 # Two scores no further apart than this are the same: sums of the same numbers in another order differ by less.
@@ -229,14 +228,7 @@ def ratings(summaries: Sequence[JudgedSummary]) -> tuple[NDArray[np.float64], li
 def agreement(summaries: Sequence[JudgedSummary], *, rounds: int = ROUNDS, seed: int = 0) -> Drawn:
     """Return Krippendorff's alpha of the judgments of sentences, nominal; summaries are resampled whole."""
     table, clusters = ratings(summaries)
-    values, pairs = coincidences(table)
-    flat = pairs.reshape(len(pairs), -1)
-    units = len(set(clusters))
-    given = pairs.sum(axis=(0, 1))
-    # One made-up summary that was judged at random: its judgments coincide as often as chance has it.
-    chance = np.outer(given, given).reshape(1, -1) / given.sum() / units
-    made_up = MadeUp(chance, np.ones(1))
-    drawn = sum_draws(flat, clusters, made_up=made_up, rounds=rounds, seed=seed)
-    value = float(alpha_of_coincidences(pairs.sum(axis=0), values))
-    draws = alpha_of_coincidences(drawn.reshape(rounds, *pairs.shape[1:]), values)
-    return Drawn(value, draws, len(table), units, CORRELATION)
+    found = drawn_alpha(table, clusters, rounds=rounds, seed=seed)
+    if found is None:
+        raise ValueError("Alpha needs at least one sentence with two judgments.")
+    return found

@@ -21,18 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensue.benchmarks.drawn import ROUNDS, Drawn
+from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.files import Row
 from ensue.benchmarks.nlu.judging import JudgedSplit, judge
 from ensue.benchmarks.nlu.scores import SCORE, rows
 from ensue.benchmarks.nlu.systems import Answered
+from ensue.benchmarks.people.agreement import drawn_fleiss
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
-from ensue.metrics.agreement import agreement_sums, fleiss_kappa, kappa_of_sums, votes
 from ensue.report.results import MetricRow
-from ensue.stats.ranges import CORRELATION
-from ensue.stats.resampling import MadeUp, sum_draws
 
 _SCALE_TASK = "CB"
 # The points of table A.4, from 1 on.
@@ -102,15 +100,8 @@ def majority(labels: Sequence[str], order: Sequence[str]) -> tuple[str, bool]:
 def kappa(labels: Mapping[str, Sequence[str]], data: TaskData) -> Drawn | None:
     """Return Fleiss' kappa with its draws, resampling examples."""
     codes = {label: code for code, label in enumerate(data.spec.labels)}
-    counts = votes([[codes[label] for label in given] for given in labels.values()], len(codes))
-    if int((counts.sum(axis=0) > 0).sum()) == 1:
-        return None
-    sums = agreement_sums(counts)
-    # One made-up example that was labelled at random: it agrees as often as chance has it.
-    chance = sums.sum(axis=0) / len(sums)
-    chance[-2] = ((chance[:-2] / chance[:-2].sum()) ** 2).sum()
-    drawn = sum_draws(sums, made_up=MadeUp(chance[None], np.ones(1)), rounds=ROUNDS)
-    return Drawn(fleiss_kappa(counts), kappa_of_sums(drawn), len(counts), bounds=CORRELATION)
+    table = [[codes[label] for label in given] for given in labels.values()]
+    return drawn_fleiss(np.array(table, dtype=np.float64), range(len(table)))
 
 
 def read_annotations(path: Path, data: TaskData, split: str) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,236 @@
+"""How far people agree, with intervals: in all, on each item, and each annotator with the others.
+
+Judgments are of *units*: what can be agreed on, such as one sentence of a summary or one pair of a ranking. Units of
+one item are resampled together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensue.benchmarks.drawn import ROUNDS, Drawn
+from ensue.metrics.agreement import (
+    Level,
+    agreement_sums,
+    alpha_of_coincidences,
+    coincidences,
+    kappa_of_sums,
+    kappa_of_tables,
+)
+from ensue.stats.ranges import CORRELATION
+from ensue.stats.resampling import MadeUp, sum_draws, table_of_clusters
+
+Numbers = NDArray[np.float64]
+# Two annotators who share fewer units say next to nothing of how far they agree.
+LEAST_SHARED = 5
+
+
+class Judgment(NamedTuple):
+    """What one annotator said of one unit of an item."""
+
+    item: Hashable
+    unit: Hashable
+    annotator: str
+    value: str | float
+
+
+class Ratings(NamedTuple):
+    """Judgments as a table [units, annotators] of numbers, nan for none; the item of each unit, and who is who."""
+
+    table: Numbers
+    items: tuple[Hashable, ...]
+    annotators: tuple[str, ...]
+
+
+class Agreement(NamedTuple):
+    """Cohen's kappa (the mean over pairs of annotators), Fleiss', and alpha; None for what cannot be had."""
+
+    cohen: Drawn | None
+    fleiss: Drawn | None
+    alpha: Drawn | None
+
+
+class ItemAgreement(NamedTuple):
+    """The share of an item's pairs of judgments that are the same, and how many pairs there are."""
+
+    item: Hashable
+    agreeing: float
+    pairs: int
+
+
+class AnnotatorAgreement(NamedTuple):
+    """How far one annotator agrees with the others: the share of pairs, and the mean kappa (None for too few)."""
+
+    annotator: str
+    agreeing: float | None
+    kappa: float | None
+    judgments: int
+
+
+def ratings_of(judgments: Iterable[Judgment]) -> Ratings:
+    """Put judgments in a table; words are numbered in the order of their spelling, numbers stay what they are."""
+    given = list(judgments)
+    words = sorted({one.value for one in given if isinstance(one.value, str)})
+    codes = {word: float(code) for code, word in enumerate(words)}
+    units = {unit: row for row, unit in enumerate(dict.fromkeys((one.item, one.unit) for one in given))}
+    people = {name: column for column, name in enumerate(dict.fromkeys(one.annotator for one in given))}
+    table = np.full((len(units), len(people)), np.nan)
+    for one in given:
+        value = codes[one.value] if isinstance(one.value, str) else float(one.value)
+        table[units[one.item, one.unit], people[one.annotator]] = value
+    return Ratings(table, tuple(item for item, _ in units), tuple(people))
+
+
+def agreement_of(ratings: Ratings, level: Level = "nominal", *, seed: int = 0) -> Agreement:
+    """Return all measures of agreement; the kappas are of labels, so that numbers of a scale have alpha alone."""
+    table, items = ratings.table, ratings.items
+    labels = level == "nominal"
+    return Agreement(
+        cohen=drawn_cohen(table, items, seed=seed) if labels else None,
+        fleiss=drawn_fleiss(table, items, seed=seed) if labels else None,
+        alpha=drawn_alpha(table, items, level, seed=seed),
+    )
+
+
+def drawn_alpha(
+    table: Numbers,
+    clusters: Sequence[Hashable],
+    level: Level = "nominal",
+    *,
+    rounds: int = ROUNDS,
+    seed: int = 0,
+) -> Drawn | None:
+    """Return Krippendorff's alpha of ratings [units, annotators], resampling clusters; None without a pair.
+
+    Its value is nan where all ratings are the same.
+    """
+    if not (np.isfinite(table).sum(axis=1) > 1).any():
+        return None
+    values, pairs = coincidences(table)
+    flat = pairs.reshape(len(pairs), -1)
+    units = len(set(clusters))
+    given = pairs.sum(axis=(0, 1))
+    # One made-up cluster that was judged at random: its judgments coincide as often as chance has it.
+    chance = np.outer(given, given).reshape(1, -1) / given.sum() / units
+    drawn = sum_draws(flat, clusters, made_up=MadeUp(chance, np.ones(1)), rounds=rounds, seed=seed)
+    value = float(alpha_of_coincidences(pairs.sum(axis=0), values, level))
+    draws = alpha_of_coincidences(drawn.reshape(rounds, *pairs.shape[1:]), values, level)
+    return Drawn(value, draws, len(table), units, CORRELATION)
+
+
+def drawn_fleiss(
+    table: Numbers, clusters: Sequence[Hashable], *, rounds: int = ROUNDS, seed: int = 0
+) -> Drawn | None:
+    """Return Fleiss' kappa of the units that have as many labels as most have, at least two; None without any."""
+    given = np.isfinite(table).sum(axis=1)
+    often = Counter(given[given > 1].tolist())
+    if not often:
+        return None
+    chosen = np.flatnonzero(given == max(often, key=lambda count: (often[count], count))).tolist()
+    labels = np.unique(table[chosen][np.isfinite(table[chosen])])
+    if len(labels) < 2:
+        return None
+    counts = (table[chosen][:, :, None] == labels).sum(axis=1)
+    kept = [clusters[place] for place in chosen]
+    sums = agreement_sums(counts)
+    # As a made-up cluster for alpha: one that agrees as often as chance has it.
+    chance = sums.sum(axis=0) / len(set(kept))
+    chance[-2] = ((chance[:-2] / chance[:-2].sum()) ** 2).sum() * chance[-1]
+    drawn = sum_draws(sums, kept, made_up=MadeUp(chance[None], np.ones(1)), rounds=rounds, seed=seed)
+    value = float(kappa_of_sums(sums.sum(axis=0)))
+    return Drawn(value, kappa_of_sums(drawn), len(chosen), len(set(kept)), CORRELATION)
+
+
+def drawn_cohen(
+    table: Numbers, clusters: Sequence[Hashable], *, rounds: int = ROUNDS, seed: int = 0
+) -> Drawn | None:
+    """Return the mean of Cohen's kappa over pairs of annotators, each as heavy as the units the two share.
+
+    Pairs that share fewer than five units, and pairs of whom both gave one label throughout, are left out.
+    """
+    pairs = _pair_tables(table, clusters)
+    if not pairs:
+        return None
+    generator = np.random.default_rng(seed)
+    names = list(dict.fromkeys(clusters))
+    weights = generator.standard_exponential((rounds, len(names)))
+    places = {name: place for place, name in enumerate(names)}
+    value = total = 0.0
+    draws, shares = np.zeros(rounds), np.zeros(rounds)
+    for _, own, tables in pairs:
+        kappa = float(kappa_of_tables(tables.sum(axis=0)))
+        if np.isnan(kappa):
+            continue
+        shared = tables.sum()
+        value, total = value + kappa * shared, total + shared
+        drawn = np.tensordot(weights[:, [places[name] for name in own]], tables, axes=1)
+        found = kappa_of_tables(drawn)
+        # A round that drew one label alone for a pair has no kappa of it.
+        heavy = np.where(np.isnan(found), 0.0, drawn.sum(axis=(1, 2)))
+        draws += np.nan_to_num(found) * heavy
+        shares += heavy
+    if not total:
+        return None
+    means = draws / np.where(shares > 0.0, shares, np.nan)
+    return Drawn(value / total, means, int(np.isfinite(table).any(axis=1).sum()), len(names), CORRELATION)
+
+
+def by_item(ratings: Ratings) -> list[ItemAgreement]:
+    """Return how far each item's annotators agree, those they agree on least first."""
+    agreeing: Counter[Hashable] = Counter()
+    pairs: Counter[Hashable] = Counter()
+    for item, row in zip(ratings.items, ratings.table, strict=True):
+        counts = list(Counter(row[np.isfinite(row)].tolist()).values())
+        total = sum(counts)
+        pairs[item] += total * (total - 1) // 2
+        agreeing[item] += sum(count * (count - 1) // 2 for count in counts)
+    found = [ItemAgreement(item, agreeing[item] / n, n) for item, n in pairs.items() if n]
+    return sorted(found, key=lambda one: (one.agreeing, -one.pairs))
+
+
+def by_annotator(ratings: Ratings) -> list[AnnotatorAgreement]:
+    """Return how far each annotator agrees with the others, in the order of the table."""
+    table = ratings.table
+    kappas: dict[int, list[tuple[float, float]]] = {}
+    for both, _, tables in _pair_tables(table, ratings.items):
+        kappa = float(kappa_of_tables(tables.sum(axis=0)))
+        for one in both if np.isfinite(kappa) else ():
+            kappas.setdefault(one, []).append((kappa, float(tables.sum())))
+    found = []
+    for column, name in enumerate(ratings.annotators):
+        own, others = table[:, [column]], np.delete(table, column, axis=1)
+        shared = np.isfinite(own) & np.isfinite(others)
+        same = int(((own == others) & shared).sum())
+        mean = _weighed(kappas[column]) if column in kappas else None
+        agreeing = same / int(shared.sum()) if shared.any() else None
+        found.append(AnnotatorAgreement(name, agreeing, mean, int(np.isfinite(own).sum())))
+    return found
+
+
+def _weighed(values: Sequence[tuple[float, float]]) -> float:
+    return float(np.average([value for value, _ in values], weights=[weight for _, weight in values]))
+
+
+def _pair_tables(
+    table: Numbers, clusters: Sequence[Hashable]
+) -> list[tuple[tuple[int, int], list[Hashable], Numbers]]:
+    """Return for each pair that shares enough units its tables of labels [clusters, labels, labels]."""
+    given = np.isfinite(table)
+    labels = np.unique(table[given])
+    codes = np.searchsorted(labels, np.where(given, table, labels[0] if len(labels) else 0.0))
+    found = []
+    for a, b in combinations(range(table.shape[1]), 2):
+        shared = np.flatnonzero(given[:, a] & given[:, b]).tolist()
+        if len(shared) < LEAST_SHARED:
+            continue
+        cells = np.eye(len(labels) ** 2)[codes[shared, a] * len(labels) + codes[shared, b]]
+        own = [clusters[place] for place in shared]
+        tables = table_of_clusters(cells, own).reshape(-1, len(labels), len(labels))
+        found.append(((a, b), list(dict.fromkeys(own)), tables))
+    return found
