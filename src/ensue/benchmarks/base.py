@@ -174,6 +174,7 @@ class Benchmark:
     - `builders`: by name, what makes its data from raw works.
     - `grader`: its `grading.board.Grader`, which writes submissions and grades them.
     - `commands`: by name, functions that become `ensue NAME`.
+    - `people`: by name, kinds of annotation projects (`people.kind.Kind`), which `ensue annotate create` knows.
     """
 
     name: str
@@ -187,6 +188,7 @@ class Benchmark:
     systems: Mapping[str, Baseline] = field(default_factory=dict)
     builders: Mapping[str, Builder] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
+    people: Mapping[str, str] = field(default_factory=dict)
 
     def load_task(self) -> Task:
         """Import what makes and judges its items."""

@@ -26,7 +26,7 @@ from ensue.errors import EnsueError
 from ensue.platform.database.schema import metadata
 
 # The revision of the schema in schema.py: the newest file in migrations/versions.
-REVISION = "0002"
+REVISION = "0003"
 _SCHEMA_LOCK = 0x656E737565  # any number, the same in all servers of a database
 _WAIT = 30.0  # seconds that one transaction waits for another
 

@@ -293,3 +293,144 @@ events = Table(
     Index(None, "at"),
     sqlite_autoincrement=True,
 )
+
+
+# Annotation: projects, their items, the people who answer, and what they said.
+
+PROJECT_STATES = ("draft", "open", "paused", "closed")
+PHASES = ("training", "qualification", "work")
+PARTICIPANT_STATES = ("active", "stopped", "finished", "excluded", "deleted")
+ASSIGNMENT_STATES = ("leased", "answered", "released", "expired", "void")
+
+# The entry key is in a link that hundreds are sent, so it is kept as it is.
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    Column("name", String(60), nullable=False, unique=True),  # in addresses
+    Column("kind", String(60), nullable=False),
+    Column("title", String(200), nullable=False),
+    Column("instructions", Text, nullable=False, server_default=""),  # Markdown
+    Column("settings", JSON, nullable=False),
+    Column("source", Text, nullable=False, server_default=""),
+    Column("seed", BigInteger, nullable=False, server_default="0"),
+    Column("state", String(16), nullable=False, server_default="draft"),
+    Column("entry_key", String(64), nullable=False),
+    _reference("owner_id", "users.id", nullable=True, ondelete="SET NULL"),
+    Column("created_at", Time, nullable=False),
+    _one_of("state", PROJECT_STATES),
+)
+
+# Somebody at work on one project: an account, or somebody from outside by the id another site gave them.
+participants = Table(
+    "participants",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    _reference("project_id", "projects.id", ondelete="CASCADE"),
+    _reference("user_id", "users.id", nullable=True, ondelete="SET NULL"),
+    Column("external_id", String(200)),
+    Column("study_id", String(200)),
+    Column("outside_hash", _HASH),  # of the other site's session, by which the same person is known again
+    Column("pseudonym", String(20), nullable=False),
+    Column("phase", String(16), nullable=False, server_default="training"),
+    Column("state", String(16), nullable=False, server_default="active"),
+    Column("reason", Text),
+    Column("consented_at", Time, nullable=False),
+    Column("finished_at", Time),
+    _one_of("phase", PHASES),
+    _one_of("state", PARTICIPANT_STATES),
+    UniqueConstraint("project_id", "user_id"),
+    UniqueConstraint("project_id", "external_id"),
+    UniqueConstraint("project_id", "pseudonym"),
+)
+
+participant_sessions = Table(
+    "participant_sessions",
+    metadata,
+    Column("cookie_hash", _HASH, primary_key=True),
+    _reference("participant_id", "participants.id", ondelete="CASCADE"),
+    Column("created_at", Time, nullable=False),
+    Index(None, "participant_id"),
+)
+
+# `secret` holds what the annotator must not see: gold values, the item's identity. An item without `wanted` is given
+# to everybody (training, qualification, controls). Who wrote what an item shows is its author and never given it.
+project_items = Table(
+    "project_items",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    _reference("project_id", "projects.id", ondelete="CASCADE"),
+    Column("position", Integer, nullable=False),
+    Column("phase", String(16), nullable=False, server_default="work"),
+    Column("group_name", String(200), nullable=False, server_default=""),
+    Column("stage", String(40), nullable=False, server_default=""),
+    Column("form", JSON, nullable=False),
+    Column("secret", JSON, nullable=False),
+    Column("is_control", Boolean, nullable=False, server_default=false()),
+    Column("wanted", Integer),
+    _reference("author_id", "participants.id", nullable=True, ondelete="SET NULL"),
+    _reference("only_id", "participants.id", nullable=True, ondelete="SET NULL"),  # given to this one alone
+    _one_of("phase", PHASES),
+    Index(None, "project_id", "phase", "position"),
+)
+
+# One person's work on one item. `place` counts the items a person took. A slot is one of the answers an item wants;
+# whatever else goes wrong, no two people hold one.
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("id", _ID, primary_key=True, default=new_id),
+    _reference("project_id", "projects.id", ondelete="CASCADE"),
+    _reference("item_id", "project_items.id", ondelete="CASCADE"),
+    _reference("participant_id", "participants.id", ondelete="CASCADE"),
+    Column("slot", Integer, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("leased_at", Time, nullable=False),
+    Column("lease_until", Time, nullable=False),
+    Column("answered_at", Time),
+    Column("is_right", Boolean),  # where there is a gold answer
+    Column("is_hasty", Boolean, nullable=False, server_default=false()),
+    _one_of("state", ASSIGNMENT_STATES),
+    UniqueConstraint("item_id", "participant_id"),
+    Index(None, "participant_id", "place"),
+    Index(None, "project_id", "state", "lease_until"),
+    Index(
+        "uq_assignments_held_slot",
+        "item_id",
+        "slot",
+        unique=True,
+        sqlite_where=text("state IN ('leased', 'answered')"),
+        postgresql_where=text("state IN ('leased', 'answered')"),
+    ),
+)
+
+# The last value saved of each assignment; all before it are in its history.
+answers = Table(
+    "answers",
+    metadata,
+    Column("assignment_id", _ID, ForeignKey("assignments.id", ondelete="CASCADE"), primary_key=True),
+    Column("given", JSON, nullable=False),
+    Column("is_final", Boolean, nullable=False),
+    Column("active_ms", BigInteger, nullable=False),
+    Column("elapsed_ms", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("saved_at", Time, nullable=False),
+)
+
+answer_history = Table(
+    "answer_history",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _reference("assignment_id", "assignments.id", ondelete="CASCADE"),
+    Column("key", String(200), nullable=False),
+    Column("digest", _HASH, nullable=False),  # of what was sent, so that a key means one thing
+    Column("seq", BigInteger, nullable=False),
+    Column("given", JSON, nullable=False),
+    Column("is_final", Boolean, nullable=False),
+    Column("saved_at", Time, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("answer", JSON, nullable=False),  # what was answered, to be answered again
+    UniqueConstraint("assignment_id", "key"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,149 @@
+"""Kinds of annotation projects: what makes the items that people are given, and judges those that have a gold answer.
+
+A benchmark names its kinds as `people` (by name, `module:object`); another package may name one under the entry point
+group `ensue.annotation`. `custom` belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from ensue import lazy
+from ensue.benchmarks import registry
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting
+from ensue.benchmarks.people.form import Form, Values
+from ensue.errors import EnsueError
+
+Phase = Literal["training", "qualification", "work"]
+PHASES: tuple[Phase, ...] = ("training", "qualification", "work")
+_GROUP = "ensue.annotation"
+_OWN = {"custom": "ensue.benchmarks.people.custom:KIND"}
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """One item of a project.
+
+    `key` says what it is in the benchmark, and goes into the export. `gold` are the values expected, for feedback,
+    qualification and controls; `words` is said after a training item. `wanted` is how many people answer it, where it
+    is not as many as the project's `labels`. `secret` is for the kind alone.
+    """
+
+    form: Form
+    key: Mapping[str, Any] = field(default_factory=dict)
+    phase: Phase = "work"
+    group: str = ""
+    stage: str = ""
+    control: bool = False
+    gold: Values | None = None
+    words: str = ""
+    wanted: int | None = None
+    secret: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a kind makes of data: items in the order they are given, and a page of instructions in Markdown."""
+
+    title: str
+    instructions: str
+    items: Sequence[WorkItem]
+    source: str = ""
+    notes: Sequence[str] = ()
+
+
+class Kind(Protocol):
+    """A kind of project. `settings` are its own `--set`; `defaults` change those of every project (`COMMON`)."""
+
+    name: str
+    about: str
+    settings: Mapping[str, Setting]
+    defaults: Mapping[str, Any]
+
+    def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
+        """Make the items of a project. `data` is the file or folder named with `--data`."""
+
+    def right(self, gold: Values, values: Values) -> bool:
+        """Return whether an answer agrees with the gold one."""
+
+
+class Plain:
+    """What most kinds share: an answer is right where every gold value is given."""
+
+    settings: Mapping[str, Setting] = {}
+    defaults: Mapping[str, Any] = {}
+
+    def right(self, gold: Values, values: Values) -> bool:
+        return all(values.get(key) == value for key, value in gold.items())
+
+
+def between(least: float, most: float) -> Callable[[str], float]:
+    """Read a number from `least` to `most`."""
+
+    def reading(text: str) -> float:
+        value = read.number(text)
+        if not least <= value <= most:
+            raise ValueError(f"a number from {least:g} to {most:g}")
+        return value
+
+    return reading
+
+
+def _bar(text: str) -> str | float | None:
+    if text in {"median", "none"}:
+        return "median" if text == "median" else None
+    return between(0, 1)(text)
+
+
+# What every project may be told with --set, whatever its kind.
+COMMON: dict[str, Setting] = {
+    "labels": Setting(5, "people an item", read.whole()),
+    "lease_minutes": Setting(30, "minutes without a sign of life after which work returns", read.whole()),
+    "most_items": Setting(None, "work items a person (none: all)", read.optional(read.whole())),
+    "bar": Setting(None, "to qualify: median, a fraction of items right, or none", _bar),
+    "control_rate": Setting(0.1, "controls among the work, as a fraction", between(0, 0.5)),
+    "most_missed": Setting(1, "controls that a person may miss before being stopped", read.whole(0)),
+    "minimum_seconds": Setting(0.0, "an answer given faster is too fast", between(0, 3600)),
+    "most_hasty": Setting(2, "answers that may be too fast before a person is stopped", read.whole(0)),
+    "completion_code": Setting("", "what a person is told at the end", read.text),
+    "completion_url": Setting("", "where a person is sent at the end", read.text),
+    "consent": Setting("", "the consent page, in Markdown (otherwise ours)", read.text),
+    "contact": Setting("", "whom to ask, on the consent page", read.text),
+}
+
+
+def settings_of(kind: Kind) -> dict[str, Setting]:
+    """Return every setting of a project of that kind, with the kind's own defaults."""
+    common = {
+        key: Setting(kind.defaults.get(key, one.default), one.about, one.read) for key, one in COMMON.items()
+    }
+    return common | dict(kind.settings)
+
+
+def kinds() -> dict[str, str]:
+    """Return where each kind is, as `module:object`, by name; nothing is imported."""
+    named = {name: where for one in registry.every() for name, where in one.people.items()}
+    others = {point.name: point.value for point in entry_points(group=_GROUP)}
+    return others | named | _OWN
+
+
+def kind(name: str) -> Kind:
+    """Return the kind of a name."""
+    known = kinds()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(sorted(known))}."
+        raise EnsueError(f"There is no kind of annotation {name!r}; {hint}")
+    found: Kind = lazy.load(known[name])
+    return found
+
+
+def instructions(module: str, name: str) -> str:
+    """Return a page of instructions that lies as `NAME.md` beside a module's file."""
+    return (Path(module).parent / f"{name}.md").read_text("utf-8")

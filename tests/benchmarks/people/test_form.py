@@ -1,0 +1,148 @@
+"""Forms and answers: what is taken, what is refused, and that nothing a browser may send breaks the check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ensue.benchmarks.people.form import Field, Form, Panel, check_answer, form_problems, options, settled
+from ensue.errors import EnsueError
+
+ENTRIES = {"entries": [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}, {"id": "c", "text": "C"}]}
+YES_NO = options(("yes", "Yes"), ("no", "No"))
+FORM = Form(
+    (Panel("text", text="One two three"), Panel("list", sentences=("A.", "B."))),
+    (
+        Field("choice", "choice", "Which?", YES_NO),
+        Field("choices", "choices", "Which ones?", YES_NO),
+        Field("scale", "scale", "How much?", {"least": 1, "most": 5, "step": 0.5}),
+        Field("text", "text", "Why?", {"least_words": 2, "most_words": 4}),
+        Field("spans", "spans", "Where?", {"panel": "text", "labels": ["typo"]}),
+        Field("order", "order", "Order", ENTRIES),
+        Field("place", "place", "Place", {"panel": "list", "sentence": "C."}),
+        Field("rank", "rank", "Rank", ENTRIES),
+        Field("preference", "preference", "Better", {"left": "text", "right": "list", "tie": True}),
+        Field("sentences", "sentences", "Each", {"panel": "list", **YES_NO, "reason": True}),
+    ),
+)
+RIGHT: dict[str, Any] = {
+    "choice": "yes",
+    "choices": ["no", "yes"],
+    "scale": 2.5,
+    "text": "two words",
+    "spans": [{"start": 0, "end": 13, "label": "typo", "note": "all of it"}],
+    "order": ["c", "a", "b"],
+    "place": 2,
+    "rank": {"a": 1, "b": 1, "c": 3},
+    "preference": "tie",
+    "sentences": [{"value": "yes", "reason": ""}, {"value": "no", "reason": "why"}],
+}
+WRONG: list[tuple[str, Any]] = [
+    ("choice", "maybe"),
+    ("choice", True),
+    ("choice", ["yes"]),
+    ("choices", ["yes", "yes"]),
+    ("choices", "yes"),
+    ("choices", []),
+    ("scale", 6),
+    ("scale", 1.25),
+    ("scale", True),
+    ("scale", "3"),
+    ("text", "one"),
+    ("text", "one two three four five"),
+    ("text", "a nul \x00 here"),
+    ("text", "half a pair \ud800 here"),
+    ("text", {"a": 1}),
+    ("spans", [{"start": 5, "end": 5, "label": "typo"}]),
+    ("spans", [{"start": 0, "end": 14, "label": "typo"}]),
+    ("spans", [{"start": 0, "end": 3, "label": "other"}]),
+    ("spans", [{"start": 0, "end": 3, "label": "typo", "more": 1}]),
+    ("spans", [{"start": 0, "end": 3, "label": "typo", "note": 7}]),
+    ("spans", ["typo"]),
+    ("order", ["a", "b"]),
+    ("order", ["a", "b", "b"]),
+    ("place", 3),
+    ("place", -1),
+    ("place", 1.0),
+    ("rank", {"a": 1, "b": 2}),
+    ("rank", {"a": 0, "b": 2, "c": 3}),
+    ("rank", {"a": 1, "b": 2, "c": 4}),
+    ("rank", {"a": 1, "b": 2, "d": 3}),
+    ("preference", "both"),
+    ("sentences", [{"value": "yes"}]),
+    ("sentences", [{"value": "yes"}, {"value": "maybe"}]),
+    ("sentences", [{"value": "yes"}, {"value": "no", "other": 1}]),
+    ("sentences", [{"value": "yes"}] * 3),
+]
+
+
+def test_a_right_answer_has_no_problem() -> None:
+    assert check_answer(FORM, RIGHT) == []
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_a_wrong_value_is_one_problem_that_names_its_field(number: int) -> None:
+    name, value = WRONG[number]
+    (problem,) = check_answer(FORM, {**RIGHT, name: value})
+    label = next(field.label for field in FORM.fields if field.id == name)
+    assert problem.startswith(label.rstrip("?"))
+
+
+@pytest.mark.parametrize("field", sorted(RIGHT))
+def test_what_is_missing_is_a_problem_of_a_final_answer_alone(field: str) -> None:
+    values = {key: value for key, value in RIGHT.items() if key != field}
+    assert len(check_answer(FORM, values)) == 1
+    assert check_answer(FORM, values, final=False) == []
+
+
+def test_a_draft_may_be_incomplete_but_not_of_another_form() -> None:
+    draft = {"text": "one", "order": ["b"], "rank": {"a": 2}, "sentences": [None], "choices": []}
+    assert check_answer(FORM, draft, final=False) == []
+    assert len(check_answer(FORM, {"choice": "maybe"}, final=False)) == 1
+    assert check_answer(FORM, {"strange": 1}, final=False) == ['There is no field "strange".']
+    assert check_answer(FORM, [1], final=False) == ["The values are no object."]
+
+
+def test_a_field_that_another_hides_is_neither_asked_nor_kept() -> None:
+    form = Form(
+        (),
+        (
+            Field("bad", "choice", "Is it bad?", YES_NO),
+            Field("why", "text", "Why?", when={"field": "bad", "equals": "yes"}),
+        ),
+    )
+    assert check_answer(form, {"bad": "no"}) == []
+    assert check_answer(form, {"bad": "yes"}) == ["Why is not answered."]
+    assert settled(form, {"bad": "no", "why": "left from before"}) == {"bad": "no"}
+
+
+def test_a_form_survives_json_and_a_broken_one_is_refused() -> None:
+    assert Form.of(FORM.as_dict()) == FORM
+    assert list(form_problems(FORM)) == []
+    broken = FORM.as_dict()
+    broken["fields"][0]["type"] = "slider"
+    with pytest.raises(EnsueError, match="of type 'slider'"):
+        Form.of(broken)
+    for change in ({"panels": 3}, {"fields": []}, {"fields": [{"id": "a"}]}, {"panels": [{"id": "p"}]}):
+        with pytest.raises(EnsueError, match="This is no form"):
+            Form.of({**FORM.as_dict(), **change})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["a", "b", "start", "end", "value", "label"]) | st.text(max_size=4), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(RIGHT)), JSON), st.booleans())
+def test_whatever_is_sent_is_checked_without_an_error(values: dict[str, Any], final: bool) -> None:
+    assert all(isinstance(problem, str) for problem in check_answer(FORM, values, final=final))
