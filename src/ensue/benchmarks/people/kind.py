@@ -66,6 +66,9 @@ class Kind(Protocol):
     settings: Mapping[str, Setting]
     defaults: Mapping[str, Any]
 
+    def preset(self, data: str | None) -> Mapping[str, Any]:
+        """Return settings that the data makes; `--set` comes before them."""
+
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
         """Make the items of a project. `data` is the file or folder named with `--data`."""
 
@@ -78,6 +81,9 @@ class Plain:
 
     settings: Mapping[str, Setting] = {}
     defaults: Mapping[str, Any] = {}
+
+    def preset(self, data: str | None) -> Mapping[str, Any]:
+        return {}
 
     def right(self, gold: Values, values: Values) -> bool:
         return all(values.get(key) == value for key, value in gold.items())

@@ -1,0 +1,178 @@
+"""Anybody's own annotation: a project.toml that says what is shown and asked, over a file of JSON lines.
+
+```toml
+title = "Which summary is better?"
+instructions = "instructions.md"        # a file beside this one, in Markdown; or the words themselves
+data = "pairs.jsonl"
+
+[settings]                              # as with --set, which comes first
+labels = 3
+
+[[panels]]
+id = "first"
+title = "Summary A"
+text = "{one}"                          # columns of a line in braces; `sentences = "{list}"` for a list of texts
+
+[[fields]]
+id = "better"
+type = "preference"                     # every type of form.py
+label = "Which of them would you rather read?"
+left = "first"
+right = "second"
+tie = true
+random = true                           # sides by chance; the export says which panel was where
+```
+
+A line may have `id`, `group`, `phase` (training, qualification, work), `control`, `gold` (values by field) and
+`words` (said after a training item); its other columns are for the panels.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.people.form import Form, check_answer
+from ensue.benchmarks.people.kind import PHASES, Built, Plain, WorkItem
+from ensue.errors import EnsueError
+from ensue.jsonl import read_lines
+
+_KEYS = {"title", "instructions", "data", "settings", "panels", "fields", "minimum_seconds"}
+_COLUMN = re.compile(r"\{(\w+)\}")
+_LONGEST = 1_000_000  # characters of one form
+_MOST_ITEMS = 200_000
+
+
+class Custom(Plain):
+    """The kind `custom`."""
+
+    name = "custom"
+    about = "your own questions over a file of JSON lines, described in a project.toml"
+
+    def preset(self, data: str | None) -> Mapping[str, Any]:
+        """Return the settings that the project.toml makes."""
+        settings = _read(data)[1].get("settings", {})
+        if not isinstance(settings, dict):
+            raise EnsueError(f"{data}: [settings] is no table.")
+        return settings
+
+    def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
+        path, said = _read(data)
+        strange = sorted(said.keys() - _KEYS)
+        if strange:
+            raise EnsueError(f"{path} has {strange[0]!r}, which means nothing; there is {', '.join(_KEYS)}.")
+        for key in ("title", "data"):
+            if not isinstance(said.get(key), str):
+                raise EnsueError(f"{path} has no {key!r}, a text.")
+        file = _beside(path, said["data"])
+        least = max(float(said.get("minimum_seconds", 0)), float(settings.get("minimum_seconds", 0)))
+        items, ids = [], set()
+        for number, row in read_lines(file):
+            place = f"{file}, line {number}"
+            item = _item(said, row, place, number, random.Random(f"{seed}/{number}"), least)
+            if item.key["id"] in ids:
+                raise EnsueError(f"{place}: the id {item.key['id']!r} is there already.")
+            ids.add(item.key["id"])
+            items.append(item)
+            if len(items) > _MOST_ITEMS:
+                raise EnsueError(f"{file} has more than {_MOST_ITEMS:,} lines; divide it.")
+        if not any(item.phase == "work" and not item.control for item in items):
+            raise EnsueError(f"{file} has no work: every line is for training, qualification or control.")
+        return Built(said["title"], _instructions(path, said), items, source=str(path))
+
+
+def _read(data: str | None) -> tuple[Path, dict[str, Any]]:
+    if data is None:
+        raise EnsueError("A custom project needs --data: its project.toml.")
+    path = Path(data).expanduser()
+    path = path / "project.toml" if path.is_dir() else path
+    try:
+        return path, tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EnsueError(f"{path} is no TOML: {error}.") from None
+
+
+def _beside(path: Path, name: str) -> Path:
+    """Return a file in the folder of the project.toml; nothing outside it is read."""
+    folder = path.parent.resolve()
+    found = (folder / name).resolve()
+    if not found.is_relative_to(folder):
+        raise EnsueError(f"{path} names {name}, which is not in its folder.")
+    return found
+
+
+def _instructions(path: Path, said: Mapping[str, Any]) -> str:
+    words = said.get("instructions", "")
+    if not isinstance(words, str):
+        raise EnsueError(f"{path}: the instructions are no text.")
+    if words.endswith(".md") and "\n" not in words:
+        try:
+            return _beside(path, words).read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise EnsueError(f"{path} names {words}, which cannot be read.") from None
+    return words
+
+
+def _item(
+    said: Mapping[str, Any],
+    row: Mapping[str, Any],
+    place: str,
+    number: int,
+    chance: random.Random,
+    least: float,
+) -> WorkItem:
+    panels = [_filled(panel, row, place) for panel in said.get("panels", ())]
+    fields = [_filled(one, row, place) for one in said.get("fields", ())]
+    sides = {}
+    for one in fields:
+        if one.pop("random", False) and {"left", "right"} <= one.keys():
+            if chance.random() < 0.5:
+                one["left"], one["right"] = one["right"], one["left"]
+            sides[str(one.get("id"))] = {"left": one["left"], "right": one["right"]}
+    try:
+        form = Form.of({"panels": panels, "fields": fields, "minimum_seconds": least})
+    except EnsueError as error:
+        raise EnsueError(f"{place}: {error}") from None
+    if sum(panel.length for panel in form.panels) > _LONGEST:
+        raise EnsueError(f"{place} has more than {_LONGEST:,} characters to read.")
+    phase, gold = row.get("phase", "work"), row.get("gold")
+    if phase not in PHASES:
+        raise EnsueError(f"{place}: the phase {phase!r} is none of {', '.join(PHASES)}.")
+    control = bool(row.get("control", False))
+    if gold is None and (control or phase != "work"):
+        raise EnsueError(f"{place} is for {'control' if control else phase} and has no gold values.")
+    if gold is not None:
+        for problem in check_answer(form, gold, final=False):
+            raise EnsueError(f"{place}, gold: {problem}")
+    key = {"id": str(row.get("id", number))} | ({"sides": sides} if sides else {})
+    words, group = str(row.get("words", "")), str(row.get("group", ""))
+    return WorkItem(form, key, phase, group, control=control, gold=gold, words=words)
+
+
+def _filled(part: Any, row: Mapping[str, Any], place: str) -> Any:
+    """Return a part of the form with the columns of a line in place of their names in braces."""
+    if isinstance(part, dict):
+        return {key: _filled(value, row, place) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_filled(value, row, place) for value in part]
+    if not isinstance(part, str):
+        return part
+    whole = _COLUMN.fullmatch(part)
+    if whole:  # a column that is no text stays what it is
+        return _column(row, whole[1], place)
+    return _COLUMN.sub(lambda found: str(_column(row, found[1], place)), part)
+
+
+def _column(row: Mapping[str, Any], name: str, place: str) -> Any:
+    if name not in row:
+        raise EnsueError(f"{place} has no column {name!r}, which the project.toml shows.")
+    return row[name]
+
+
+KIND = Custom()

@@ -1,0 +1,106 @@
+"""Projects of anybody's own: what a project.toml and a file of JSON lines become, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ensue.benchmarks.people.custom import KIND
+from ensue.errors import EnsueError
+
+TOML = """
+title = "Which is better?"
+instructions = "Read **both**."
+data = "pairs.jsonl"
+
+[settings]
+labels = 3
+
+[[panels]]
+id = "one"
+title = "About {topic}"
+text = "{a}"
+
+[[panels]]
+id = "two"
+sentences = "{b}"
+
+[[fields]]
+id = "better"
+type = "preference"
+label = "Which?"
+left = "one"
+right = "two"
+random = true
+"""
+ROWS: list[dict[str, Any]] = [
+    {"id": f"{n}", "topic": "t", "a": f"A{n}", "b": ["B.", "C."]} for n in range(40)
+]
+
+
+def written(folder: Path, toml: str = TOML, rows: list[dict[str, Any]] = ROWS) -> str:
+    (folder / "project.toml").write_text(toml)
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(folder / "project.toml")
+
+
+def test_every_line_becomes_an_item_with_its_columns(tmp_path: Path) -> None:
+    built = KIND.build(written(tmp_path), {}, 0)
+    assert (built.title, built.instructions) == ("Which is better?", "Read **both**.")
+    assert [item.key["id"] for item in built.items] == [f"{n}" for n in range(40)]
+    panels = built.items[3].form.panels
+    assert (panels[0].title, panels[0].text, panels[1].sentences) == ("About t", "A3", ("B.", "C."))
+    assert KIND.preset(str(tmp_path)) == {"labels": 3}
+
+
+def test_sides_are_by_chance_the_same_again_and_said(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    first, again, other = (KIND.build(path, {}, seed).items for seed in (1, 1, 2))
+    assert [item.form for item in first] == [item.form for item in again]
+    assert [item.form for item in first] != [item.form for item in other]
+    for item in first:
+        (field,) = item.form.fields
+        assert item.key["sides"]["better"] == {key: field.more[key] for key in ("left", "right")}
+    left = [item.form.fields[0].more["left"] for item in first]
+    assert 8 <= left.count("one") <= 32
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"a": None}, "no column 'a'"),
+        ({"phase": "rest"}, "none of training"),
+        ({"control": True}, "no gold values"),
+        ({"phase": "training"}, "no gold values"),
+        ({"gold": {"better": "up"}}, "gold: "),
+        ({"id": "1"}, "there already"),
+    ],
+    ids=["column", "phase", "control", "training", "gold", "id"],
+)
+def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    row = {key: value for key, value in {**ROWS[0], **change}.items() if value is not None}
+    with pytest.raises(EnsueError, match=words) as found:
+        KIND.build(written(tmp_path, rows=[ROWS[1], row]), {}, 0)
+    assert "line 2" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('data = "pairs.jsonl"', 'data = "../pairs.jsonl"', "not in its folder"),
+        ('data = "pairs.jsonl"', 'data = "/etc/passwd"', "not in its folder"),
+        ('"Read **both**."', '"gone.md"', "cannot be read"),
+        ('title = "Which is better?"', "", "no 'title'"),
+        ('type = "preference"', 'type = "slider"', "of type 'slider'"),
+        ('left = "one"', 'left = "three"', "names the panel 'three'"),
+        ("[settings]", "[strange]", "means nothing"),
+        ("[settings]", "[settings", "is no TOML"),
+    ],
+    ids=["outside", "absolute", "instructions", "title", "type", "panel", "key", "toml"],
+)
+def test_a_project_that_will_not_do_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    with pytest.raises(EnsueError, match=words):
+        KIND.build(written(tmp_path, TOML.replace(old, new)), {}, 0)
