@@ -223,7 +223,7 @@ class Machine(RuleBasedStateMachine):
                     ]
                     assert (found[id]["published_at"] is not None) == one.published
                     assert (found[id]["scores"] is not None) == (one.state == "graded")
-            on_board = {row.entry.id for row in Reader(Boards(self.platform)).show(connection, "small").rows}
+            on_board = {row.entry.id for row in Reader(Boards(self.platform)).show("small").rows}
             stands = {id for id, one in self.expected.items() if one.published and one.state == "graded"}
             assert on_board == stands
 

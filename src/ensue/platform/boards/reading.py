@@ -1,7 +1,7 @@
 """Read boards from the tables, as everybody may see them; what has not changed since is not read again.
 
 A grading never changes, so its figures are kept by its number. A whole board is kept by a mark of everything that it
-shows, which takes a millisecond to ask for.
+shows, which takes milliseconds to ask for and is asked for where anything was written since.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ class Shown:
         return found
 
 
+class _Kept(NamedTuple):
+    shown: Shown
+    version: int  # of the database, when it was last seen to be as it is
+
+
 class _Figures(NamedTuple):
     score: Figure | None
     figures: tuple[Figure | None, ...]
@@ -87,36 +92,60 @@ class Reader:
     def __init__(self, boards: Boards) -> None:
         self.boards = boards
         self._lock, self._building = threading.Lock(), threading.Lock()
-        self._boards: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
-        self._past: OrderedDict[tuple[str, date | None], Shown] = OrderedDict()
+        self._boards: OrderedDict[tuple[str, date | None], _Kept] = OrderedDict()
+        self._past: OrderedDict[tuple[str, date | None], _Kept] = OrderedDict()
+        self._listed: tuple[int, list[str]] = (-1, [])
         self._gradings: OrderedDict[tuple[int, tuple[Any, ...]], _Figures] = OrderedDict()
 
-    def show(self, connection: Connection, name: str, on: date | None = None) -> Shown:
+    def show(self, name: str, on: date | None = None) -> Shown:
         """Return a board as it is, or as it was at the end of a day (UTC)."""
+        version = (
+            self.boards.database.version
+        )  # before anything is read: what is written from here on is newer
+        if (kept := self._kept(name, on)) is not None and kept.version == version:
+            return kept.shown
+        with self.boards.database.reading() as connection:
+            return self._read(connection, name, on, version)
+
+    def listed(self) -> list[Shown]:
+        """Return the boards that are listed, by name."""
+        version = self.boards.database.version
+        if self._listed[0] != version:
+            with self.boards.database.reading() as connection:
+                names = [board.name for board in self.boards.all(connection, listed=True)]
+            self._listed = (version, names)
+        return [self.show(name) for name in self._listed[1]]
+
+    def _read(self, connection: Connection, name: str, on: date | None, version: int) -> Shown:
         board = self.boards.find(connection, name)
         main, columns = board_columns(connection, board.id)
         mark = (*board, main, *columns, *_changes(connection, board.id))
-        if (kept := self._kept(board.id, on, mark)) is not None:
-            return kept
+        if (shown := self._kept_as(name, on, mark, version)) is not None:
+            return shown
         # Whoever asks for the same meanwhile waits for it instead of reading it, too.
         with self._building:
-            if (kept := self._kept(board.id, on, mark)) is not None:
-                return kept
-            rows = standing(self._entries(connection, board, [main, *columns], on))
-            shown = Shown(board, columns, rows, mark, on)
-            boards, most = (self._boards, self._MOST_BOARDS) if on is None else (self._past, self._MOST_PAST)
-            with self._lock:
-                _keep(boards, (board.id, on), shown, most)
+            if (shown := self._kept_as(name, on, mark, version)) is None:
+                rows = standing(self._entries(connection, board, [main, *columns], on))
+                shown = Shown(board, columns, rows, mark, on)
+                self._keep(name, on, _Kept(shown, version))
             return shown
 
-    def _kept(self, board_id: str, on: date | None, mark: tuple[Any, ...]) -> Shown | None:
-        boards = self._boards if on is None else self._past
+    def _kept(self, name: str, on: date | None) -> _Kept | None:
         with self._lock:
-            kept = boards.get((board_id, on))
-            if kept is None or kept.mark != mark:
-                return None
-            boards.move_to_end((board_id, on))
-            return kept
+            return (self._boards if on is None else self._past).get((name, on))
+
+    def _kept_as(self, name: str, on: date | None, mark: tuple[Any, ...], version: int) -> Shown | None:
+        """Return a board that is kept and still as it was; it need not be looked at again before the next version."""
+        kept = self._kept(name, on)
+        if kept is None or kept.shown.mark != mark:
+            return None
+        self._keep(name, on, _Kept(kept.shown, version))
+        return kept.shown
+
+    def _keep(self, name: str, on: date | None, kept: _Kept) -> None:
+        boards, most = (self._boards, self._MOST_BOARDS) if on is None else (self._past, self._MOST_PAST)
+        with self._lock:
+            _keep(boards, (name, on), kept, most)
 
     def _entries(
         self, connection: Connection, board: Board, columns: Sequence[Column], on: date | None
@@ -166,6 +195,7 @@ _STANDS = (submissions.c.published_at.is_not(None), submissions.c.state == "grad
 
 def _keep(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
     kept[key] = value
+    kept.move_to_end(key)
     while len(kept) > most:
         kept.popitem(last=False)
 

@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,13 +36,15 @@ class Database:
     """A database that is open, its tables as they are today.
 
     `reading()` gives a connection that sees one state of the database throughout and cannot change it; `writing()`
-    one whose changes are kept together at the end of the block, or not at all where it raises.
+    one whose changes are kept together at the end of the block, or not at all where it raises. One process writes, so
+    whoever saw `version` before reading need not read again as long as it stays the same.
     """
 
     def __init__(self, url: str | URL) -> None:
         self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._lock: IO[str] | None = None
+        self._counting, self.version = threading.Lock(), 0
         self._writer, self._reader = self._sqlite() if self.is_sqlite else self._postgresql()
 
     @contextmanager
@@ -52,9 +55,13 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection to write with."""
-        with self._connected(self._writer) as connection:
-            yield connection
+        """Give a connection to write with; `version` is another once what was written can be read."""
+        try:
+            with self._connected(self._writer) as connection:
+                yield connection
+        finally:
+            with self._counting:
+                self.version += 1
 
     @contextmanager
     def altering(self) -> Iterator[Connection]:

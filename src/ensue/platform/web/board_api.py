@@ -92,7 +92,7 @@ def list_boards(platform: ThePlatform, part: ThePart) -> list[BoardFacts]:
 )
 def show_csv(request: Request, platform: ThePlatform, board: str, date: str = "") -> Response:
     """Return a board as a table: a row for each submission and baseline."""
-    text = exports.as_csv(show(request, platform, board, date))
+    text = exports.as_csv(show(request, board, date))
     return Response(text, media_type="text/csv; charset=utf-8")
 
 
@@ -102,7 +102,7 @@ def show_board(request: Request, platform: ThePlatform, board: str, date: str = 
 
     With a date, as it stood at the end of that day in UTC.
     """
-    return json_of(show(request, platform, board, date))
+    return json_of(show(request, board, date))
 
 
 @router.get("/boards/{board}/quota", responses={401: {"model": Problem}, **MISSING})

@@ -37,18 +37,16 @@ def install(app: FastAPI, platform: Platform) -> None:
 
 
 @router.get("/")
-def home(request: Request, platform: ThePlatform) -> Response:
+def home(request: Request) -> Response:
     """The boards at a glance."""
-    with platform.database.reading() as connection:
-        reader: Reader = request.app.state.reader
-        listed = reader.boards.all(connection, listed=True)
-        shown = [reader.show(connection, board.name) for board in listed]
-    return render(request, "home.html.j2", cards=[_card(one) for one in shown])
+    reader: Reader = request.app.state.reader
+    cards = [shown.once("card", partial(_card, request, shown)) for shown in reader.listed()]
+    return render(request, "home.html.j2", cards=cards)
 
 
-def _card(shown: Shown) -> dict[str, Any]:
+def _card(request: Request, shown: Shown) -> Markup:
     handed_in = [entry for entry in shown.entries if not entry.is_baseline]
-    return {
+    card = {
         "board": shown.board,
         "tasks": list(dict.fromkeys(column.task for column in shown.columns)),
         "top": [row for row in shown.rows if row.entry.score][:_TOP],
@@ -57,6 +55,12 @@ def _card(shown: Shown) -> dict[str, Any]:
         "newest": max((entry.published_at for entry in handed_in), default=None),
         "human": standing.human_score(shown.entries),
     }
+    return _part(request, "card.html.j2", card=card)
+
+
+def _part(request: Request, template: str, **facts: Any) -> Markup:
+    """Return a part of a page that is the same whoever reads it."""
+    return Markup(request.app.state.templates.get_template(template).render(facts))
 
 
 # A board as a file; before its page, whose address would take the ending for a part of the name
@@ -64,7 +68,7 @@ def _card(shown: Shown) -> dict[str, Any]:
 
 @router.get("/boards/{name}.json")
 def board_json(request: Request, platform: ThePlatform, name: str, date: str = "") -> Response:
-    return json_of(show(request, platform, name, date))
+    return json_of(show(request, name, date))
 
 
 def json_of(shown: Shown) -> Response:
@@ -76,7 +80,7 @@ def json_of(shown: Shown) -> Response:
 
 @router.get("/boards/{name}.csv")
 def board_csv(request: Request, platform: ThePlatform, name: str, date: str = "") -> Response:
-    shown = show(request, platform, name, date)
+    shown = show(request, name, date)
     text = shown.once("csv", partial(exports.as_csv, shown))
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
@@ -85,7 +89,7 @@ def board_csv(request: Request, platform: ThePlatform, name: str, date: str = ""
 @router.get("/boards/{name}.atom")
 def board_atom(request: Request, platform: ThePlatform, name: str) -> Response:
     base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
-    text = exports.as_atom(show(request, platform, name, ""), base, platform.clock.now())
+    text = exports.as_atom(show(request, name, ""), base, platform.clock.now())
     return Response(text, media_type="application/atom+xml")
 
 
@@ -118,7 +122,7 @@ def board(
     page: int = 1,
 ) -> Response:
     """One board: its table, and the best score over time."""
-    shown = show(request, platform, name, date)
+    shown = show(request, name, date)
     view, rows = _viewed(shown, View(q[:200], sort[:200], date, page))
     until = end_of(shown.on) if shown.on else platform.clock.now()
     facts = _facts(shown, view, rows)
@@ -132,16 +136,8 @@ def board(
 def _table_row(request: Request, shown: Shown, row: Row) -> Markup:
     """Return a row of the table, which is the same however the table is sorted."""
 
-    def make() -> Markup:
-        facts = {
-            "row": row,
-            "entry": row.entry,
-            "digits": shown.board.rounding,
-            "width": len(shown.columns) + 4,
-        }
-        return Markup(request.app.state.templates.get_template("row.html.j2").render(facts))
-
-    return shown.once(row.entry.id, make)
+    facts = {"row": row, "entry": row.entry, "digits": shown.board.rounding, "width": len(shown.columns) + 4}
+    return shown.once(row.entry.id, partial(_part, request, "row.html.j2", **facts))
 
 
 @router.get("/boards/{name}/diagnostics")
@@ -155,7 +151,7 @@ def board_diagnostics(
     part: str = "",
 ) -> Response:
     """The diagnostics of a board: systems by coarse categories or, of one category, by its fine ones."""
-    shown = show(request, platform, name, date)
+    shown = show(request, name, date)
     view, rows = _viewed(shown, View(q[:200], "", date, page))
     facts = _facts(shown, view, rows)
     ids = [row.entry.id for row in facts["rows"]]
@@ -166,14 +162,15 @@ def board_diagnostics(
     categories = list(dict.fromkeys(one.category for one in known if one.tag))
     part = part if part in categories else ""
     heads = [one for one in known if (one.category == part and one.tag if part else not one.tag)]
-    return render(
-        request, "diagnostics.html.j2", **facts, figures=found, heads=heads, categories=categories, part=part
-    )
+    drawn = {"figures": found, "heads": heads, "digits": facts["digits"], "rows": facts["rows"]}
+    draw = partial(_part, request, "heat.html.j2", **drawn)
+    facts["heat"] = draw if view.q else partial(shown.once, ("heat", view.page, part), draw)
+    return render(request, "diagnostics.html.j2", **facts, heads=heads, categories=categories, part=part)
 
 
-def show(request: Request, platform: Platform, name: str, day: str) -> Shown:
-    with platform.database.reading() as connection:
-        shown: Shown = request.app.state.reader.show(connection, name, _day(day))
+def show(request: Request, name: str, day: str) -> Shown:
+    """Return a board as it is, or as it was at the end of a day."""
+    shown: Shown = request.app.state.reader.show(name, _day(day))
     return shown
 
 

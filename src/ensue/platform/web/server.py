@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -13,6 +14,7 @@ from ensue.errors import EnsueError
 from ensue.platform.logs import start_logging
 from ensue.platform.service import Settings, opened
 from ensue.platform.web.app import create_app
+from ensue.platform.web.connections import PatientProtocol
 
 
 def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]) -> None:
@@ -27,6 +29,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
         app.state.command_key = platform.home.announce(f"http://{local}:{number}")
         config = uvicorn.Config(
             app,
+            http=PatientProtocol,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -36,6 +39,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
         )
         gc.freeze()  # what is here now stays, and is not looked through again
         gc.enable()
+        sys.setswitchinterval(0.001)  # who answers waits less for a thread that reads a large board
         signal.signal(signal.SIGTERM, _stop)
         try:
             # The port is bound and listening: whoever asks from here on waits until it is answered.
@@ -55,7 +59,8 @@ def _stop(number: int, frame: object) -> None:
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or say why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol by name: asyncio sends small answers at once (TCP_NODELAY) on sockets that say they are TCP alone.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

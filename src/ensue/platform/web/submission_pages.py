@@ -154,9 +154,8 @@ def _show(
     with platform.database.reading() as connection:
         found = part.views.show(connection, user, id)
         board = part.boards.find(connection, found["board"])
-        shown = request.app.state.reader.show(connection, board.name)
         main, _ = board_columns(connection, board.id)
-    scores = found["scores"]
+    shown, scores = request.app.state.reader.show(board.name), found["scores"]
     facts = {
         "one": found,
         "entry": {**found, "published_at": parsed(found["published_at"])},
