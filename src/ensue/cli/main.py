@@ -23,6 +23,7 @@ from ensue.cli.serve import backup, restore, serve
 from ensue.cli.submit import submit
 from ensue.cli.train import app as train
 from ensue.cli.user import app as users
+from ensue.cli.worker import worker
 from ensue.errors import EnsueError, RunFailed
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ app.command()(grade)
 app.command()(serve)
 app.command()(backup)
 app.command()(restore)
+app.command()(worker)
 app.add_typer(boards, name="board")
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")

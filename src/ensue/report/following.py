@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ensue.models.profile import Profile, ProfiledSentence
 from ensue.report.figure import fraction, signed
-from ensue.report.page import write_page
+from ensue.report.page import environment, write_page
 from ensue.report.table import Cell, Column, Table
 
 _BAR_WIDTH = 10
@@ -161,7 +161,7 @@ class PageText(NamedTuple):
 
 def write_profiles(doubtful: Doubtful, output: str | Path, signature: str = "") -> Path:
     """Write a page of the most doubtful of some texts, the others counted, and say where it is."""
-    texts = [_page_text(profile, f"t{place}") for place, profile in enumerate(doubtful.profiles(), start=1)]
+    texts = [page_text(profile, f"t{place}") for place, profile in enumerate(doubtful.profiles(), start=1)]
     calibrated = any(one.profile.false_alarm is not None for one in texts)
     facts = {
         "texts": texts,
@@ -174,7 +174,17 @@ def write_profiles(doubtful: Doubtful, output: str | Path, signature: str = "") 
     return write_page("ensue.report", "following.html.j2", facts, output)
 
 
-def _page_text(profile: Profile, anchor: str) -> PageText:
+def profile_html(profile: Profile, anchor: str = "t1") -> Markup:
+    """Return one text sentence by sentence and how to read it, for a page that has `following.css`."""
+    macros = environment().get_template("following_text.html.j2").module
+    text = page_text(profile, anchor)
+    shown = macros.profiled(text)  # type: ignore[attr-defined]
+    reading = macros.reading(profile.false_alarm is not None)  # type: ignore[attr-defined]
+    return Markup("{}\n<details><summary>How to read it</summary>\n{}</details>").format(shown, reading)
+
+
+def page_text(profile: Profile, anchor: str) -> PageText:
+    """Return a text as a page shows it, each sentence in its paragraph."""
     paragraphs: list[tuple[bool, list[PageSentence]]] = []
     every: list[PageSentence] = []
     reached = 0
@@ -255,7 +265,7 @@ def _bars(profile: Profile, anchor: str, calibrated: bool) -> Markup:
     what = (
         "How firmly each sentence stands" if calibrated else "What each sentence gains from the text before"
     )
-    form = '<svg viewBox="0 0 190 {}" role="img" aria-label="{}">\n{}</svg>'
+    form = '<svg viewBox="0 0 190 {}" role="group" aria-label="{}">\n{}</svg>'
     return Markup(form).format(
         count * height + 2, f"{what}, from above in reading order. {profile.verdict}", bars
     )

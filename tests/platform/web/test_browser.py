@@ -7,6 +7,7 @@ report an error. Screenshots are left in `build/screenshots`.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import zipfile
@@ -24,6 +25,9 @@ from tests.platform import filling
 from tests.platform.boards import handing
 from tests.platform.conftest import SERVICES
 from tests.platform.processes import serving
+from tests.support import tiny
+from tests.support.command import start
+from tests.support.corpus import document
 
 SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"
 PASSWORD = "correct horse battery"
@@ -54,8 +58,8 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with a board that takes submissions and one that is full."""
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a board that takes submissions and one that is full."""
     folder = tmp_path_factory.mktemp("served")
     home = folder / "home"
     with opened(Settings(home=home)) as platform:
@@ -64,6 +68,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             full = filling.add_board(connection, "full", title="Full")
             filling.add_published(connection, full)
             filling.add_many(connection, full, 120)
+    return home
+
+
+@pytest.fixture(scope="module")
+def address(home: Path) -> Iterator[str]:
+    """The address of the server of that home."""
     with serving(home) as (_, url):
         yield url
 
@@ -308,3 +318,38 @@ def test_without_scripts_everything_works_by_loading_pages(
     page.get_by_role("button", name="Check and submit").click()
     expect(page.get_by_role("listitem").filter(has_text="BoolQ.jsonl, line 1:")).to_be_visible(timeout=60_000)
     context.close()
+
+
+def test_a_text_is_tried_shown_and_deleted(visit: Visit, home: Path, tmp_path: Path) -> None:
+    page, text = visit.page, " ".join(document(3, 6))
+    page.goto("/")
+    page.get_by_role("link", name="Try it").click()
+    expect(page.get_by_role("heading", name="No worker is connected")).to_be_visible()
+    visit.check("try-nobody")
+    model = tiny.save_llama(tmp_path / "tiny-llama", max_length=512)
+    with start("worker", "--model", model, "--home", home, "--no-qags", "--json") as worker:
+        try:
+            assert worker.stdout is not None
+            assert worker.stdout.readline()
+            page.reload()
+            page.get_by_label("Text").fill(text)
+            visit.check("try")
+            # The worker says nothing for a while, then goes on.
+            worker.send_signal(signal.SIGSTOP)
+            page.get_by_role("button", name="Read it").click()
+            expect(page.get_by_role("status")).to_have_text("It is being read now.")
+            visit.check("try-waiting")
+            worker.send_signal(signal.SIGCONT)
+            expect(page.get_by_role("link", name="Try another")).to_be_visible(timeout=60_000)
+            expect(page.locator(".s")).to_have_count(6)
+            page.get_by_text("Sentence by sentence", exact=True).click()
+            visit.check("tried")
+            page.get_by_role("button", name="Delete it now").click()
+            page.go_back()
+            page.reload()
+            expect(page.get_by_role("heading", name="It is gone")).to_be_visible()
+            visit.check("try-gone")
+        finally:
+            worker.send_signal(signal.SIGCONT)
+            worker.send_signal(signal.SIGTERM)
+            worker.communicate(timeout=60)

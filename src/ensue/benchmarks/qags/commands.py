@@ -4,7 +4,8 @@ and answers about plain texts, to train an answerer where nobody wrote any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,14 +126,28 @@ def question(
     Answers are compared by their words, or by the vectors of an `encoder`. Settings are those of `ensue qags --set`:
     preset, candidates, answers, count, beams, questions, agree, padding, order.
     """
-    from ensue.benchmarks.qags.inspecting import inspect
     from ensue.records import Records
 
-    preset = _preset(settings, seed)
-    options = dict(model_options or {})
-    models, compared = _load_models(questioner, answerer, options), _compared(encoder, options)
+    asking = open_inspector(questioner, answerer, encoder, seed=seed, model_options=model_options, **settings)
     with Records(None if cache is None else Path(cache)) as records:
-        return inspect(source, summary, models, preset, **compared, records=records, progress=progress)
+        return asking(source, summary, records=records, progress=progress)
+
+
+def open_inspector(
+    questioner: str = "smollm2-qg",
+    answerer: str = "minilm-qa",
+    encoder: str | None = None,
+    *,
+    seed: int = 0,
+    model_options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Callable[..., Inspection]:
+    """Load what asks and answers, and return what inspects a source and a summary with it, time and again."""
+    from ensue.benchmarks.qags.inspecting import inspect
+
+    preset, options = _preset(settings, seed), dict(model_options or {})
+    models, compared = _load_models(questioner, answerer, options), _compared(encoder, options)
+    return partial(inspect, models=models, preset=preset, **compared)
 
 
 def _preset(settings: Mapping[str, Any], seed: int) -> Preset:

@@ -39,6 +39,8 @@ PARTS = (
     "ensue.platform.web.account_api",
     "ensue.platform.web.board_api",
     "ensue.platform.web.submission_pages",
+    "ensue.platform.web.try_api",
+    "ensue.platform.web.try_pages",
 )
 # Packages whose `templates` folder pages are taken from, before the foundation's own.
 TEMPLATES: tuple[str, ...] = ()

@@ -183,6 +183,7 @@ RATES = {
     "sign-up": Rate(10, 3600),
     "upload": Rate(120, 60),
     "invitation": Rate(60, 3600),
+    "try": Rate(20, 600),
 }
 
 

@@ -44,7 +44,10 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
         try:
             # The port is bound and listening: whoever asks from here on waits until it is answered.
             ready(url)
-            uvicorn.Server(config).run(sockets=[listener])
+            server = uvicorn.Server(config)
+            # Whoever waits for something to happen is sent away, not waited for.
+            app.state.stopping = lambda: server.should_exit
+            server.run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # uvicorn has stopped in order and passes the signal on
         finally:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from ensue.benchmarks.qags.inspecting import CONSISTENT, Inspection
 from ensue.benchmarks.qags.measures import QAGS, TO_BEAT
 from ensue.benchmarks.qags.report.table import (
@@ -18,11 +20,12 @@ from ensue.benchmarks.qags.report.table import (
     set_table,
 )
 from ensue.report.figure import Figure, fraction
-from ensue.report.page import Page, run_names, write_page
+from ensue.report.page import Page, environment, run_names, write_page
 from ensue.report.results import read_beside, read_results, read_run
 
 COMPARISONS_FILE = "comparisons.jsonl"
 _COMPARED = {"set": str, "a": str, "b": str, "kind": str, "difference": float}
+_PACKAGE = "ensue.benchmarks.qags.report"
 # More of a source than this is not read on a page that is about its summary.
 MOST_SOURCE = 20_000
 
@@ -86,16 +89,25 @@ def _models(folder: Path) -> tuple[str, str]:
 
 def write_inspection(found: Inspection, output: str | Path, models: str, source: str) -> Path:
     """Write the page of `ensue qags` and return where it is."""
-    facts = {
+    facts = _inspected(found, source) | {"models": models}
+    return write_page(_PACKAGE, "qags_inspection.html.j2", facts, output)
+
+
+def inspection_html(found: Inspection, source: str) -> Markup:
+    """Return a summary with its doubts and questions, for a page that has `qags_inspection.css`."""
+    template = environment(_PACKAGE).get_template("qags_inspected.html.j2")
+    return Markup(template.render(_inspected(found, source)))
+
+
+def _inspected(found: Inspection, source: str) -> dict[str, Any]:
+    return {
         "found": found,
-        "models": models,
         "questions": questions_table(found),
         "source": source[:MOST_SOURCE],
         "source_left_out": max(0, len(source) - MOST_SOURCE),
         "consistent": CONSISTENT,
         "doubts": sum(piece.inconsistent for piece in found.pieces),
     }
-    return write_page("ensue.benchmarks.qags.report", "qags_inspection.html.j2", facts, output)
 
 
-PAGE = Page("ensue.benchmarks.qags.report", "qags.html.j2", qags_facts, takes_runs=True)
+PAGE = Page(_PACKAGE, "qags.html.j2", qags_facts, takes_runs=True)
