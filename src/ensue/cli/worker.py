@@ -40,9 +40,10 @@ def worker(
     device: console.Device = "auto",
     json: console.Json = False,
 ) -> None:
-    """Answer what visitors of a server try: texts sentence by sentence, summaries with what is in doubt.
+    """Answer with a model what visitors of a server try.
 
-    Without --to it is the server of --home on this machine. The model is loaded once; Ctrl-C stops it.
+    Texts sentence by sentence, summaries with what is in doubt. Without --to it is the server of --home on
+    this machine. The model is loaded once; Ctrl-C stops it.
     """
     find = _finding(to, token, home)
     from ensue.platform.trying.models import Qags, open_tasks

@@ -180,9 +180,7 @@ async def show_trial(desk: TheDesk, id: str) -> Found:
     return found_of(desk.look(id))
 
 
-@router.delete(
-    "/tries/{id}", tags=["try"], status_code=204, responses={403: {"model": Problem}, 404: {"model": Problem}}
-)
+@router.delete("/tries/{id}", tags=["try"], status_code=204, responses={403: {"model": Problem}, **_MISSING})
 async def delete_trial(desk: TheDesk, id: str) -> Response:
     """Delete a text and what was found."""
     desk.forget(id)
