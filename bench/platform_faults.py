@@ -1,23 +1,27 @@
-"""kill -9 of a server during upload, grading and regrading, many times: python bench/platform_faults.py [-n 200].
+"""kill -9 during upload, grading, new labels, backup, restore: python bench/platform_faults.py [-n 200].
 
-Users hand in more than their quota, each upload with a key and sent again until it is answered; now and then the
-labels are replaced. The server is killed at a random moment and started again, `-n` times on each database. Then all
-is counted: nothing that was accepted may be lost or graded twice, and the quota must be exact; otherwise exit code 1.
+Users hand in more than their quota, each upload with a key and sent again until it is answered; now and then labels
+are replaced, all is graded again, a backup is taken, a process that grades is killed. The server is killed at a
+random moment and started again, `-n` times on each database; then commands that back up and restore, half as often.
+In the end all is counted: nothing that was accepted may be lost, no job done twice, the quota must be exact, every
+backup whole, every restore whole or not there; otherwise exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,12 +30,16 @@ import httpx
 from sqlalchemy import create_engine, select, text
 from sqlalchemy.engine import make_url
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from ensue.errors import EnsueError
-from ensue.platform.backup import check
+from ensue.platform.backup import check, restore, write_backup
 from ensue.platform.boards.board import Boards, Wanted
 from ensue.platform.boards.labels import digest_of
-from ensue.platform.database.schema import boards, gradings, jobs, new_id, submissions, uploads
+from ensue.platform.database.schema import boards, gradings, jobs, metadata, new_id, submissions, uploads
+from ensue.platform.refusals import Conflict
 from ensue.platform.service import Platform, Settings, opened, perform
+from tests.platform.processes import children
 
 SERVICES = Path(__file__).parents[1] / "scripts" / "services"
 FACTS = {"system": "S", "description": "D", "parameters": "1", "data": "None", "link": "https://example.org"}
@@ -49,7 +57,9 @@ class Account:
         self.asked: dict[tuple[int, str], bytes] = {}  # by user and key
         self.answers: dict[tuple[int, str], tuple[int, Any]] = {}
         self.wrong: list[str] = []
-        self.kills, self.labels, self.lock = 0, 0, threading.Lock()
+        self.kills, self.killed_gradings, self.labels, self.lock = 0, 0, 0, threading.Lock()
+        self.backups = folder / "backups"
+        self.backups.mkdir()
 
     def prepare(self, users: int) -> None:
         with opened(self.settings) as platform:
@@ -78,13 +88,37 @@ class Account:
             threads = [threading.Thread(target=self._upload, args=(url, over)) for _ in range(AT_ONCE)]
             if self.chance.random() < 0.3:
                 threads.append(threading.Thread(target=self._replace))
+            if self.chance.random() < 0.3:
+                threads.append(
+                    threading.Thread(target=self._command, args=("board.regrade", {"name": "own"}))
+                )
             for thread in threads:
                 thread.start()
-            time.sleep(seconds)
+            if self.chance.random() < 0.3:
+                time.sleep(self.chance.uniform(0, seconds))
+                self._kill_grading(process.pid)
+            if self.chance.random() < 0.4:
+                file = self.backups / f"{self.kills}.tar"
+                threads.append(threading.Thread(target=self._command, args=("backup", {"path": str(file)})))
+                time.sleep(max(0.0, over - time.monotonic()))
+                threads[-1].start()
+                over = time.monotonic() + self.chance.uniform(0, 0.3)
+            time.sleep(max(0.0, over - time.monotonic()))
             process.kill()
             self.kills += 1
             for thread in threads:
                 thread.join()
+
+    def _command(self, name: str, arguments: dict[str, Any]) -> None:
+        """Have the server perform a command; it may be killed before it answers."""
+        with suppress(EnsueError):
+            perform(self.settings, name, arguments)
+
+    def _kill_grading(self, server: int) -> None:
+        for child in children(server)[:1]:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+                self.killed_gradings += 1
 
     def _upload(self, url: str, over: float) -> None:
         while time.monotonic() < over:
@@ -121,6 +155,66 @@ class Account:
                 self.settings, "board.labels", {"name": "own", "labels": str(self._gold(self.labels % 2))}
             )
 
+    def kill_commands(self, times: int, new_database: Callable[[Path], str]) -> None:
+        """Kill `ensue backup` and `ensue restore` as processes of their own; try again and compare."""
+        whole = self.folder / "whole.tar"
+        with opened(self.settings) as platform:
+            write_backup(platform, whole)
+            rows = self._rows(platform)
+        longest = 3.0
+        for number in range(times):
+            half = self.backups / f"command{number}.tar"
+            asked = ["backup", str(half), "--home", str(self.settings.home)]
+            self._kill_command([*asked, "--database", str(self.settings.database)], longest)
+            home = self.folder / f"restored{number}"
+            given = Settings(home=home, database=new_database(home))
+            begun = time.monotonic()
+            asked = ["restore", str(whole), "--home", str(home), "--database", str(given.database)]
+            if self._kill_command(asked, longest):
+                longest = max(0.5, time.monotonic() - begun)
+            with suppress(Conflict):  # it was whole when it was killed
+                restore(given, whole)
+            with opened(given) as again:
+                self.wrong += [f"restored: {words}" for words in check(again)]
+                self._expect(self._rows(again) == rows, f"restore {number} is not what was backed up")
+            shutil.rmtree(home)
+
+    def _kill_command(self, arguments: list[str], longest: float) -> bool:
+        """Run a command and kill it at a random moment; return whether it had ended by then."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ensue", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(self.chance.uniform(0.3, longest))
+            return True
+        process.kill()
+        process.wait()
+        self.kills += 1
+        return False
+
+    def _rows(self, platform: Platform) -> dict[str, list[Any]]:
+        with platform.database.reading() as connection:
+            return {
+                table.name: [
+                    tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))
+                ]
+                for table in metadata.sorted_tables
+            }
+
+    def check_backups(self) -> int:
+        """Restore every backup that is there; return how many there are."""
+        files = [file for file in self.backups.iterdir() if not file.name.startswith(".")]
+        for file in files:
+            given = Settings(home=self.folder / f"home-{file.stem}")
+            try:
+                restore(given, file)
+                with opened(given) as again:
+                    self.wrong += [f"{file.name}: {words}" for words in check(again)]
+            except EnsueError as error:
+                self.wrong.append(f"{file.name}: {error}")
+            shutil.rmtree(given.home, ignore_errors=True)
+        return len(files)
+
     def finish(self) -> None:
         """Let the server come to rest: everything asked for is answered, the queue is empty."""
         with serving(self.settings, self.folder / "log") as (process, url):
@@ -156,6 +250,10 @@ class Account:
             for row in connection.execute(select(gradings).order_by(gradings.c.number)):
                 past.setdefault(row.submission_id, []).append(row)
             work = Counter(connection.execute(select(jobs.c.state)).scalars())
+            over = select(jobs.c.subject, jobs.c.id).where(jobs.c.state == "graded")
+            done: dict[str, set[str]] = {}
+            for subject, job in connection.execute(over):
+                done.setdefault(subject, set()).add(job)
         accepted = {answer["id"]: place for place, (code, answer) in self.answers.items() if code == 201}
         self._expect(set(accepted) <= set(found), "an accepted submission is lost")
         self._expect(len(found) == len(accepted), f"{len(found)} submissions for {len(accepted)} accepted")
@@ -173,7 +271,10 @@ class Account:
                 continue
             versions = [one.labels_version for one in mine]
             self._expect(row.state == "graded", f"{id} is {row.state}")
-            self._expect(len(set(versions)) == len(versions), f"{id} was graded twice with the same labels")
+            self._expect(
+                sorted(one.job_id for one in mine) == sorted(done.get(id, ())),
+                f"{id}: a job was recorded twice",
+            )
             self._expect(versions[-1:] == [board.labels_version], f"{id} stands with old labels {versions}")
             said = [json.loads(line)["prediction"] for line in self.asked[accepted[id]].splitlines()]
             right = sum(one == two for one, two in zip(said, GOLD[version], strict=True)) / ITEMS
@@ -191,7 +292,8 @@ class Account:
             "users": len(self.tokens),
             "gradings": sum(len(past.get(one, [])) for one in found),
             "labels replaced": board.labels_version - 1,
-            "given up after three kills": gone,
+            "gradings killed": self.killed_gradings,
+            "failed, begun ten times": gone,
             "wrong": self.wrong,
         }
 
@@ -228,28 +330,33 @@ def serving(settings: Settings, log: Path) -> Iterator[tuple[subprocess.Popen[st
 
 
 @contextmanager
-def databases(names: list[str]) -> Iterator[dict[str, str | None]]:
-    """Give the address of each database; PostgreSQL is started for it."""
+def databases(names: list[str]) -> Iterator[dict[str, Callable[[Path], str]]]:
+    """Give for each kind of database how a new one is made for a home; PostgreSQL is started for it."""
     folder = Path(tempfile.mkdtemp(prefix="ensue-postgresql-"))
     folder.chmod(0o755)
-    found: dict[str, str | None] = {}
+    found: dict[str, Callable[[Path], str]] = {}
     try:
         if "sqlite" in names:
-            found["sqlite"] = None
+            found["sqlite"] = lambda home: f"sqlite:///{home / 'database.sqlite3'}"
         if "postgresql" in names:
             address = subprocess.run(
                 [SERVICES, "postgresql", folder], check=True, capture_output=True, text=True
             ).stdout
-            url, name = make_url(address.strip()), f"faults-{new_id()}"
-            engine = create_engine(url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
-            with engine.connect() as connection:
-                connection.execute(text(f'CREATE DATABASE "{name}"'))
-            engine.dispose()
-            found["postgresql"] = url.set(database=name).render_as_string(hide_password=False)
+            found["postgresql"] = lambda _: _create(address.strip())
         yield found
     finally:
         subprocess.run([SERVICES, "stop", folder], check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _create(server: str) -> str:
+    """Make a database on a PostgreSQL and return its address."""
+    url, name = make_url(server), f"faults-{new_id()}"
+    engine = create_engine(url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    engine.dispose()
+    return url.set(database=name).render_as_string(hide_password=False)
 
 
 def main() -> None:
@@ -261,10 +368,10 @@ def main() -> None:
     given = parser.parse_args()
     wrong = False
     with databases(given.database.split(",")) as found:
-        for name, url in found.items():
+        for name, new_database in found.items():
             with tempfile.TemporaryDirectory(prefix="ensue-faults-") as folder:
                 home = Path(folder) / "home"
-                settings = Settings(home=home, database=url or f"sqlite:///{home / 'database.sqlite3'}")
+                settings = Settings(home=home, database=new_database(home))
                 account = Account(settings, Path(folder), given.seed)
                 # As many users as keep the server busy for the whole time.
                 account.prepare(max(3, given.n // 3))
@@ -277,7 +384,10 @@ def main() -> None:
                         file=sys.stderr,
                     )
                 account.finish()
-                told = account.count() | {"seconds": round(time.monotonic() - begun)}
+                told = account.count()
+                account.kill_commands(given.n // 4, new_database)
+                told |= {"kills of commands": account.kills - given.n, "backups": account.check_backups()}
+                told |= {"seconds": round(time.monotonic() - begun)}
                 print(json.dumps(told, ensure_ascii=False), flush=True)
                 wrong = wrong or bool(told["wrong"])
     sys.exit(1 if wrong else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ensue.errors import EnsueError
+
+# Threads of one process may write the same file; each writes a part of its own.
+_NUMBERS = itertools.count()
 
 
 @contextmanager
@@ -28,7 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
     >>> place.read_text()
     '0.9'
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}-{next(_NUMBERS)}.part")
     try:
         yield part
         _sync(part)

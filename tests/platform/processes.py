@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -26,3 +26,14 @@ def serving(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that do the jobs of a server."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid:
+                found.append(int(folder.name))
+    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -140,6 +142,46 @@ def test_a_backup_taken_while_others_write_is_whole(platform: Platform, tmp_path
     assert made[0]["rows"]["submissions"] <= made[2]["rows"]["submissions"]
 
 
+def test_backups_to_the_same_file_at_once_are_whole_and_leave_nothing_of_killed_ones(
+    platform: Platform, tmp_path: Path
+) -> None:
+    fill(platform)
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True)
+    (folder / f".all.tar.{int(ended.stdout)}-0.part").write_text("half, with labels")
+    (folder / ".all.tar.of mine.part").write_text("somebody's own")
+    (folder / f".other.tar.{int(ended.stdout)}-0.part").write_text("of another file")
+    found: list[dict[str, Any]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(write_backup(platform, folder / "all.tar")))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    left = sorted(file.name for file in folder.iterdir())
+    assert left == [".all.tar.of mine.part", f".other.tar.{int(ended.stdout)}-0.part", "all.tar"]
+    given = Settings(home=tmp_path / "again", clock=platform.clock)
+    restore(given, folder / "all.tar")
+    with opened(given) as again:
+        assert rows(again.database) == rows(platform.database)
+
+
+def test_a_home_that_was_opened_and_not_used_can_be_restored_into(platform: Platform, tmp_path: Path) -> None:
+    fill(platform)
+    write_backup(platform, tmp_path / "all.tar")
+    given = Settings(home=tmp_path / "new", clock=platform.clock)
+    with opened(given):
+        pass
+    restore(given, tmp_path / "all.tar")
+    with opened(given) as again:
+        assert rows(again.database) == rows(platform.database)
+        assert again.home.id == platform.home.id
+
+
 def test_damaged_or_cut_backups_restore_nothing(platform: Platform, tmp_path: Path) -> None:
     fill(platform)
     whole = tmp_path / "whole.tar"
@@ -181,7 +223,7 @@ def test_a_backup_that_reaches_out_of_its_folder_is_refused(platform: Platform, 
 
 
 def test_check_names_what_is_wrong(platform: Platform) -> None:
-    fill(platform)
+    user = fill(platform)
     assert check(platform) == []
     first, second = sorted(platform.home.uploads.iterdir())
     first.unlink()
@@ -189,7 +231,12 @@ def test_check_names_what_is_wrong(platform: Platform) -> None:
     (platform.home.path / "key").chmod(0o644)
     with platform.database.writing() as connection:
         connection.execute(boards.update().values(labels_digest="0" * 64))
+    kept = platform.home.keep_upload(io.BytesIO(b"as it was"), 100)[0]
+    hand_in(platform, user, b"as it was")
+    platform.home.upload(kept).write_bytes(b"as it is!")
     problems = check(platform)
+    assert f"The upload {kept} is not as it was; restore it from a backup." in problems
+    problems.remove(f"The upload {kept} is not as it was; restore it from a backup.")
     assert problems.pop(0) == "The labels of the board superglue are missing; import them again."
     assert [words.split(" ")[0] for words in problems] == ["The", "The", str(platform.home.path / "key")]
     assert any(first.name in words and "missing" in words for words in problems)

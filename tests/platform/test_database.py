@@ -134,12 +134,20 @@ def test_a_counter_read_and_written_back_by_many_is_exact(database: Database) ->
         assert connection.execute(select(users.c.name)).scalar() == "80"
 
 
-def test_a_sqlite_file_is_opened_once_and_for_its_owner_alone(database: Database) -> None:
-    if not database.is_sqlite:
-        Database(database.url).close()  # PostgreSQL has no such rule
-        return
+def test_a_database_is_held_by_one_process_at_a_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ensue.platform.database.opening._HOLD_WAIT", 0.2)
+    database.hold()
     with pytest.raises(EnsueError, match="is open already"):
-        Database(database.url)
+        Database(database.url).hold()
+    # What holds it is no connection that anybody else is given.
+    with database.writing() as connection:
+        connection.execute(text("SELECT 1"))
+    database.close()
+    again = Database(database.url)
+    again.hold()
+    again.close()
 
 
 def test_sqlite_is_set_up_for_one_writer(database: Database) -> None:

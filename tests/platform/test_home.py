@@ -6,13 +6,14 @@ import io
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.platform.home import Home, InUse
-from ensue.platform.refusals import TooLarge
+from ensue.platform.refusals import NotFound, TooLarge
 from ensue.platform.service import Settings, opened, perform
 
 
@@ -78,6 +79,18 @@ def test_a_server_that_does_not_answer_is_said_not_to(tmp_path: Path) -> None:
         home.announce("http://127.0.0.1:1")
         with pytest.raises(RunFailed, match="does not answer"):
             perform(Settings(home=tmp_path), "check", {})
+
+
+def test_a_database_belongs_to_one_home(settings: Settings, tmp_path: Path) -> None:
+    with opened(settings) as platform:
+        first = platform.home.id
+        other = replace(settings, home=tmp_path / "other")
+        with pytest.raises(EnsueError, match="is open already"), opened(other):
+            pass
+    with pytest.raises(EnsueError, match=f"belongs to another home, whose home.json has the id {first}"):
+        perform(other, "user.add", {"email": "ada@example.org", "role": "admin"})
+    with opened(settings) as platform, pytest.raises(NotFound):
+        platform.accounts.find_email("ada@example.org")
 
 
 def test_a_home_keeps_to_its_kind_of_database(tmp_path: Path) -> None:

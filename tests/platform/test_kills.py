@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.platform.processes import children
+
 ROOT = Path(__file__).parents[2]
 # ENSUE_KILLS=200 for the long run that docs/platform.md reports.
 ROUNDS = int(os.environ.get("ENSUE_KILLS", "4"))
@@ -40,17 +42,6 @@ def server(home: Path, url: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def children(pid: int) -> list[int]:
-    """The processes that do the jobs of a server."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, IndexError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == pid:
-                found.append(int(folder.name))
-    return found
 
 
 @pytest.mark.skipif(

@@ -18,11 +18,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, DateTime, MetaData, Table, func, insert, select, text
+from sqlalchemy import Column, Connection, DateTime, MetaData, Table, delete, func, insert, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from ensue.atomic import replacing, write_json
 from ensue.errors import EnsueError
+from ensue.platform.boards.labels import digest_of
 from ensue.platform.database import schema
 from ensue.platform.database.opening import REVISION, Database, empty
 from ensue.platform.home import Home
@@ -37,6 +38,7 @@ _AT_ONCE = 500
 def write_backup(platform: Platform, path: Path) -> dict[str, Any]:
     """Write a backup while everything goes on, and return what is in it. Only its owner may read the file."""
     path = path.absolute()
+    _remove_unfinished(path)
     with replacing(path) as part, platform.home.keeping_files():
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT, 0o600))
         with tarfile.open(part, "w:gz" if path.suffix in {".gz", ".tgz"} else "w") as tar:
@@ -58,6 +60,25 @@ def write_backup(platform: Platform, path: Path) -> dict[str, Any]:
     return {"path": str(path), "rows": counts, "uploads": len(digests), "bytes": path.stat().st_size}
 
 
+def _remove_unfinished(path: Path) -> None:
+    """Remove what earlier backups to the same file left when they were killed: it holds labels, too."""
+    for part in path.parent.iterdir() if path.parent.is_dir() else ():
+        words = part.name.removeprefix(f".{path.name}.").removesuffix(".part")
+        process = words.partition("-")[0]
+        if part.name == f".{path.name}.{words}.part" and process.isdecimal() and not _runs(int(process)):
+            part.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # another user's
+    return True
+
+
 class _Backup:
     """A tar file that is being written, with the digest of everything in it."""
 
@@ -70,9 +91,8 @@ class _Backup:
         self.tar.addfile(self._entry(name, len(contents)), BytesIO(contents))
 
     def add_file(self, name: str, path: Path) -> None:
+        self.files[name] = _digest(path)
         with path.open("rb") as file:
-            self.files[name] = hashlib.file_digest(file, "sha256").hexdigest()
-            file.seek(0)
             self.tar.addfile(self._entry(name, path.stat().st_size), file)
 
     def add_table(self, connection: Connection, table: Table) -> int:
@@ -92,6 +112,11 @@ class _Backup:
         return entry
 
 
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
@@ -103,15 +128,17 @@ def restore(settings: Settings, path: Path) -> dict[str, Any]:
         url = settings.database or f"sqlite:///{home.path / 'database.sqlite3'}"
         database = Database(url)
         try:
+            database.hold()
             _refuse_full(database, home)
             folder = home.work_folder("restore")
             try:
                 listed = _unpacked(path, folder)
+                # First: a database that is restored is always one that belongs to this home.
+                kind = database.url.get_backend_name()
+                write_json(home.path / "home.json", {"id": listed["home"], "database": kind})
                 _load(database, home, folder, listed)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
-            kind = database.url.get_backend_name()
-            write_json(home.path / "home.json", {"id": listed["home"], "database": kind})
         finally:
             database.close()
     return {"home": str(home.path), "at": listed["at"], "rows": listed["rows"]}
@@ -122,8 +149,11 @@ def _refuse_full(database: Database, home: Home) -> None:
         return
     if database.revision() == REVISION:
         with database.reading() as connection:
-            tables = schema.metadata.sorted_tables
-            if not any(connection.execute(select(func.count()).select_from(one)).scalar() for one in tables):
+            tables = [table for table in schema.metadata.sorted_tables if table is not schema.events]
+            # That it was opened once says nothing.
+            done = select(schema.events.c.number).where(schema.events.c.kind != "home").limit(1)
+            rows = (connection.execute(select(table).limit(1)).first() for table in tables)
+            if connection.execute(done).first() is None and not any(rows):
                 return
     raise Conflict(
         f"The database {database} is not empty; restore into a new --home (and an empty --database)."
@@ -137,11 +167,8 @@ def _unpacked(path: Path, folder: Path) -> dict[str, Any]:
             tar.extractall(folder, filter="data")
         listed = json.loads((folder / _LIST).read_text("utf-8"))
         for name, digest in listed["files"].items():
-            with (folder / name).open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != digest:
-                    raise EnsueError(
-                        f"{path} is damaged: {name} is not as it was written; take another backup."
-                    )
+            if _digest(folder / name) != digest:
+                raise EnsueError(f"{path} is damaged: {name} is not as it was written; take another backup.")
         schema_, home, _, _ = (listed[key] for key in ("schema", "home", "at", "rows"))
     except (tarfile.TarError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise EnsueError(
@@ -165,12 +192,14 @@ def _load(database: Database, home: Home, folder: Path, listed: dict[str, Any]) 
         raise EnsueError("The backup has an older schema; restore it into a database without tables.")
     try:
         with database.writing() as connection:
+            connection.execute(delete(schema.events))
             for table in _tables(connection, listed["schema"]):
                 _insert(connection, table, folder / "tables" / table.name)
                 _set_sequence(connection, table)
             # Before the rows are kept: what they name is there when they are.
             for part, target in (("uploads", home.uploads), ("labels", home.labels)):
                 _move(folder / part, target)
+            os.sync()
     except SQLAlchemyError as error:
         raise EnsueError(f"The backup does not fit the database ({type(error).__name__}).") from None
     database.migrate()
@@ -253,14 +282,19 @@ def check(platform: Platform) -> list[str]:
         named = select(schema.boards.c.id, schema.boards.c.name, schema.boards.c.labels_digest)
         boards = connection.execute(named.where(schema.boards.c.labels_digest.is_not(None))).all()
     for board in boards:
-        if not (home.labels / board.id / board.labels_digest).is_dir():
+        folder = home.labels / board.id / board.labels_digest
+        if not folder.is_dir():
             problems.append(f"The labels of the board {board.name} are missing; import them again.")
+        elif digest_of(folder) != board.labels_digest:
+            problems.append(f"The labels of the board {board.name} are not as they were; import them again.")
     for digest, size in uploads:
         file = home.upload(digest)
         if not file.is_file():
             problems.append(f"The upload {digest} is missing; restore it from a backup.")
         elif file.stat().st_size != size:
             problems.append(f"The upload {digest} has {file.stat().st_size:,} bytes instead of {size:,}.")
+        elif _digest(file) != digest:
+            problems.append(f"The upload {digest} is not as it was; restore it from a backup.")
     for private in (home.path, home.path / "key", home.labels):
         if private.stat().st_mode & 0o077:
             problems.append(f"{private} can be read by others; chmod go-rwx {private}.")

@@ -129,6 +129,7 @@ class Home:
                 os.fsync(kept.fileno())
             with self._files:
                 part.replace(self.upload(digest.hexdigest()))
+            sync_folder(self.uploads)
         finally:
             part.unlink(missing_ok=True)
         return digest.hexdigest(), size
@@ -203,6 +204,15 @@ def _locked(file: IO[str]) -> bool:
     except OSError:
         return False
     return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -8,17 +8,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.platform.accounts import Accounts
 from ensue.platform.clock import Clock
 from ensue.platform.database.opening import Database
-from ensue.platform.database.schema import new_id, uploads
+from ensue.platform.database.schema import events, new_id, uploads
 from ensue.platform.departure import forget
 from ensue.platform.home import Home, InUse
 from ensue.platform.jobs import Queue
@@ -111,11 +112,29 @@ def opened(settings: Settings) -> Iterator[Platform]:
     with home.held():
         database = Database(home.database_url(settings.database))
         try:
+            database.hold()
             database.migrate()
+            _belong(database, home)
             home.tidy()
             yield Platform(settings, home, database)
         finally:
             database.close()
+
+
+def _belong(database: Database, home: Home) -> None:
+    """Write down whose database this is; refuse another home's, since what was handed in lies in that home."""
+    first = select(events.c.subject).where(events.c.kind == "home").order_by(events.c.number).limit(1)
+    with database.reading() as connection:
+        owner = connection.execute(first).scalar()
+    if owner is None:
+        with database.writing() as connection:
+            row = {"at": datetime.now(UTC), "kind": "home", "subject": home.id, "details": {}}
+            connection.execute(insert(events).values(**row))
+    elif owner != home.id:
+        raise EnsueError(
+            f"The database {database} belongs to another home, whose home.json has the id {owner}; open it with that"
+            f" --home, or restore a backup into {home.path} and a new database."
+        )
 
 
 def perform(settings: Settings, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ensue.errors import EnsueError
 from ensue.platform.boards.grading import DATA, DEFINITION
 from ensue.platform.database.opening import Database
 from ensue.platform.database.schema import boards, new_id
-from ensue.platform.home import Home
+from ensue.platform.home import Home, sync_folder
 
 _UNFINISHED = ".new-"
 _PIECE = 1 << 20
@@ -59,8 +59,8 @@ def keep(folder: Path) -> str:
     kept = folder.with_name(digest)
     if not kept.exists():
         folder.rename(kept)
-        _sync(kept.parent)
-        _sync(kept.parent.parent)
+        sync_folder(kept.parent)
+        sync_folder(kept.parent.parent)
     return digest
 
 
@@ -102,7 +102,7 @@ def _copy(source: Path, target: Path) -> None:
             _copy(path, target / path.name)
         elif path.is_file():
             _copy_file(path, target / path.name)
-    _sync(target)
+    sync_folder(target)
 
 
 def _copy_file(source: Path, target: Path) -> None:
@@ -122,12 +122,3 @@ def _write(path: Path, content: bytes) -> None:
 def _new(path: Path) -> BinaryIO:
     """Open a new file that its owner alone may read."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-
-
-def _sync(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

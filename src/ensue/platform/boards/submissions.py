@@ -249,7 +249,7 @@ class Submissions:
         return {"board": name, "labels_version": version, "regraded": count}
 
     def regrade(self, name: str, *, by: str | None = None) -> dict[str, Any]:
-        """Grade again what a board's labels, as they are now, have not graded."""
+        """Grade again, with the labels as they are, all that was graded and that no job is about to grade."""
         with self.database.writing() as connection:
             board = self.boards.find(connection, name, locked=True)
             count = self._regrade(connection, board.id)

@@ -13,8 +13,9 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +30,9 @@ from ensue.platform.database.schema import metadata
 # The revision of the schema in schema.py: the newest file in migrations/versions.
 REVISION = "0003"
 _SCHEMA_LOCK = 0x656E737565  # any number, the same in all servers of a database
+_HOLD_LOCK = 0x656E737566
 _WAIT = 30.0  # seconds that one transaction waits for another
+_HOLD_WAIT = 10.0  # and one process for another that just ended
 
 
 class Database:
@@ -44,6 +47,7 @@ class Database:
         self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._lock: IO[str] | None = None
+        self._held: Connection | None = None
         self._counting, self.version = threading.Lock(), 0
         self._writer, self._reader = self._sqlite() if self.is_sqlite else self._postgresql()
 
@@ -98,10 +102,35 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the writer last, since the last one to close a SQLite file tidies it up."""
+        if self._held is not None:
+            with suppress(SQLAlchemyError):
+                self._held.close()
         self._reader.dispose()
         self._writer.dispose()
         if self._lock is not None:
             self._lock.close()
+
+    def hold(self) -> None:
+        """Refuse where another process has this database open, and keep others out as long as it is open here.
+
+        A file of SQLite is held from the start; on PostgreSQL a connection that is kept holds a lock.
+        """
+        if self.is_sqlite or self._held is not None:
+            return
+        try:
+            connection = self._writer.connect().execution_options(isolation_level="AUTOCOMMIT")
+            until = time.monotonic() + _HOLD_WAIT
+            while not connection.execute(text(f"SELECT pg_try_advisory_lock({_HOLD_LOCK})")).scalar():
+                if time.monotonic() > until:
+                    connection.close()
+                    raise EnsueError(
+                        f"The database {self} is open already, from another --home; close that first."
+                    )
+                time.sleep(0.05)
+        except DBAPIError as error:
+            raise DatabaseUnavailable(f"The database {self} cannot be opened: {_why(error)}.") from None
+        connection.detach()  # of the pool, which would give it to others
+        self._held = connection
 
     def revision(self) -> str | None:
         """Return the revision of the tables, or None where there are none."""
