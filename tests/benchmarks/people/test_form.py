@@ -146,3 +146,27 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(sorted(RIGHT)), JSON), st.booleans())
 def test_whatever_is_sent_is_checked_without_an_error(values: dict[str, Any], final: bool) -> None:
     assert all(isinstance(problem, str) for problem in check_answer(FORM, values, final=final))
+
+
+def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a_form_says_so() -> None:
+    story = Panel("story", "the story", "One two three four five six.")
+    own = {"own_words": {"panel": "story", "longest": 3}}
+    each = {"panel": "list", **YES_NO, "reason": "required"}
+    form = Form(
+        (story, Panel("list", sentences=("A.", "B."))),
+        (Field("text", "text", "Answer", own), Field("each", "sentences", "Each", each)),
+    )
+    judged = [{"value": "yes", "reason": "It says so."}, {"value": "no", "reason": "It does not."}]
+    assert check_answer(form, {"text": "Two three four, she said.", "each": judged}) == []
+    copied, unsaid = check_answer(
+        form, {"text": "So TWO three four five!", "each": [judged[0], {"value": "no", "reason": " "}]}
+    )
+    assert "4 words in a row are those of the story ('two three four five')" in copied
+    assert unsaid == "Each: sentence 2 has no reason."
+    assert check_answer(form, {"text": "Two three four five", "each": [{"value": "no"}]}, final=False) == []
+    broken = {
+        **form.as_dict(),
+        "fields": [{"id": "t", "type": "text", "label": "T", "own_words": {"panel": "x"}}],
+    }
+    with pytest.raises(EnsueError, match="own_words that name no panel"):
+        Form.of(broken)

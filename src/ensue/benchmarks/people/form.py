@@ -7,13 +7,13 @@ A browser draws it, a server checks answers against it, an export holds what was
 | `choice` | `options` (`value`, `label`) | a value |
 | `choices` | `options` | a list of values |
 | `scale` | `least`, `most`, `step`, `labels` (words by number) | a number |
-| `text` | `least_words`, `most_words` | a string |
+| `text` | `least_words`, `most_words`; `own_words` (`panel`, `longest`: words in a row that may be its) | a string |
 | `spans` | `panel`, `labels` | a list of `{"start", "end", "label", "note"}` in characters of the panel |
 | `order` | `entries` (`id`, `text`) | every id, in the order chosen |
 | `place` | `panel`, `sentence` | before which of the panel's sentences, 0 to as many as there are |
 | `rank` | `entries` | the place of each id from 1 on; ties are allowed |
 | `preference` | `left`, `right` (panels), `tie` | `left`, `right` or `tie` |
-| `sentences` | `panel`, `options`, `reason` | for each sentence of the panel `{"value", "reason"}` |
+| `sentences` | `panel`, `options`, `reason` (`required`) | for each sentence of the panel `{"value", "reason"}` |
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ensue.benchmarks.crowd.writing import copying_fault
 from ensue.errors import EnsueError
 
 Values = Mapping[str, Any]
@@ -174,9 +175,17 @@ def form_problems(form: Form) -> Iterator[str]:
         for key in ("panel", "left", "right"):
             if key in one.more and one.more[key] not in panels:
                 yield f"the field {one.id!r} names the panel {one.more[key]!r}, which is not there"
+        if not _bounded(one.more.get("own_words"), panels):
+            yield f"the field {one.id!r} has own_words that name no panel and no longest run"
         for key in ("options", "entries"):
             if key in one.more and not one.more[key]:
                 yield f"the field {one.id!r} has no {key}"
+
+
+def _bounded(own: Any, panels: set[str]) -> bool:
+    return own is None or (
+        isinstance(own, dict) and own.get("panel") in panels and _whole(own.get("longest"))
+    )
 
 
 # What is wrong with an answer
@@ -309,6 +318,11 @@ def _text(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         yield f"write at least {least:,} words; there are {count:,}" if least > 1 else "write something"
     elif most is not None and count > int(most):
         yield f"write at most {int(most):,} words; there are {count:,}"
+    if own := one.more.get("own_words"):
+        panel = form.panel(own["panel"])
+        fault = copying_fault(given, {panel.title or "the text": panel.text or ""}, int(own["longest"]))
+        if fault is not None:
+            yield fault.message.rstrip(".")
 
 
 def _spans(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
@@ -387,6 +401,8 @@ def _sentences(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]
         if not _among(judgment.get("value"), _values(one)):
             yield f"sentence {number}: {_shown(judgment.get('value'))} is none of the options"
         yield from _written(judgment.get("reason") or "", LONGEST_NOTE)
+        if final and one.more.get("reason") == "required" and not str(judgment.get("reason") or "").strip():
+            yield f"sentence {number} has no reason"
     if final and len(given) < count:
         yield f"{len(given)} of {count} sentences are judged"
 

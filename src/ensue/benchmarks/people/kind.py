@@ -7,8 +7,10 @@ group `ensue.annotation`. `custom` belongs to nobody.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -17,6 +19,7 @@ from ensue import lazy
 from ensue.benchmarks import registry
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
+from ensue.benchmarks.people.export import BARRED, Export
 from ensue.benchmarks.people.form import Form, Values
 from ensue.errors import EnsueError
 
@@ -32,7 +35,8 @@ class WorkItem:
 
     `key` says what it is in the benchmark, and goes into the export. `gold` are the values expected, for feedback,
     qualification and controls; `words` is said after a training item. `wanted` is how many people answer it, where it
-    is not as many as the project's `labels`. `secret` is for the kind alone.
+    is not as many as the project's `labels`. `secret` is for the kind alone. An item is never given to its `author`,
+    and where it is only for some people (`among`), to nobody else; both are pseudonyms.
     """
 
     form: Form
@@ -45,6 +49,38 @@ class WorkItem:
     words: str = ""
     wanted: int | None = None
     secret: Mapping[str, Any] = field(default_factory=dict)
+    author: str = ""
+    among: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Done:
+    """A final answer to an item of a group that counts, with the item: what later stages are made of."""
+
+    key: Mapping[str, Any]
+    stage: str
+    annotator: str
+    values: Values
+    seconds: float
+    position: int
+    form: Form
+    secret: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What somebody is owed in dollars: for the work, and on top of it."""
+
+    pay: Fraction
+    bonus: Fraction
+
+
+@dataclass(frozen=True)
+class Files:
+    """An export in a benchmark's own format: texts by path within a folder, and what is to be said of them."""
+
+    texts: Mapping[str, str]
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +111,15 @@ class Kind(Protocol):
     def right(self, gold: Values, values: Values) -> bool:
         """Return whether an answer agrees with the gold one."""
 
+    def follow(self, group: str, done: Sequence[Done]) -> Sequence[WorkItem]:
+        """Return the items that come after the answers of a group; those there are by their id are not added."""
+
+    def files(self, export: Export, data: str | None) -> Files:
+        """Return an export as the kind's benchmark reads it. `data` is what the project was made of, if moved."""
+
+    def earned(self, export: Export) -> Mapping[str, Earned]:
+        """Return what everybody is owed, by pseudonym."""
+
 
 class Plain:
     """What most kinds share: an answer is right where every gold value is given."""
@@ -87,6 +132,22 @@ class Plain:
 
     def right(self, gold: Values, values: Values) -> bool:
         return all(values.get(key) == value for key, value in gold.items())
+
+    def follow(self, group: str, done: Sequence[Done]) -> Sequence[WorkItem]:
+        return ()
+
+    def files(self, export: Export, data: str | None) -> Files:
+        raise EnsueError(f"A project of kind {export.kind} has no format besides the export itself.")
+
+    def earned(self, export: Export) -> Mapping[str, Earned]:
+        """Return `pay` for every answer; `bonus` for those not too fast, of people who missed no control."""
+        pay, bonus = (Fraction(str(export.settings.get(name) or 0)) for name in ("pay", "bonus"))
+        given = [one for one in export.records if one.phase == "work" and one.state == "answered"]
+        failed = {one.annotator for one in export.people if one.state in BARRED}
+        failed |= {one.annotator for one in export.records if one.control and one.right is False}
+        answers = Counter(one.annotator for one in given)
+        careful = Counter(one.annotator for one in given if not one.hasty and one.annotator not in failed)
+        return {name: Earned(pay * n, bonus * careful[name]) for name, n in answers.items()}
 
 
 def between(least: float, most: float) -> Callable[[str], float]:
@@ -117,6 +178,8 @@ COMMON: dict[str, Setting] = {
     "most_missed": Setting(1, "controls that a person may miss before being stopped", read.whole(0)),
     "minimum_seconds": Setting(0.0, "an answer given faster is too fast", between(0, 3600)),
     "most_hasty": Setting(2, "answers that may be too fast before a person is stopped", read.whole(0)),
+    "pay": Setting(0.0, "dollars for an answer", between(0, 10_000)),
+    "bonus": Setting(0.0, "dollars more for an answer that passed every check", between(0, 10_000)),
     "completion_code": Setting("", "what a person is told at the end", read.text),
     "completion_url": Setting("", "where a person is sent at the end", read.text),
     "consent": Setting("", "the consent page, in Markdown (otherwise ours)", read.text),

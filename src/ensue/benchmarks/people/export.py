@@ -1,0 +1,160 @@
+"""What people answered in an annotation project, as an export holds it: JSON lines, read without the platform.
+
+The first line says what the project is, every other line is one final answer. Names are pseudonyms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.people.form import Values
+from ensue.errors import EnsueError
+from ensue.jsonl import read_lines
+
+MARK = "annotation"
+VERSION = 1
+# The states of people whose work does not count.
+BARRED = frozenset({"stopped", "excluded", "deleted"})
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody at work on a project, by pseudonym, and how they stand."""
+
+    annotator: str
+    phase: str = "work"
+    state: str = "active"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One final answer; `state` is void where it does not count, `seconds` is time on task without idle time."""
+
+    key: Mapping[str, Any]
+    annotator: str
+    values: Values
+    phase: str = "work"
+    group: str = ""
+    stage: str = ""
+    control: bool = False
+    gold: Values | None = None
+    right: bool | None = None
+    hasty: bool = False
+    state: str = "answered"
+    seconds: float = 0.0
+    elapsed: float = 0.0
+    saved_at: str = ""
+
+    @property
+    def item(self) -> str:
+        """The id of what was answered."""
+        return str(self.key.get("id", ""))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is part of the result: work, no control, not void."""
+        return self.phase == "work" and not self.control and self.state == "answered"
+
+
+@dataclass(frozen=True)
+class Export:
+    """A project's answers. `fields` says of what type (`form.py`) the values of each field are; `wanted` how many
+    answers the work of each stage is to have, where it is known."""
+
+    project: str
+    kind: str
+    records: tuple[Record, ...]
+    title: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    source: str = ""
+    state: str = ""
+    people: tuple[Person, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    wanted: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]], place: str = "The export"
+    ) -> Export:
+        """Make one of its first line and the others, as JSON has them."""
+        if header.get("ensue") != MARK:
+            raise EnsueError(
+                f"{place} is no export of an annotation project: its first line does not say so."
+            )
+        if header.get("version") != VERSION:
+            raise EnsueError(
+                f"{place} is an export of version {header.get('version')!r}; this Ensue reads version {VERSION}."
+            )
+        try:
+            people = tuple(_person(one) for one in header.get("participants", ()))
+            return cls(
+                str(header["project"]),
+                str(header["kind"]),
+                tuple(_record(line, f"{place}, answer {number}") for number, line in enumerate(lines, 1)),
+                str(header.get("title") or ""),
+                dict(header.get("settings") or {}),
+                int(header.get("seed") or 0),
+                str(header.get("source") or ""),
+                str(header.get("state") or ""),
+                people,
+                dict(header.get("fields") or {}),
+                dict(header.get("wanted") or {}),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EnsueError(f"{place} is damaged: {type(error).__name__} at {error}.") from None
+
+    def answers(self, stage: str | None = None) -> Iterator[Record]:
+        """Yield the answers that count, or those of one stage."""
+        return (one for one in self.records if one.counts and stage in (None, one.stage))
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Everybody in the project, those who entered first before the others."""
+        named = (one.annotator for one in self.people)
+        return tuple(dict.fromkeys([*named, *(one.annotator for one in self.records)]))
+
+
+def read(path: str | Path, kind: str | None = None) -> Export:
+    """Read an export; `kind` refuses one of another kind of project."""
+    path = Path(path).expanduser()
+    lines = read_lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise EnsueError(f"{path} is empty; export the project again.")
+    found = Export.of(first[1], (line for _, line in lines), str(path))
+    if kind is not None and found.kind != kind:
+        raise EnsueError(f"{path} is of a project of kind {found.kind}, where one of kind {kind} is needed.")
+    return found
+
+
+def _person(line: Mapping[str, Any]) -> Person:
+    return Person(
+        str(line["annotator"]), str(line["phase"]), str(line["state"]), str(line.get("reason") or "")
+    )
+
+
+def _record(line: Mapping[str, Any], place: str) -> Record:
+    key, values, gold = line.get("key"), line.get("values"), line.get("gold")
+    if not isinstance(key, dict) or not isinstance(values, dict) or not isinstance(gold, dict | None):
+        raise EnsueError(f"{place} has no key and values, or gold that is no object.")
+    return Record(
+        key,
+        str(line["annotator"]),
+        values,
+        str(line.get("phase", "work")),
+        str(line.get("group") or ""),
+        str(line.get("stage") or ""),
+        bool(line.get("control", False)),
+        gold,
+        line.get("right"),
+        bool(line.get("hasty", False)),
+        str(line.get("state", "answered")),
+        float(line.get("seconds") or 0.0),
+        float(line.get("elapsed") or 0.0),
+        str(line.get("saved_at") or ""),
+    )
