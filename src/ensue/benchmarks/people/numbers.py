@@ -1,0 +1,384 @@
+"""An annotation project in numbers, for its organiser: progress, agreement, times, disagreement and pay.
+
+Pure functions of an export (`export.py`). What two people can agree on is a *unit*: a choice, one sentence's
+judgment, one option of several, one pair of a ranking or an order, a number of a scale. Free text and marked spans
+have none.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ensue.benchmarks.crowd.protocol import in_cents
+from ensue.benchmarks.drawn import Drawn
+from ensue.benchmarks.people.agreement import (
+    Agreement,
+    AnnotatorAgreement,
+    ItemAgreement,
+    Judgment,
+    Ratings,
+    agreement_of,
+    by_annotator,
+    by_item,
+    ratings_of,
+)
+from ensue.benchmarks.people.export import Export, Record
+from ensue.benchmarks.people.kind import Earned, Kind
+from ensue.metrics.agreement import Level
+
+# How long answers took, for a picture: up to so many seconds.
+BINS = (5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, math.inf)
+# Of the items people disagree on, so many are shown.
+SHOWN = 20
+
+
+class Progress(NamedTuple):
+    """The work of a stage: answers that count, how many are wanted (None: not known), items, people."""
+
+    stage: str
+    answers: int
+    wanted: int | None
+    items: int
+    people: int
+
+
+class Times(NamedTuple):
+    """Seconds on task of a stage's answers, idle time taken out; `bins` counts those up to each of `BINS`."""
+
+    stage: str
+    answers: int
+    median: float
+    quartiles: tuple[float, float]
+    deciles: tuple[float, float]
+    bins: tuple[int, ...]
+
+
+class FieldAgreement(NamedTuple):
+    """How far people agree on a field of the form."""
+
+    field: str
+    level: Level
+    units: int
+    agreement: Agreement
+
+
+class Disagreement(NamedTuple):
+    """An item that people disagree on: the share of pairs that agree, and what each said."""
+
+    item: str
+    agreeing: float
+    values: Mapping[str, Any]
+
+
+class PersonNumbers(NamedTuple):
+    """One annotator: what they did, how they stand to the others, and what they earn."""
+
+    annotator: str
+    state: str
+    answers: int
+    void: int
+    hasty: int
+    controls: int
+    missed: int
+    median_seconds: float | None
+    agreeing: float | None
+    kappa: float | None
+    pay: float
+    bonus: float
+    per_hour: float | None
+
+
+class Overview(NamedTuple):
+    """Everything that the organiser's view shows of a project."""
+
+    progress: tuple[Progress, ...]
+    times: tuple[Times, ...]
+    agreement: tuple[FieldAgreement, ...]
+    disagreements: tuple[Disagreement, ...]
+    people: tuple[PersonNumbers, ...]
+    pay_per_hour: float | None
+    owed: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it: no number that is none, intervals as in results.json."""
+        return {
+            "progress": [one._asdict() for one in self.progress],
+            "times": [one._asdict() for one in self.times],
+            "agreement": [
+                {"field": one.field, "level": one.level, "units": one.units}
+                | {name: _figure(drawn) for name, drawn in one.agreement._asdict().items()}
+                for one in self.agreement
+            ],
+            "disagreements": [one._asdict() for one in self.disagreements],
+            "people": [one._asdict() for one in self.people],
+            "pay_per_hour": self.pay_per_hour,
+            "owed": self.owed,
+        }
+
+
+def overview(export: Export, kind: Kind) -> Overview:
+    """Return a project in numbers."""
+    tables = rating_tables(export)
+    earned = kind.earned(export)
+    people = tuple(people_numbers(export, earned, tables))
+    rates = [one.per_hour for one in people if one.per_hour is not None]
+    owed = sum(float(one.pay + one.bonus) for one in earned.values())
+    return Overview(
+        tuple(progress(export)),
+        tuple(times(export)),
+        tuple(agreements(export, tables)),
+        tuple(disagreements(export, tables)[:SHOWN]),
+        people,
+        statistics.median(rates) if rates else None,
+        owed,
+    )
+
+
+def _figure(drawn: Drawn | None) -> dict[str, Any] | None:
+    if drawn is None or math.isnan(drawn.value):
+        return None
+    return {"value": drawn.value, "ci95": list(drawn.interval()), "n": drawn.n, "clusters": drawn.units}
+
+
+# Progress and times
+
+
+def progress(export: Export) -> Iterator[Progress]:
+    """Yield how far the work of each stage is."""
+    by_stage = _by_stage(export)
+    for stage in dict.fromkeys([*export.wanted, *by_stage]):
+        records = by_stage.get(stage, [])
+        items, people = ({pick(one) for one in records} for pick in (_item, _annotator))
+        yield Progress(stage, len(records), export.wanted.get(stage), len(items), len(people))
+
+
+def times(export: Export) -> Iterator[Times]:
+    """Yield how long the work of each stage took."""
+    for stage, records in _by_stage(export).items():
+        seconds = np.array([one.seconds for one in records])
+        low, first, middle, third, high = np.quantile(seconds, (0.1, 0.25, 0.5, 0.75, 0.9)).tolist()
+        # A bin holds what is above the last end and not above its own.
+        counts = np.bincount(np.searchsorted(BINS, seconds), minlength=len(BINS)).tolist()
+        yield Times(stage, len(records), middle, (first, third), (low, high), tuple(counts))
+
+
+def _item(one: Record) -> str:
+    return one.item
+
+
+def _annotator(one: Record) -> str:
+    return one.annotator
+
+
+def _by_stage(export: Export) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for one in export.answers():
+        found.setdefault(one.stage, []).append(one)
+    return found
+
+
+# Agreement
+
+
+def level_of(type: str) -> Level:
+    """Return at what level the values of a type of field are compared."""
+    return "interval" if type in {"scale", "place"} else "nominal"
+
+
+def rating_tables(export: Export) -> dict[str, Ratings]:
+    """Return the judgments of each field that people can agree on, as tables, by field."""
+    given: dict[str, list[Judgment]] = {}
+    chosen = _chosen(export)
+    for one in export.answers():
+        for name, value in one.values.items():
+            units = _UNITS.get(export.fields.get(name, ""))
+            if units is None:
+                continue
+            for unit, said in units(value, chosen.get(name, ())):
+                given.setdefault(name, []).append(Judgment(one.item, unit, one.annotator, said))
+    return {name: ratings_of(given[name]) for name in export.fields if name in given}
+
+
+def agreements(export: Export, tables: Mapping[str, Ratings]) -> Iterator[FieldAgreement]:
+    """Yield how far people agree on each field."""
+    for name, table in tables.items():
+        level = level_of(export.fields[name])
+        yield FieldAgreement(name, level, len(table.items), agreement_of(table, level))
+
+
+def disagreements(export: Export, tables: Mapping[str, Ratings]) -> list[Disagreement]:
+    """Return the items that people do not all agree on, those they agree on least first."""
+    agreeing: defaultdict[Hashable, float] = defaultdict(float)
+    pairs: Counter[Hashable] = Counter()
+    for name, table in tables.items():
+        found = by_item(table) if level_of(export.fields[name]) == "nominal" else closeness(table)
+        for one in found:
+            agreeing[one.item] += one.agreeing * one.pairs
+            pairs[one.item] += one.pairs
+    shares = {item: agreeing[item] / n for item, n in pairs.items()}
+    said: dict[str, dict[str, Any]] = {}
+    for record in export.answers():
+        said.setdefault(record.item, {})[record.annotator] = {
+            name: value for name, value in record.values.items() if name in tables
+        }
+    ordered = sorted((item for item in shares if shares[item] < 1), key=lambda item: shares[item])
+    return [Disagreement(str(item), shares[item], said[str(item)]) for item in ordered]
+
+
+def closeness(ratings: Ratings) -> list[ItemAgreement]:
+    """Return for numbers how near each item's pairs are: 1 for the same, 0 for as far apart as any in the table."""
+    spread = float(np.nanmax(ratings.table) - np.nanmin(ratings.table)) or 1.0
+    near: defaultdict[Hashable, float] = defaultdict(float)
+    pairs: Counter[Hashable] = Counter()
+    for item, row in zip(ratings.items, ratings.table, strict=True):
+        for a, b in combinations(row[np.isfinite(row)].tolist(), 2):
+            near[item] += 1 - abs(a - b) / spread
+            pairs[item] += 1
+    return [ItemAgreement(item, near[item] / n, n) for item, n in pairs.items()]
+
+
+Units = Callable[[Any, Sequence[Any]], Iterator[tuple[Hashable, str | float]]]
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _one(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
+    yield "", _word(value)
+
+
+def _number(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
+    yield "", float(value)
+
+
+def _each(value: Any, known: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
+    for option in known:
+        yield option, "yes" if option in map(_word, value) else "no"
+
+
+def _sentences(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
+    for place, one in enumerate(value):
+        yield place, _word(one["value"])
+
+
+def _ordered(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
+    yield from _pairs({id: place for place, id in enumerate(value)})
+
+
+def _ranked(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
+    yield from _pairs(value)
+
+
+def _pairs(places: Mapping[str, int]) -> Iterator[tuple[Hashable, str | float]]:
+    for a, b in combinations(sorted(places), 2):
+        yield (a, b), "before" if places[a] < places[b] else "after" if places[a] > places[b] else "tied"
+
+
+_UNITS: Mapping[str, Units] = {
+    "choice": _one,
+    "preference": _one,
+    "choices": _each,
+    "scale": _number,
+    "place": _number,
+    "sentences": _sentences,
+    "order": _ordered,
+    "rank": _ranked,
+}
+
+
+def _chosen(export: Export) -> dict[str, list[str]]:
+    """Return for fields of several choices all that anybody chose: what nobody did is no matter of agreement."""
+    found: dict[str, set[str]] = {}
+    for one in export.answers():
+        for name, value in one.values.items():
+            if export.fields.get(name) == "choices":
+                found.setdefault(name, set()).update(map(_word, value))
+    return {name: sorted(options) for name, options in found.items()}
+
+
+# People and pay
+
+
+def people_numbers(
+    export: Export, earned: Mapping[str, Earned], tables: Mapping[str, Ratings]
+) -> Iterator[PersonNumbers]:
+    """Yield everybody's numbers; an hour's pay is over all the time they spent, training included."""
+    standing = {one.annotator: one.state for one in export.people}
+    agreeing = _with_others(export, tables)
+    for name in export.annotators:
+        own = [one for one in export.records if one.annotator == name]
+        work = [one for one in own if one.counts]
+        controls = [one for one in own if one.control]
+        hours = sum(one.seconds for one in own) / 3600
+        paid = earned.get(name)
+        pay, bonus = (float(paid.pay), float(paid.bonus)) if paid else (0.0, 0.0)
+        share, kappa = agreeing.get(name, (None, None))
+        yield PersonNumbers(
+            name,
+            standing.get(name, ""),
+            len(work),
+            sum(one.state == "void" for one in own),
+            sum(one.hasty for one in own),
+            len(controls),
+            sum(one.right is False for one in controls),
+            statistics.median(one.seconds for one in work) if work else None,
+            share,
+            kappa,
+            pay,
+            bonus,
+            (pay + bonus) / hours if paid and hours else None,
+        )
+
+
+def bonuses(export: Export, kind: Kind) -> dict[str, int]:
+    """Return everybody's bonus in cents, by pseudonym; nobody is named who gets none."""
+    amounts = {name: one.bonus for name, one in kind.earned(export).items()}
+    return {name: cents for name, cents in in_cents(amounts).items() if cents}
+
+
+def bonus_csv(cents: Mapping[str, int], ids: Mapping[str, str]) -> str:
+    """Return bonuses as a crowd's site takes them; `ids` are its names of people, by pseudonym.
+
+    >>> bonus_csv({"p1": 85, "p2": 1205}, {"p1": "5f3a"})
+    'participant_id,amount\\n5f3a,0.85\\n'
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("participant_id", "amount"))
+    writer.writerows((ids[name], f"{n // 100}.{n % 100:02}") for name, n in cents.items() if name in ids)
+    return file.getvalue()
+
+
+def _with_others(
+    export: Export, tables: Mapping[str, Ratings]
+) -> dict[str, tuple[float | None, float | None]]:
+    """Return how far each annotator agrees with the others on labels, over all fields: pairs, and mean kappa."""
+    found: dict[str, list[AnnotatorAgreement]] = {}
+    for name, table in tables.items():
+        if level_of(export.fields[name]) == "nominal":
+            for one in by_annotator(table):
+                found.setdefault(one.annotator, []).append(one)
+    return {
+        name: (
+            _mean([(one.agreeing, one.judgments) for one in given]),
+            _mean([(one.kappa, one.judgments) for one in given]),
+        )
+        for name, given in found.items()
+    }
+
+
+def _mean(values: Sequence[tuple[float | None, int]]) -> float | None:
+    kept = [(value, weight) for value, weight in values if value is not None]
+    total = sum(weight for _, weight in kept)
+    return sum(value * weight for value, weight in kept) / total if total else None
