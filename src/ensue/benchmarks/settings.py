@@ -120,6 +120,8 @@ POLICY_SETTINGS = {
         "auto", "auto (as tokenizer and model card say), always, never", one_of("auto", "always", "never")
     ),
     "masked": Setting(
-        "original", "masked models: original or within-word", one_of("original", "within-word")
+        "original",
+        "masked models: original, within-word, or released (the authors' code)",
+        one_of("original", "within-word", "released"),
     ),
 }

@@ -15,7 +15,7 @@ import numpy.typing as npt
 Window = Literal["average", "strided", "released", "refuse"]
 Overflow = Literal["refuse", "truncate"]
 Bos = Literal["auto", "always", "never"]
-MaskedVariant = Literal["original", "within-word"]
+MaskedVariant = Literal["original", "within-word", "released"]
 
 
 class TokenCut(NamedTuple):
@@ -45,7 +45,8 @@ class Policy:
     `window` says what happens to a text longer than the model: `average` (windows with 50 % overlap, their
     log-likelihoods averaged, as Laban et al. write), `strided` (every token scored once, with at least
     half a window of context), `released` (the window arithmetic of the authors' released code) or `refuse`.
-    `overflow` says what happens to a context that does not fit before its continuation.
+    `overflow` says what happens to a context that does not fit before its continuation. `masked` is the variant of a
+    masked model's score; `released` is the authors' code, windows and all.
     """
 
     window: Window = "average"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from ensue.errors import EnsueError
-from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Request
+from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Request, Window
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
@@ -44,6 +44,16 @@ def specials_of(tokenizer: Any, model: str) -> Specials:
     return Specials(*specials_around(tokenizer, model), int(tokenizer.mask_token_id))
 
 
+def specials_under(policy: Policy, specials: Specials) -> Specials:
+    """Return what stands around a window; the authors' code takes the special tokens away."""
+    return specials._replace(before=(), after=()) if policy.masked == "released" else specials
+
+
+def window_under(policy: Policy) -> Window:
+    """Return the window policy, which is the authors' own where all else is."""
+    return "released" if policy.masked == "released" else policy.window
+
+
 def prepare_masked(
     requests: Sequence[Request],
     policy: Policy,
@@ -54,6 +64,7 @@ def prepare_masked(
     model: str,
 ) -> list[Prepared]:
     """Turn requests into masked parts, in windows or cut as they ask; a context is seen but not scored."""
+    specials = specials_under(policy, specials)
     room = max_length - len(specials.before) - len(specials.after)
     if room < 1:
         raise EnsueError(f"max_length {max_length} leaves {model} no room to score anything.")
@@ -93,18 +104,19 @@ def _prepare_whole(
     """Prepare requests without a cut, context and continuation tokenised jointly."""
     joint = tokenise_requests(tokenizer, requests)
     before = tokenise(tokenizer, [request.context for request in requests])
+    window = window_under(policy)
     out = []
     for request, (ids, spans), context_ids in zip(requests, joint, before, strict=True):
         text = request.context + request.continuation
         begin = common_prefix(context_ids, ids)
         words = _words(tokenizer, text) if policy.masked == "within-word" else list(range(len(ids)))
-        if len(ids) > room and (policy.window == "refuse" or (begin and policy.overflow == "refuse")):
+        if len(ids) > room and (window == "refuse" or (begin and policy.overflow == "refuse")):
             raise EnsueError(
                 f"A text of {len(ids)} tokens is longer than the {room} that {model} takes "
                 f"(it begins {text[:40]!r}); shorten it or choose another window policy."
             )
         notes: Counter[str] = Counter()
-        cuts, mix = cut_windows(len(ids), room, "strided" if begin else policy.window, RELEASED_MASKED)
+        cuts, mix = cut_windows(len(ids), room, "strided" if begin else window, RELEASED_MASKED)
         notes["windowed"] += len(cuts) > 1
         parts: list[MaskedPart] = []
         scored: list[range] = []

@@ -25,14 +25,18 @@ def specials_around(tokenizer: Any, model: str) -> tuple[tuple[int, ...], tuple[
 
 
 class Released(NamedTuple):
-    """The constants of the authors' released code, which differ between its two scripts."""
+    """The constants of the authors' released code, which differ between its two scripts.
+
+    `longest` is the longest window; None where it is as long as the model takes.
+    """
 
     stride: int
     by_advance: bool
+    longest: int | None = None
 
 
 RELEASED_CAUSAL = Released(stride=512, by_advance=True)
-RELEASED_MASKED = Released(stride=256, by_advance=False)
+RELEASED_MASKED = Released(stride=256, by_advance=False, longest=512)
 
 
 class Cut(NamedTuple):
@@ -78,6 +82,7 @@ def _strided(length: int, size: int) -> list[Cut]:
 def _released(length: int, size: int, released: Released) -> tuple[list[Cut], Mix]:
     """Return windows that end at each multiple of the stride; each one's mean counts over all of its tokens,
     weighted by the tokens it advances (causal script) or equally (masked script)."""
+    size = size if released.longest is None else min(size, released.longest)
     stride = min(released.stride, size)
     ends = [min(start + stride, length) for start in range(0, length, stride)]
     cuts = [Cut(max(i * stride + stride - size, 0), end, 0) for i, end in enumerate(ends)]

@@ -165,7 +165,13 @@ class MaskedModel(LanguageModel):
 
     def room(self, policy: Policy) -> int:
         """Return how many tokens of text fit at once, between the special ones."""
-        return self.length(policy) - len(self.specials.before) - len(self.specials.after)
+        before, after, _ = self._specials(policy)
+        return self.length(policy) - len(before) - len(after)
+
+    def _specials(self, policy: Policy) -> Any:
+        from ensue.scoring.masked import specials_under
+
+        return specials_under(policy, self.specials)
 
     def check(self, policy: Policy) -> None:
         self.length(policy)
@@ -187,9 +193,12 @@ class MaskedModel(LanguageModel):
         )
 
     def policy_signature(self, policy: Policy) -> str:
+        from ensue.scoring.masked import window_under
+
+        before, after, _ = self._specials(policy)
         return (
-            f"pll:{policy.masked} specials:{len(self.specials.before)}+{len(self.specials.after)} first:scored "
-            f"boundary:joint-lcp window:{policy.window}/{self.length(policy)} overflow:{policy.overflow} "
+            f"pll:{policy.masked} specials:{len(before)}+{len(after)} first:scored "
+            f"boundary:joint-lcp window:{window_under(policy)}/{self.length(policy)} overflow:{policy.overflow} "
             f"dtype:{self.card.identity['dtype']}"
         )
 
