@@ -14,8 +14,9 @@ import pytest
 
 from ensue.benchmarks.base import RunContext, content_of
 from ensue.benchmarks.settings import resolve
+from ensue.benchmarks.shuffle.judging import METRICS, metric_rows, scores_of
 from ensue.benchmarks.shuffle.permute import document_seed, shuffled_orders
-from ensue.benchmarks.shuffle.task import METRICS, SETTINGS, TASK, ShuffleRun, metric_rows, scores_of
+from ensue.benchmarks.shuffle.task import SETTINGS, TASK, ShuffleRun
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, TextPart
@@ -158,7 +159,7 @@ def test_everything_handed_back_by_value(joiner: str) -> None:
                         "settings": {"block_size": size},
                     }
                 )
-    assert found.metrics == rows
+    assert [row for row in found.metrics if row["metric"] in METRICS] == rows
     said = joiner.encode("unicode_escape").decode()
     assert found.signature == (
         f"model:letters weights:abcdef012345 window:average shuffles:4 sentences:3 joiner:'{said}' "
@@ -218,7 +219,45 @@ def test_pairs_judged_by_totals_alone_have_no_rows_of_means() -> None:
     ]
     found = run_of(FIRST, SECOND, block_size=[1]).evaluate(Letters(), RunContext())
     items = [{**item, "scores": scores_of("good", None)} for item in found.items]
-    assert {row["metric"] for row in metric_rows(items)} == {"accuracy", "ties"}  # type: ignore[arg-type]
+    assert {row["metric"] for row in metric_rows(items)} == {  # type: ignore[arg-type]
+        "accuracy",
+        "accuracy_by_document",
+        "accuracy_authors",
+        "ties",
+    }
+
+
+def test_documents_count_alike_and_those_of_a_single_block_as_wrong_where_the_authors_count() -> None:
+    """At block size 2, `a` and `b` have two blocks, `d` one; `c` reads the same in every order of its sentences."""
+    model = Letters()
+    found = run_of(FIRST, SECOND, ALIKE, SHORT, block_size=[1, 2], shuffles=4).evaluate(model, RunContext())
+    rows = {
+        (row["task"], row["metric"], row["settings"]["block_size"]): row
+        for row in found.metrics
+        if row["metric"].endswith(("_by_document", "_authors"))
+    }
+    for size in (1, 2):
+        for metric in ("accuracy", "accuracy_per_token"):
+            means = {
+                name: float(
+                    np.mean(
+                        [
+                            item["scores"][metric]
+                            for item in found.items
+                            if (item["cluster"], item["settings"]["block_size"]) == (name, size)
+                        ]
+                    )
+                )
+                for name in "ab"
+            }
+            alike = rows["shuffle", f"{metric}_by_document", size]
+            assert (alike["value"], alike["n"]) == (pytest.approx(sum(means.values()) / 2), 2)
+            authors = rows["shuffle", f"{metric}_authors", size]
+            assert (authors["value"], authors["n"]) == (pytest.approx(sum(means.values()) / 4), 4)
+            # `d` is a tale, as `b` is.
+            tales = rows["shuffle/tales", f"{metric}_authors", size]
+            assert (tales["value"], tales["n"]) == (pytest.approx(means["b"] / 2), 2)
+    assert {item["cluster"] for item in found.items} == {"a", "b"}
 
 
 def test_one_domain_has_no_rows_of_its_own() -> None:

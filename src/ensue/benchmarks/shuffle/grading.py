@@ -10,7 +10,8 @@ from ensue.benchmarks.grading.board import Column, Graded, seed_of
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, member, number_of, object_of, shown
 from ensue.benchmarks.settings import resolve
-from ensue.benchmarks.shuffle.task import TASK, ShuffledVersion, ShuffleRun, metric_rows, scores_of
+from ensue.benchmarks.shuffle.judging import metric_rows, scores_of
+from ensue.benchmarks.shuffle.task import TASK, ShuffledVersion, ShuffleRun
 from ensue.errors import EnsueError
 from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
 from ensue.report.results import Item
@@ -30,7 +31,9 @@ class ShuffleBoard(PredictionsBoard):
     """The pairs that a run with these settings makes of the documents; ranked by the smallest blocks."""
 
     def __init__(self, run: ShuffleRun, partial: bool) -> None:
-        self._versions: list[ShuffledVersion] = run.versions()[1]
+        documents, versions, _, _ = run.versions()
+        self._versions: list[ShuffledVersion] = versions
+        self._single = run.single_blocks(documents, versions)
         questions = {one.id: Question("shuffle", one.asked, _read) for one in self._versions}
         super().__init__("shuffle", "test", questions, partial=partial)
 
@@ -52,9 +55,8 @@ class ShuffleBoard(PredictionsBoard):
                 )
 
     def judge(self, answers: Mapping[str, Any], not_scored: Mapping[str, str]) -> Graded:
-        return self.graded(
-            list(metric_rows([_item(one, answers[one.id]) for one in self._versions])), not_scored
-        )
+        items = [_item(one, answers[one.id]) for one in self._versions]
+        return self.graded(list(metric_rows(items, self._single)), not_scored)
 
 
 def _item(version: ShuffledVersion, judged: _Judged) -> Item:

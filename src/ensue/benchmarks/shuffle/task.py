@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
-from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
+from ensue.metrics.preference import prefer_per_token, prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
-from ensue.report.figure import Figure
-from ensue.report.results import Item, MetricRow
+from ensue.report.results import Item
 from ensue.scoring.engine import choices, score
 from ensue.scoring.surprisal import joined_ends, profile_version
-from ensue.stats.clustered import clustered_interval
-from ensue.stats.ranges import range_of
 from ensue.text.documents import Document, Documents
-
-METRICS = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
 
 SETTINGS = {
     "block_size": Setting(
@@ -82,6 +78,7 @@ class ShuffleRun:
         self._zero_shot(model)
         documents, versions, skipped, notes = self.versions()
         used = {v.document.id for v in versions}
+        single = self.single_blocks(documents, versions)
         documents = [d for d in documents if d.id in used]
         shown = _first_versions(versions)
         requests = [Request(self._text(d.sentences), detail=True) for d in documents]
@@ -106,7 +103,7 @@ class ShuffleRun:
         notes.update(scored.notes)
         return Outcome(
             items=items,
-            metrics=list(metric_rows(items)),
+            metrics=list(metric_rows(items, single)),
             signature=f"{choices(scorer, self._policy())} {self._signature()}",
             skipped=skipped,
             tokens=scored.tokens,
@@ -130,6 +127,16 @@ class ShuffleRun:
                 f"No document of {self.source} is long enough to shuffle: each needs two blocks of different text."
             )
         return documents, versions, skipped, notes
+
+    def single_blocks(
+        self, documents: Sequence[Document], versions: Sequence[ShuffledVersion]
+    ) -> SingleBlocks:
+        """Return the domains of the documents that have no shuffled version at each block size."""
+        have = {(version.block_size, version.document.id) for version in versions}
+        return {
+            size: [document.domain for document in documents if (size, document.id) not in have]
+            for size in self.settings["block_size"]
+        }
 
     def _cut(self) -> tuple[list[Document], Counter[str]]:
         """Cut documents to the sentence limit, and count how many were."""
@@ -188,17 +195,6 @@ def _first_versions(versions: list[ShuffledVersion]) -> set[ShuffledVersion]:
     return set(first.values())
 
 
-def scores_of(total: Verdict, mean: Verdict | None) -> dict[str, float]:
-    """Return what a pair scores by total log-likelihood and, where that is known, by the mean per token."""
-    found = {"accuracy": float(total == "good")}
-    if mean is not None:
-        found["accuracy_per_token"] = float(mean == "good")
-    found["ties"] = float(total == "same")
-    if mean is not None:
-        found["ties_per_token"] = float(mean == "same")
-    return found
-
-
 def _item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
     total = prefer_total(original.logprob, shuffled.logprob)
     mean = prefer_per_token(original.logprob_per_token, shuffled.logprob_per_token)
@@ -251,27 +247,6 @@ def _accuracy_by_document(items: list[Item]) -> dict[str, dict[str, float]]:
     for item in items:
         found[item["cluster"]][str(item["settings"]["block_size"])].append(item["scores"]["accuracy"])
     return {d: {size: sum(v) / len(v) for size, v in sizes.items()} for d, sizes in found.items()}
-
-
-def metric_rows(items: list[Item]) -> Iterator[MetricRow]:
-    """Yield one row per task, block size and metric; with several domains, rows for each domain follow."""
-    domains = sorted({item["outputs"]["domain"] for item in items})
-    yield from _rows("shuffle", items)
-    if len(domains) > 1:
-        for domain in domains:
-            yield from _rows(f"shuffle/{domain}", [i for i in items if i["outputs"]["domain"] == domain])
-
-
-def _rows(task: str, items: list[Item]) -> Iterator[MetricRow]:
-    for size in sorted({item["settings"]["block_size"] for item in items}):
-        chosen = [item for item in items if item["settings"]["block_size"] == size]
-        clusters = [item["cluster"] for item in chosen]
-        for metric in METRICS:
-            if metric not in chosen[0]["scores"]:
-                continue
-            values = [item["scores"][metric] for item in chosen]
-            found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
-            yield found.row(task, metric, {"block_size": size})
 
 
 class ShuffleTask:
