@@ -16,4 +16,5 @@ benchmark = Benchmark(
     },
     builders={"squad": Builder("ensue.benchmarks.qags.commands:squad")},
     commands={"qags": "ensue.benchmarks.qags.commands:qags"},
+    people={"consistency": "ensue.benchmarks.qags.people:KIND"},
 )

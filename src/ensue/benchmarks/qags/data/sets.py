@@ -25,6 +25,8 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "summeval": ("summeval", "summeval.json"),
     "realsumm": ("summeval", "realsumm.json"),
     "newsroom": ("summeval", "newsroom.json"),
+    # What people said in a project of ours, as QAGS's own files have it.
+    "own": ("qags", "judgments.jsonl"),
 }
 SETS = ("cnndm", "xsum", "falke", "summeval", "realsumm")
 # The human scores of each collection.
@@ -94,7 +96,7 @@ def read_sets(
     found, missing = [], []
     digest = hashlib.sha256()
     for name in names or SETS:
-        path = _file(root, name)
+        path = find_set(root, name)
         if path is None:
             missing.append(name)
             continue
@@ -110,7 +112,8 @@ def read_sets(
     return JudgedSets(tuple(found), digest.hexdigest(), str(root), tuple(missing))
 
 
-def _file(root: Path, name: str) -> Path | None:
+def find_set(root: Path, name: str) -> Path | None:
+    """Return where a set lies in a folder, if it does."""
     folder, file = PLACES[name]
     return next((path for path in (root / folder / file, root / file) if path.is_file()), None)
 

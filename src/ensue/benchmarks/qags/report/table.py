@@ -27,6 +27,7 @@ TITLES = {
     "summeval": "SummEval",
     "realsumm": "REALSumm",
     "newsroom": "Newsroom",
+    "own": "own project",
 }
 # The kinds of figure, the one that stands for a set first.
 KINDS = {"pearson": "Pearson’s r", "spearman": "Spearman’s ρ", "kendall": "Kendall’s τ"}
