@@ -160,7 +160,7 @@ def _checks(
     chosen = [one for one in summaries if long[one.id]]
     chance.shuffle(chosen)
     made: list[WorkItem] = []
-    phases: list[Phase] = [*(("training",) * training), *(("work",) * controls)]
+    phases: list[Phase] = ["training" if place < training else "work" for place in range(training + controls)]
     for phase, one in zip(phases, chosen, strict=False):
         strange = [
             text
