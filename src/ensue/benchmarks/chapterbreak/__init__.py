@@ -16,4 +16,5 @@ benchmark = Benchmark(
             "ensue.benchmarks.chapterbreak.data.build:build",
         ),
     },
+    people={"transitions": "ensue.benchmarks.chapterbreak.people:KIND"},
 )

@@ -41,7 +41,7 @@ ASPECTS: dict[str, dict[str, str]] = {
 }
 
 COLUMNS = ("example", *ASPECTS)
-_ANNOTATOR = "annotator"
+ANNOTATOR = "annotator"
 
 
 # What was annotated of one example: its category by aspect, None where as many annotators said one as another.
@@ -69,8 +69,8 @@ def read_annotations(path: str | Path) -> Annotations:
     votes: dict[str, dict[str, dict[str, str]]] = {}
     empty = 0
     for place, row in _rows(path):
-        values = {column: _cell(row, column, place) for column in (*COLUMNS, _ANNOTATOR)}
-        example, annotator = values["example"], values[_ANNOTATOR]
+        values = {column: _cell(row, column, place) for column in (*COLUMNS, ANNOTATOR)}
+        example, annotator = values["example"], values[ANNOTATOR]
         if not example:
             raise EnsueError(f"{place}: the column 'example' is empty.")
         if not any(values[aspect] for aspect in ASPECTS):
