@@ -1,7 +1,7 @@
 """Kinds of annotation projects: what makes the items that people are given, and judges those that have a gold answer.
 
 A benchmark names its kinds as `people` (by name, `module:object`); another package may name one under the entry point
-group `ensue.annotation`. `custom` belongs to nobody.
+group `ensue.annotation`. Those in this folder belong to no benchmark.
 """
 
 from __future__ import annotations
@@ -22,11 +22,19 @@ from ensue.benchmarks.base import Setting
 from ensue.benchmarks.people.export import BARRED, Export
 from ensue.benchmarks.people.form import Form, Values
 from ensue.errors import EnsueError
+from ensue.report.figure import Figure
+from ensue.report.results import MetricRow
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import SHARE, Bounds
 
 Phase = Literal["training", "qualification", "work"]
 PHASES: tuple[Phase, ...] = ("training", "qualification", "work")
 _GROUP = "ensue.annotation"
-_OWN = {"custom": "ensue.benchmarks.people.custom:KIND"}
+_OWN = {
+    "custom": "ensue.benchmarks.people.custom:KIND",
+    "insertion": "ensue.benchmarks.people.sentences:INSERTION",
+    "ordering": "ensue.benchmarks.people.sentences:ORDERING",
+}
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,9 @@ class Kind(Protocol):
     def files(self, export: Export, data: str | None) -> Files:
         """Return an export as the kind's benchmark reads it. `data` is what the project was made of, if moved."""
 
+    def scores(self, export: Export) -> list[MetricRow]:
+        """Return how right the work is, where gold answers are known, as rows of results.json."""
+
     def earned(self, export: Export) -> Mapping[str, Earned]:
         """Return what everybody is owed, by pseudonym."""
 
@@ -139,6 +150,14 @@ class Plain:
     def files(self, export: Export, data: str | None) -> Files:
         raise EnsueError(f"A project of kind {export.kind} has no format besides the export itself.")
 
+    def scores(self, export: Export) -> list[MetricRow]:
+        """Return the share of answers that are right."""
+        judged = [one for one in export.answers() if one.right is not None]
+        if not judged:
+            return []
+        right = [float(bool(one.right)) for one in judged]
+        return [mean_row(export.kind, "accuracy", right, [one.item for one in judged])]
+
     def earned(self, export: Export) -> Mapping[str, Earned]:
         """Return `pay` for every answer; `bonus` for those not too fast, of people who missed no control."""
         pay, bonus = (Fraction(str(export.settings.get(name) or 0)) for name in ("pay", "bonus"))
@@ -148,6 +167,13 @@ class Plain:
         answers = Counter(one.annotator for one in given)
         careful = Counter(one.annotator for one in given if not one.hasty and one.annotator not in failed)
         return {name: Earned(pay * n, bonus * careful[name]) for name, n in answers.items()}
+
+
+def mean_row(
+    task: str, metric: str, values: Sequence[float], items: Sequence[str], bounds: Bounds = SHARE
+) -> MetricRow:
+    """Return the mean of what answers are worth as a row of results.json; an item's answers are resampled whole."""
+    return Figure(*clustered_interval(values, items, bounds=bounds)).row(task, metric, {})
 
 
 def between(least: float, most: float) -> Callable[[str], float]:

@@ -35,6 +35,7 @@ from ensue.benchmarks.people.agreement import (
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.kind import Earned, Kind
 from ensue.metrics.agreement import Level
+from ensue.report.results import MetricRow
 
 # How long answers took, for a picture: up to so many seconds.
 BINS = (5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, math.inf)
@@ -106,6 +107,7 @@ class Overview(NamedTuple):
     agreement: tuple[FieldAgreement, ...]
     disagreements: tuple[Disagreement, ...]
     people: tuple[PersonNumbers, ...]
+    scores: tuple[MetricRow, ...]
     pay_per_hour: float | None
     owed: float
 
@@ -121,6 +123,7 @@ class Overview(NamedTuple):
             ],
             "disagreements": [one._asdict() for one in self.disagreements],
             "people": [one._asdict() for one in self.people],
+            "scores": list(self.scores),
             "pay_per_hour": self.pay_per_hour,
             "owed": self.owed,
         }
@@ -139,6 +142,7 @@ def overview(export: Export, kind: Kind) -> Overview:
         tuple(agreements(export, tables)),
         tuple(disagreements(export, tables)[:SHOWN]),
         people,
+        tuple(kind.scores(export)),
         statistics.median(rates) if rates else None,
         owed,
     )

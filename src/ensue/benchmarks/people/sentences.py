@@ -1,0 +1,156 @@
+"""Annotation projects of kinds `insertion` and `ordering`: where a sentence belongs, and in which order several do.
+
+Any documents will do, and they are the gold answers. Insertion is judged by the share of sentences put where they
+were and by how many places off they are, ordering by the share of texts put right and by Kendall's tau.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting, content_of
+from ensue.benchmarks.people.export import Export, Record
+from ensue.benchmarks.people.form import Field, Form, Panel
+from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions, mean_row
+from ensue.errors import EnsueError
+from ensue.metrics.correlation import kendall
+from ensue.report.results import MetricRow
+from ensue.stats.ranges import CORRELATION, POSITIVE
+from ensue.text.documents import BUNDLED, Document, read_documents
+
+FEWEST = 3
+_SETTINGS: dict[str, Setting] = {
+    "max_sentences": Setting(10, "documents are cut after so many sentences", read.whole(FEWEST)),
+    "sample": Setting(None, "how many documents, chosen at random (none: all)", read.optional(read.whole())),
+    "training": Setting(2, "how many of them come first, with the right answer shown", read.whole(0)),
+    **read.DOCUMENT_SETTINGS,
+}
+
+
+class _Sentences(Plain):
+    """What both kinds share: documents, cut, some of them for training."""
+
+    settings: Mapping[str, Setting] = _SETTINGS
+    defaults: Mapping[str, Any] = {"labels": 3}
+    name = ""
+    title = ""
+
+    def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
+        documents, notes = _documents(data, settings)
+        chance = random.Random(f"{seed}/{self.name}")
+        if settings["sample"] is not None and settings["sample"] < len(documents):
+            documents = chance.sample(documents, settings["sample"])
+        training = min(settings["training"], len(documents) - 1)
+        items = []
+        for place, document in enumerate(documents):
+            phase: Phase = "training" if place < training else "work"
+            items.append(self.item(document, phase, random.Random(f"{seed}/{self.name}/{document.id}")))
+        said = [f"{count} {what}" for what, count in notes.items()]
+        return Built(self.title, instructions(__file__, self.name), items, str(data or BUNDLED), said)
+
+    def item(self, document: Document, phase: Phase, chance: random.Random) -> WorkItem:
+        raise NotImplementedError
+
+
+class Insertion(_Sentences):
+    """The kind `insertion`."""
+
+    name = "insertion"
+    about = "where does this sentence belong? (any documents)"
+    title = "Where does this sentence belong?"
+
+    def item(self, document: Document, phase: Phase, chance: random.Random) -> WorkItem:
+        sentences = list(document.sentences)
+        place = chance.randrange(len(sentences))
+        taken = sentences.pop(place)
+        asked = Field(
+            "place", "place", "Where does the sentence belong?", {"panel": "text", "sentence": taken}
+        )
+        form = Form((Panel("text", "The text that is left", sentences=tuple(sentences)),), (asked,))
+        key = {
+            "id": document.id,
+            "content": content_of(document.sentences),
+            "sentences": len(document.sentences),
+        }
+        return WorkItem(
+            form, key, phase, gold={"place": place}, words=f"It was sentence {place + 1} of the text."
+        )
+
+    def scores(self, export: Export) -> list[MetricRow]:
+        """Return the share put in the right place, and the mean number of places off."""
+        answers = _judged(export)
+        off = [abs(int(one.values["place"]) - int(gold["place"])) for one, gold in answers]
+        documents = [one.item for one, _ in answers]
+        if not answers:
+            return []
+        return [
+            mean_row(self.name, "accuracy", [float(one == 0) for one in off], documents),
+            mean_row(self.name, "distance", off, documents, POSITIVE),
+        ]
+
+
+class Ordering(_Sentences):
+    """The kind `ordering`."""
+
+    name = "ordering"
+    about = "put shuffled sentences in order (any documents)"
+    title = "Put the sentences in order"
+
+    def item(self, document: Document, phase: Phase, chance: random.Random) -> WorkItem:
+        shown = list(range(len(document.sentences)))
+        while shown == sorted(shown):
+            chance.shuffle(shown)
+        # Numbered as they are shown, so that the ids say nothing of the right order.
+        ids = {number: f"s{place}" for place, number in enumerate(shown, 1)}
+        entries = [{"id": ids[number], "text": document.sentences[number]} for number in shown]
+        form = Form((), (Field("order", "order", "Put the sentences in order.", {"entries": entries}),))
+        key = {"id": document.id, "content": content_of(document.sentences), "sentences": len(shown)}
+        gold = {"order": [ids[number] for number in sorted(ids)]}
+        return WorkItem(form, key, phase, gold=gold, words="The right order is shown.")
+
+    def scores(self, export: Export) -> list[MetricRow]:
+        """Return the share of texts put wholly right, and Kendall's tau with the right order."""
+        answers = _judged(export)
+        documents = [one.item for one, _ in answers]
+        if not answers:
+            return []
+        taus = [_tau(one.values["order"], gold["order"]) for one, gold in answers]
+        right = [float(list(one.values["order"]) == list(gold["order"])) for one, gold in answers]
+        return [
+            mean_row(self.name, "accuracy", right, documents),
+            mean_row(self.name, "kendall", taus, documents, CORRELATION),
+        ]
+
+
+def _judged(export: Export) -> list[tuple[Record, Mapping[str, Any]]]:
+    return [(one, one.gold) for one in export.answers() if one.gold is not None]
+
+
+def _tau(order: Sequence[str], gold: Sequence[str]) -> float:
+    right = {id: place for place, id in enumerate(gold)}
+    return kendall(list(range(len(order))), [right[id] for id in order])
+
+
+def _documents(data: str | None, settings: Mapping[str, Any]) -> tuple[list[Document], Counter[str]]:
+    """Return documents that are long enough, cut; one that says a sentence twice has no one right order."""
+    how = {name: settings[name] for name in read.DOCUMENT_SETTINGS}
+    found, notes = [], Counter[str]()
+    for document in read_documents(data or BUNDLED, **how):
+        cut = document.sentences[: settings["max_sentences"]]
+        if len(cut) < FEWEST:
+            notes[f"documents of fewer than {FEWEST} sentences left out"] += 1
+        elif len(set(cut)) < len(cut):
+            notes["documents left out that say a sentence twice"] += 1
+        else:
+            found.append(Document(document.id, cut, document.domain))
+    if not found:
+        raise EnsueError(f"{data} has no document of {FEWEST} different sentences or more.")
+    return found, notes
+
+
+INSERTION = Insertion()
+ORDERING = Ordering()

@@ -1,0 +1,112 @@
+"""Insertion and ordering by people: the documents are the gold answers, and scores are as counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import kendalltau
+
+from ensue.benchmarks.people.kind import Kind, WorkItem, kind
+from ensue.benchmarks.people.numbers import overview
+from ensue.benchmarks.people.sentences import INSERTION, ORDERING
+from ensue.errors import EnsueError
+from tests.benchmarks.people.answering import chosen, exported
+
+TEXTS = {f"d{n}": [f"Sentence {place} of text {n}." for place in range(4 + n)] for n in range(6)}
+
+
+def written(folder: Path, texts: dict[str, list[str]] = TEXTS) -> str:
+    rows = [json.dumps({"id": id, "sentences": sentences}) for id, sentences in texts.items()]
+    (folder / "texts.jsonl").write_text("\n".join(rows))
+    return str(folder / "texts.jsonl")
+
+
+def order_of(item: WorkItem) -> dict[str, str]:
+    """What stands in each entry."""
+    return {entry["id"]: entry["text"] for entry in item.form.fields[0].more["entries"]}
+
+
+@pytest.mark.parametrize(("name", "one"), [("insertion", INSERTION), ("ordering", ORDERING)])
+def test_documents_are_cut_sampled_and_partly_for_training(tmp_path: Path, name: str, one: Kind) -> None:
+    assert kind(name) is one
+    built = one.build(written(tmp_path), chosen(one, max_sentences=5, training=1), 4)
+    assert [item.phase for item in built.items] == ["training"] + ["work"] * 5
+    assert [item.key["id"] for item in built.items] == list(TEXTS)
+    assert {item.key["sentences"] for item in built.items} == {4, 5}
+    again = one.build(str(tmp_path / "texts.jsonl"), chosen(one, max_sentences=5, training=1), 4)
+    assert [item.form for item in again.items] == [item.form for item in built.items]
+    few = one.build(str(tmp_path / "texts.jsonl"), chosen(one, sample=2, training=5), 4)
+    assert [item.phase for item in few.items] == ["training", "work"]
+    odd = {"short": ["A.", "B."], "twice": ["A.", "B.", "A."], "fine": ["A.", "B.", "C."]}
+    left = one.build(written(tmp_path, odd), chosen(one), 0)
+    assert [item.key["id"] for item in left.items] == ["fine"]
+    assert len(left.notes) == 2
+    with pytest.raises(EnsueError, match="no document of 3 different sentences"):
+        one.build(written(tmp_path, {"short": ["A."]}), chosen(one), 0)
+
+
+def test_a_sentence_put_back_where_it_was_makes_the_document(tmp_path: Path) -> None:
+    places = set()
+    for item in INSERTION.build(written(tmp_path), chosen(INSERTION), 0).items:
+        assert item.gold is not None
+        sentences = list(item.form.panels[0].sentences or ())
+        sentences.insert(item.gold["place"], item.form.fields[0].more["sentence"])
+        assert sentences == TEXTS[item.key["id"]]
+        places.add(item.gold["place"])
+    assert len(places) > 2
+
+
+def test_gold_orders_make_the_document_and_ids_say_nothing_of_it(tmp_path: Path) -> None:
+    for item in ORDERING.build(written(tmp_path), chosen(ORDERING), 0).items:
+        shown = order_of(item)
+        assert item.gold is not None
+        assert [shown[id] for id in item.gold["order"]] == TEXTS[item.key["id"]]
+        assert list(shown) == [f"s{place}" for place in range(1, len(shown) + 1)]
+        assert list(shown.values()) != TEXTS[item.key["id"]]
+
+
+def test_places_off_are_counted(tmp_path: Path) -> None:
+    settings = chosen(INSERTION, training=0)
+    built = INSERTION.build(written(tmp_path), settings, 0)
+    off = {"ada": 0, "ben": 1, "cid": 2}
+
+    def answer(item: WorkItem, person: str) -> dict[str, Any]:
+        assert item.gold is not None
+        right = item.gold["place"]
+        return {"place": right - off[person] if right >= off[person] else right + off[person]}
+
+    export = exported(INSERTION, built, tuple(off), answer, settings)
+    accuracy, distance = INSERTION.scores(export)
+    assert (accuracy["metric"], accuracy["value"], accuracy["n"], accuracy["clusters"]) == (
+        "accuracy",
+        pytest.approx(1 / 3),
+        18,
+        6,
+    )
+    assert (distance["metric"], distance["value"]) == ("distance", pytest.approx(1.0))
+    assert overview(export, INSERTION).scores == (accuracy, distance)
+
+
+def test_orders_are_scored_by_kendalls_tau(tmp_path: Path) -> None:
+    settings = chosen(ORDERING, training=0)
+    built = ORDERING.build(written(tmp_path), settings, 0)
+
+    def answer(item: WorkItem, person: str) -> dict[str, Any]:
+        assert item.gold is not None
+        right = list(item.gold["order"])
+        return {"order": {"ada": right, "ben": right[1:] + right[:1], "cid": right[::-1]}[person]}
+
+    export = exported(ORDERING, built, ("ada", "ben", "cid"), answer, settings)
+    accuracy, tau = ORDERING.scores(export)
+    assert accuracy["value"] == pytest.approx(1 / 3)
+    expected = []
+    for one in export.answers():
+        assert one.gold is not None
+        places = [one.gold["order"].index(id) for id in one.values["order"]]
+        expected.append(kendalltau(range(len(places)), places).statistic)
+    assert tau["metric"] == "kendall"
+    assert tau["value"] == pytest.approx(sum(expected) / len(expected))
+    assert ORDERING.scores(exported(ORDERING, built, (), answer, settings)) == []
