@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from ensue.platform.clock import Clock
 from ensue.platform.database.opening import Database
@@ -69,6 +69,28 @@ class Invitations:
         with self.database.reading() as connection:
             return self.unused(connection, secret)
 
+    def open_of(self, user: User) -> list[Row[Any]]:
+        """Return the invitations that may still be used: a user's own, all to an admin; without the links."""
+        told = ("id", "role", "email", "note", "created_at", "expires_at")
+        query = select(*(invitations.c[name] for name in told)).where(*self._may_be_used())
+        if not user.may("admin"):
+            query = query.where(invitations.c.created_by == user.id)
+        with self.database.reading() as connection:
+            return list(connection.execute(query.order_by(invitations.c.created_at.desc(), invitations.c.id)))
+
+    def revoke(self, user: User, invitation_id: str) -> None:
+        """End an invitation that nobody has used."""
+        mine = [invitations.c.id == invitation_id, *self._may_be_used()]
+        if not user.may("admin"):
+            mine.append(invitations.c.created_by == user.id)
+        with self.database.writing() as connection:
+            if not connection.execute(delete(invitations).where(*mine)).rowcount:
+                raise NotFound("There is no such invitation; it may have been used.")
+            self._record(connection, "invitation revoked", user=user.id)
+
+    def _may_be_used(self) -> tuple[Any, Any]:
+        return (invitations.c.used_at.is_(None), invitations.c.expires_at > self.clock.now())
+
     def accept(self, user: User, secret: str) -> None:
         """Give a user the role of an invitation, where it is above theirs, and use it up."""
         with self.database.writing() as connection:
@@ -82,9 +104,8 @@ class Invitations:
 
     def unused(self, connection: Connection, secret: str, *, locked: bool = False) -> Invitation:
         """Return an invitation that may still be used; `locked`, by nobody else before the transaction ends."""
-        unused = (invitations.c.used_at.is_(None), invitations.c.expires_at > self.clock.now())
         columns = (invitations.c.id, invitations.c.role, invitations.c.email)
-        query = select(*columns).where(invitations.c.hash == hash_secret(secret), *unused)
+        query = select(*columns).where(invitations.c.hash == hash_secret(secret), *self._may_be_used())
         row = connection.execute(query.with_for_update() if locked else query).first()
         if row is None:
             raise NotFound("This invitation is used, has expired or never was; ask for another.")

@@ -50,8 +50,13 @@ def predictions(path: Path, seed: int = 2) -> Path:
 
 def make_board(platform: Platform, folder: Path, **wanted: Any) -> Board:
     """Make the small board with labels in a new folder."""
+    return Boards(platform).create(wanted_board(**wanted), labels(folder))
+
+
+def wanted_board(**wanted: Any) -> Wanted:
+    """What is said of the small board."""
     told: dict[str, Any] = {"name": BOARD, "suite": "superglue", "split": "dev", **wanted}
-    return Boards(platform).create(Wanted(**told), labels(folder))
+    return Wanted(**told)
 
 
 def participant(platform: Platform, email: str = "ada@example.org", role: str = "participant") -> Participant:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from ensue.platform.accounts import User
 from ensue.platform.boards import labels
 from ensue.platform.database.schema import board_tasks, boards, gradings, new_id, submissions
 from ensue.platform.limits import Limits
-from ensue.platform.refusals import Conflict, Invalid, NotFound, Refusal, line, prose
+from ensue.platform.refusals import Conflict, Forbidden, Invalid, NotFound, Refusal, line, prose
 from ensue.platform.service import Platform
 from ensue.version import __version__
 
@@ -47,6 +48,7 @@ class Board(NamedTuple):
     labels_digest: str | None
     labels_at: datetime | None
     created_at: datetime
+    created_by: str | None = None
 
     @property
     def takes_submissions(self) -> bool:
@@ -117,6 +119,17 @@ class Boards:
             Board(*row) for row in connection.execute(query.where(boards.c.is_listed) if listed else query)
         ]
 
+    def kept_by(self, connection: Connection, user: User) -> list[Board]:
+        """Return the boards that a user may change: an organiser those they made, an admin all."""
+        return [board for board in self.all(connection) if may_change(user, board)]
+
+    def find_kept(self, connection: Connection, user: User, name: str) -> Board:
+        """Return a board that a user may change."""
+        board = self.find(connection, name)
+        if not may_change(user, board):
+            raise Forbidden("Only who made this board, or an admin, may do this.")
+        return board
+
     # Making and changing
 
     def create(self, wanted: Wanted, folder: Path | None, *, by: str | None = None) -> Board:
@@ -140,7 +153,8 @@ class Boards:
                 self._insert(connection, {**row, "id": board_id, "created_at": now, "created_by": by})
             else:
                 self._replaceable(connection, wanted.name, locked=True)
-                connection.execute(update(boards).where(boards.c.id == board_id).values(**row))
+                values = {**row, "created_by": by}
+                connection.execute(update(boards).where(boards.c.id == board_id).values(**values))
                 if (before.suite, before.split) != (row["suite"], row["split"]):
                     # Figures on other data say nothing here.
                     connection.execute(delete(submissions).where(submissions.c.board_id == board_id))
@@ -241,6 +255,11 @@ class Boards:
         self, connection: Connection, kind: str, board_id: str, by: str | None, **details: Any
     ) -> None:
         self.platform.accounts.record(connection, kind, user=by, subject=board_id, **details)
+
+
+def may_change(user: User, board: Board) -> bool:
+    """Return whether a user is a board's organiser, or an admin."""
+    return user.may("admin") or (user.may("organiser") and board.created_by == user.id)
 
 
 def fits(row: Mapping[str, Any], column: Mapping[str, Any]) -> bool:

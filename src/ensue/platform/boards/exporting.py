@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sqlalchemy import select
 
@@ -13,10 +13,10 @@ from ensue.atomic import replacing, write_json, write_json_lines
 from ensue.errors import EnsueError
 from ensue.platform.boards.board import Boards
 from ensue.platform.boards.views import gradings_of
-from ensue.platform.database.schema import board_tasks, submissions, uploads, users
+from ensue.platform.database.schema import board_tasks, new_id, submissions, uploads, users
 from ensue.platform.service import Platform
 
-_PRIVATE = ("labels_digest", "idempotency_key", "body_digest", "job_id")
+_PRIVATE = ("labels_digest", "created_by", "idempotency_key", "body_digest", "job_id")
 
 
 def export_board(platform: Platform, name: str, folder: Path) -> dict[str, Any]:
@@ -56,3 +56,13 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
         for key, value in row.items()
         if key not in _PRIVATE
     }
+
+
+def zipped_board(platform: Platform, name: str) -> BinaryIO:
+    """Return everything of a board as a zip that is open and lies nowhere: it goes when it is closed."""
+    work = platform.home.work_folder(f"export-{new_id()}")
+    try:
+        export_board(platform, name, work / name)
+        return Path(shutil.make_archive(str(work / "export"), "zip", work, name)).open("rb")
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, FastAPI, Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from ensue.platform.accounts import SESSION_DAYS_AT_MOST
+from ensue.platform.accounts import SESSION_DAYS_AT_MOST, User
 from ensue.platform.database.schema import ROLES
 from ensue.platform.refusals import Forbidden, Refusal, TooMany
 from ensue.platform.service import Platform
@@ -179,8 +179,8 @@ def delete_account(
 
 
 @router.get("/invitations")
-def invitations_page(request: Request, user: Organiser) -> Response:
-    return _invitations_page(request, user.role)
+def invitations_page(request: Request, user: Organiser, done: str = "") -> Response:
+    return _invitations_page(request, user, done=_DONE.get(done, ""))
 
 
 @router.post("/invitations")
@@ -191,16 +191,24 @@ def invite(
     try:
         secret = platform.accounts.invitations.make(role, by=user, email=email, note=note)
     except Refusal as refusal:
-        return _invitations_page(request, user.role, status=refusal.status, words=str(refusal))
+        return _invitations_page(request, user, status=refusal.status, words=str(refusal))
     base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
-    return _invitations_page(request, user.role, link=f"{base}/invitations/{secret}")
+    return _invitations_page(request, user, link=f"{base}/invitations/{secret}")
 
 
 def _invitations_page(
-    request: Request, role: str, *, status: int = 200, words: str = "", link: str = ""
+    request: Request, user: User, *, status: int = 200, words: str = "", link: str = "", done: str = ""
 ) -> Response:
-    roles = ROLES if role == "admin" else ROLES[:2]
-    return render(request, "invitations.html.j2", status=status, words=words, link=link, roles=roles)
+    roles = ROLES if user.may("admin") else ROLES[:2]
+    made = request.app.state.platform.accounts.invitations.open_of(user)
+    facts = {"words": words, "link": link, "done": done, "roles": roles, "made": made}
+    return render(request, "invitations.html.j2", status=status, **facts)
+
+
+@router.post("/invitations/{invitation}/revoke")
+def revoke_invitation(platform: ThePlatform, user: Organiser, invitation: str) -> Response:
+    platform.accounts.invitations.revoke(user, invitation)
+    return RedirectResponse("/invitations?done=ended", 303)
 
 
 @router.post("/invitations/accept")
@@ -223,6 +231,7 @@ _DONE = {
     "password": "The password is changed, and all other sessions are over.",
     "revoked": "The token is revoked.",
     "accepted": "You have accepted the invitation.",
+    "ended": "The link can be used no more.",
 }
 
 

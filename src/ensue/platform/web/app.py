@@ -39,6 +39,7 @@ PARTS = (
     "ensue.platform.web.account_api",
     "ensue.platform.web.board_api",
     "ensue.platform.web.submission_pages",
+    "ensue.platform.web.organise_pages",
     "ensue.platform.web.try_api",
     "ensue.platform.web.try_pages",
 )

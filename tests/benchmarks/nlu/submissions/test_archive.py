@@ -192,7 +192,7 @@ def test_entries_that_share_their_bytes_are_refused(tmp_path):
 
 def test_too_many_entries_are_refused_before_they_are_read(tmp_path):
     path = zipped(tmp_path / "s.zip", {f"{n}.tsv": b"" for n in range(1000)})
-    with pytest.raises(Refused, match="1,000 entries; a submission has at most 64"):
+    with pytest.raises(Refused, match="1,000 entries; at most 64 are taken"):
         opened(path)
     raw = path.read_bytes()
     at = raw.rindex(b"PK\x05\x06")

@@ -1,6 +1,8 @@
 // Upload with a progress bar; problems are listed at once. Without this file the form is sent as it is.
+// A form says where to send it (data-to); one that is done is answered 201 with an id or a location.
 const form = document.getElementById("upload");
 const file = document.getElementById("file");
+const folder = document.getElementById("folder");
 const drop = document.getElementById("drop");
 const box = document.getElementById("problems");
 const words = document.getElementById("problem-words");
@@ -22,6 +24,7 @@ function tell(sentence, problems = []) {
     item.append(one.problem);
     return item;
   }));
+  list.hidden = !problems.length;
   box.hidden = !sentence;
   sending.hidden = true;
   send.disabled = false;
@@ -29,6 +32,7 @@ function tell(sentence, problems = []) {
 }
 
 function unfit(chosen) {
+  if (!chosen) return "";
   const suffix = form.dataset.suffix;
   const most = Number(form.dataset.most);
   if (suffix && !chosen.name.toLowerCase().endsWith(suffix)) return `${chosen.name} is no ${suffix} file, which this board takes.`;
@@ -37,7 +41,9 @@ function unfit(chosen) {
   return "";
 }
 
-file?.addEventListener("change", () => tell(file.files[0] ? unfit(file.files[0]) : ""));
+// One or the other is sent.
+file?.addEventListener("change", () => { if (folder && file.files[0]) folder.value = ""; tell(unfit(file.files[0])); });
+folder?.addEventListener("change", () => { if (folder.files[0]) file.value = ""; tell(""); });
 
 if (drop) {
   document.getElementById("drop-words").hidden = false;
@@ -64,7 +70,7 @@ form?.addEventListener("submit", (event) => {
   const request = new XMLHttpRequest();
   request.open("POST", form.dataset.to);
   request.setRequestHeader("X-CSRF-Token", token);
-  request.setRequestHeader("Idempotency-Key", key);
+  if (key) request.setRequestHeader("Idempotency-Key", key);
   request.setRequestHeader("Accept", "application/json");
   request.responseType = "json";
   request.upload.addEventListener("progress", (progress) => {
@@ -74,7 +80,7 @@ form?.addEventListener("submit", (event) => {
   });
   request.addEventListener("load", () => {
     const answer = request.response ?? {};
-    if (request.status === 201) { location.assign(`/submissions/${answer.id}`); return; }
+    if (request.status === 201) { location.assign(answer.location ?? `/submissions/${answer.id}`); return; }
     tell(answer.error ?? `The server answered ${request.status}; try again.`, answer.problems ?? []);
   });
   request.addEventListener("error", () => tell("The connection broke; send it again, it will count once."));
