@@ -101,15 +101,15 @@ def _stored(item: WorkItem) -> WorkItem:
         json.loads(json.dumps(item.gold)),
         item.words,
         item.wanted,
-        json.loads(json.dumps(item.secret)),
-        item.author,
+        item.authors,
         item.among,
+        json.loads(json.dumps(item.secret)),
     )
 
 
 def _may(item: WorkItem, person: str, answered: Mapping[str, list[str]], settings: Mapping[str, Any]) -> bool:
     given = answered[item.key["id"]]
-    if person in given or person == item.author or (item.among and person not in item.among):
+    if person in given or person in item.authors or (item.among and person not in item.among):
         return False
     everybody = item.control or item.phase != "work"
     return everybody or len(given) < (item.wanted or settings["labels"])

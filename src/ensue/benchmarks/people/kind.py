@@ -43,8 +43,9 @@ class WorkItem:
 
     `key` says what it is in the benchmark, and goes into the export. `gold` are the values expected, for feedback,
     qualification and controls; `words` is said after a training item. `wanted` is how many people answer it, where it
-    is not as many as the project's `labels`. `secret` is for the kind alone. An item is never given to its `author`,
-    and where it is only for some people (`among`), to nobody else; both are pseudonyms.
+    is not as many as the project's `labels`. `authors` wrote what it shows and are never given it, `among` are the
+    only ones who are (both are pseudonyms). Items of one `group` are given to a person one after another. `secret` is
+    for the kind alone.
     """
 
     form: Form
@@ -56,9 +57,9 @@ class WorkItem:
     gold: Values | None = None
     words: str = ""
     wanted: int | None = None
-    secret: Mapping[str, Any] = field(default_factory=dict)
-    author: str = ""
+    authors: tuple[str, ...] = ()
     among: tuple[str, ...] = ()
+    secret: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Earned:
-    """What somebody is owed in dollars: for the work, and on top of it."""
+    """What somebody is owed: for the work, and on top of it."""
 
     pay: Fraction
     bonus: Fraction
@@ -103,12 +104,16 @@ class Built:
 
 
 class Kind(Protocol):
-    """A kind of project. `settings` are its own `--set`; `defaults` change those of every project (`COMMON`)."""
+    """A kind of project. `settings` are its own `--set`; `defaults` change those of every project (`COMMON`).
+
+    `follows` is whether later stages are made of what was answered, by `follow`.
+    """
 
     name: str
     about: str
     settings: Mapping[str, Setting]
     defaults: Mapping[str, Any]
+    follows: bool
 
     def preset(self, data: str | None) -> Mapping[str, Any]:
         """Return settings that the data makes; `--set` comes before them."""
@@ -137,6 +142,7 @@ class Plain:
 
     settings: Mapping[str, Setting] = {}
     defaults: Mapping[str, Any] = {}
+    follows = False
 
     def preset(self, data: str | None) -> Mapping[str, Any]:
         return {}
@@ -204,8 +210,9 @@ COMMON: dict[str, Setting] = {
     "most_missed": Setting(1, "controls that a person may miss before being stopped", read.whole(0)),
     "minimum_seconds": Setting(0.0, "an answer given faster is too fast", between(0, 3600)),
     "most_hasty": Setting(2, "answers that may be too fast before a person is stopped", read.whole(0)),
-    "pay": Setting(0.0, "dollars for an answer", between(0, 10_000)),
-    "bonus": Setting(0.0, "dollars more for an answer that passed every check", between(0, 10_000)),
+    "pay": Setting(0.0, "paid for a work item", between(0, 10_000)),
+    "bonus": Setting(0.0, "paid on top for one that passed every check", between(0, 10_000)),
+    "currency": Setting("", "what is paid in", read.text),
     "completion_code": Setting("", "what a person is told at the end", read.text),
     "completion_url": Setting("", "where a person is sent at the end", read.text),
     "consent": Setting("", "the consent page, in Markdown (otherwise ours)", read.text),
