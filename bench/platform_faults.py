@@ -51,8 +51,9 @@ GOLD = {version: ["ab"[(n + version) % 3 % 2] for n in range(ITEMS)] for version
 class Account:
     """What was asked of the server and what it answered."""
 
-    def __init__(self, settings: Settings, folder: Path, seed: int) -> None:
+    def __init__(self, settings: Settings, folder: Path, seed: int, rounds: int) -> None:
         self.settings, self.folder, self.chance = settings, folder, random.Random(seed)
+        self.rounds = rounds
         self.tokens: list[str] = []
         self.asked: dict[tuple[int, str], bytes] = {}  # by user and key
         self.answers: dict[tuple[int, str], tuple[int, Any]] = {}
@@ -123,7 +124,9 @@ class Account:
     def _upload(self, url: str, over: float) -> None:
         while time.monotonic() < over:
             with self.lock:
-                left = [one for one in self.asked if one not in self.answers]
+                # Some users come with every round, so that there is something to hand in until the last.
+                come = -(-len(self.tokens) * (self.kills + 1) // self.rounds)
+                left = [one for one in self.asked if one[0] < come and one not in self.answers]
                 if not left:
                     return
                 user, key = self.chance.choice(left[: 3 * AT_ONCE])
@@ -372,9 +375,8 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="ensue-faults-") as folder:
                 home = Path(folder) / "home"
                 settings = Settings(home=home, database=new_database(home))
-                account = Account(settings, Path(folder), given.seed)
-                # As many users as keep the server busy for the whole time.
-                account.prepare(max(3, given.n // 3))
+                account = Account(settings, Path(folder), given.seed, given.n)
+                account.prepare(max(3, given.n))
                 begun = time.monotonic()
                 for number in range(given.n):
                     account.round(account.chance.uniform(0.2, given.seconds))

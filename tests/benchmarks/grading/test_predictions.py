@@ -237,7 +237,17 @@ def test_sixty_megabytes_without_a_line_break_are_refused_in_bounded_memory(tmp_
     assert int(peak) < 200_000  # kilobytes, numpy and the data among them
 
 
-SUITES = ("chapterbreak", "discoeval", "glue", "qags", "senteval", "shuffle", "squality", "superglue")
+SUITES = (
+    "chapterbreak",
+    "discoeval",
+    "glue",
+    "intruder",
+    "qags",
+    "senteval",
+    "shuffle",
+    "squality",
+    "superglue",
+)
 
 
 def test_graders_import_no_torch() -> None:

@@ -69,6 +69,13 @@ def test_bundled_boards_show_the_printed_figures(
     assert score(glue["published", "BiLSTM (multi-task)"]) == 0.635
     shuffle = rows(client, "shuffle")
     assert score(shuffle["measured", "smollm2"]) == 0.949
+    told = {name: client.get(f"/api/v1/boards/{name}").json()["covers"] for name in BUNDLED}
+    assert told["discoeval"]["average"].startswith("of measured systems over 9 of 12 tasks")
+    assert told["intruder"] == {"intruder": "measured systems on 400 BBC articles; there is no published set"}
+    assert {name for name, covers in told.items() if not covers} == {"glue", "superglue", "qags"}
+    found = rows(client, "intruder")["measured", "smollm2, following"]
+    assert score(found) == 0.930
+    assert found["metrics"]["intruder.false_alarms.kind=untouched"]["value"] == 0.102
     # The two tables of the paper disagree; the second one is shown.
     assert score(shuffle["published", "GPT2-medium"]) == 0.945
 

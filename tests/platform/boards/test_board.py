@@ -93,7 +93,6 @@ def test_a_board_of_ones_own_is_graded_by_its_toml(
         ({"suite": None, "toml": "x ="}, r"board\.toml cannot be read"),
         ({"suite": None, "toml": "name = 3"}, "name is not a text"),
         ({"suite": "nothing"}, "no benchmark 'nothing'"),
-        ({"suite": "intruder"}, "no way of grading"),
         ({"split": "train"}, "--split train is none of"),
         ({"tasks": ["Nothing"]}, "Nothing"),
         ({"settings": {"seed": "1"}}, "without settings"),

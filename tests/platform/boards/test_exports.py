@@ -32,6 +32,7 @@ ENTRIES = [
 ]
 SHOWN = Shown(
     BOARD,
+    Column("SuperGLUE", "score", covers="7 of 8"),
     [Column("RTE", "accuracy", covers="half"), Column("AX-b", "mcc")],
     standing(ENTRIES),
     (),
@@ -41,7 +42,11 @@ SHOWN = Shown(
 
 def test_json_has_every_row_with_its_rank_and_figures() -> None:
     found = json.loads(json.dumps(as_json(SHOWN)))
-    assert (found["board"], found["date"], found["covers"]) == ("superglue", "2026-11-16", {"RTE": "half"})
+    assert (found["board"], found["date"], found["covers"]) == (
+        "superglue",
+        "2026-11-16",
+        {"SuperGLUE": "7 of 8", "RTE": "half"},
+    )
     first, second = found["rows"]
     assert (first["rank"], first["score"]) == (1, {"value": 0.8, "ci95": [0.7, 0.9], "n": 40})
     assert first["metrics"]["AX-b.mcc"] is None

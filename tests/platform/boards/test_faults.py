@@ -17,7 +17,9 @@ ROUNDS = int(os.environ.get("ENSUE_KILLS", "3"))
 def test_nothing_is_lost_graded_twice_or_beyond_the_quota(
     database_url: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    account = Account(Settings(home=tmp_path / "home", database=database_url), tmp_path, seed=2)
+    account = Account(
+        Settings(home=tmp_path / "home", database=database_url), tmp_path, seed=2, rounds=ROUNDS
+    )
     account.prepare(users=2)
     for _ in range(ROUNDS):
         account.round(account.chance.uniform(0.5, 4.0))

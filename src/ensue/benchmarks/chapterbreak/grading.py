@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +18,10 @@ from ensue.benchmarks.chapterbreak.task import (
     metric_rows,
     suffix_digest,
 )
-from ensue.benchmarks.grading.board import Column, Graded, one_name, seed_of
+from ensue.benchmarks.grading.board import Column, Graded, in_part, one_name, seed_of
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, number_of, object_of, shown
+from ensue.benchmarks.published import facts_of
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.report.results import Item
@@ -63,6 +65,21 @@ class ChapterBreakBoard(PredictionsBoard):
             Column(split, "accuracy", {"boundary": boundary, "negatives": kind}, main=place == 0)
             for place, (split, boundary, kind) in enumerate(places)
         ]
+
+    def parts(self) -> Mapping[str, str]:
+        rows = facts_of("ensue.benchmarks.chapterbreak")["table_4"]["rows"]
+        known = {(row["split"], row["boundary"]): row["examples"] for row in rows}
+        there = Counter(
+            (one.split, one.boundary)
+            for one in {one.example.id: one.example for one in self._choices}.values()
+        )
+        found: dict[str, str] = {}
+        for (split, boundary), count in there.items():
+            if (split, boundary) in known:
+                found = in_part({split: count}, {split: known[split, boundary]}) | found
+            else:
+                found.setdefault(split, f"{count:,} examples of its organiser's choice")
+        return found
 
     def question_id(self, id: str) -> str:
         return _LENGTHS.sub("", id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -117,23 +117,28 @@ def missing_files(folder: Path, spec: Spec) -> list[str]:
     return [f"{spec.folder}/{name}" for name in absent]
 
 
-def read_task(folder: Path, spec: Spec, limit: int | None = None) -> DiscoEvalData:
-    """Read a task whose files are all there, only the first `limit` lines of each file where it is given."""
+def read_task(
+    folder: Path, spec: Spec, limit: int | None = None, splits: Sequence[str] = SPLITS
+) -> DiscoEvalData:
+    """Read a task whose files are all there, only the first `limit` lines of each file where it is given.
+
+    RST is always read whole: its labels are those of its training nodes.
+    """
     home = folder / spec.folder
     digest = hashlib.sha256(spec.name.encode())
     if spec.group == "RST":
         return _read_rst(home, spec, limit, digest)
     labels = _read_labels(home, spec, digest)
     notes: Counter[str] = Counter()
-    splits = {}
-    for split in SPLITS:
+    found = {}
+    for split in splits:
         path = home / _FILE[split]
         lines = _lines(path, digest, limit)
-        splits[split] = [example for line in lines for example in _examples(line, spec, split, len(labels))]
+        found[split] = [example for line in lines for example in _examples(line, spec, split, len(labels))]
         damaged = sum(_UNDECODED in line.text for line in lines)
         if damaged:
             notes[f"lines of {spec.name} with characters lost before publication (U+FFFD)"] += damaged
-    return DiscoEvalData(spec, home, labels, splits, digest.hexdigest(), notes)
+    return DiscoEvalData(spec, home, labels, found, digest.hexdigest(), notes)
 
 
 def _lines(path: Path, digest: hashlib._Hash, limit: int | None) -> list[DataLine]:

@@ -12,9 +12,10 @@ from ensue.benchmarks.base import content_of
 from ensue.benchmarks.discoeval.data import DiscoEvalData, missing_files, read_task, select
 from ensue.benchmarks.discoeval.judging import METRIC, ProbedSplit, metric_rows, without_layer
 from ensue.benchmarks.discoeval.probe import JUDGED, Probe
-from ensue.benchmarks.grading.board import Column, Graded, one_name
+from ensue.benchmarks.grading.board import Column, Graded, in_part, one_name, without
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, label_of
+from ensue.benchmarks.published import facts_of
 from ensue.errors import EnsueError
 
 # A prediction may be a list of as many labels, one a classifier; an example scores the share that is right.
@@ -48,6 +49,11 @@ class DiscoEvalBoard(PredictionsBoard):
             *(Column(group, METRIC, here) for group in groups if group != "RST"),
             *tasks,
         ]
+
+    def parts(self) -> Mapping[str, str]:
+        known = facts_of("ensue.benchmarks.discoeval")["items"][self.split]
+        missing = without(self._missing, len(self._tasks) + len(self._missing))
+        return in_part(self.counts(), known) | ({self.columns[0].task: missing} if missing else {})
 
     def question_id(self, id: str) -> str:
         return without_layer(id)
@@ -112,7 +118,7 @@ class DiscoEvalGrader(PredictionsGrader):
         missing = {spec.name: files for spec in specs if (files := missing_files(labels, spec))}
         if len(missing) == len(specs):
             raise EnsueError(f"{labels} has no whole task: {next(iter(missing.values()))[0]} is missing.")
-        read = [read_task(labels, spec) for spec in specs if spec.name not in missing]
+        read = [read_task(labels, spec, splits=[split]) for spec in specs if spec.name not in missing]
         return DiscoEvalBoard(read, list(missing), asked, split, partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ensue.report.table import Table
 
 TEST = "test"
+_NAMED = 5
 
 
 class Column(NamedTuple):
@@ -74,7 +75,10 @@ class Board(ABC):
         """The columns of its table, the main one first."""
 
     def parts(self) -> Mapping[str, str]:
-        """Return which tasks are graded on a part of their published rows, or on others, in words."""
+        """Return which tasks are graded on a part of what was published, or on other data, in words.
+
+        The task of the main column is said to be so where others are missing.
+        """
         return {}
 
     @abstractmethod
@@ -121,6 +125,35 @@ class Submitted:
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "path": str(self.path)}
+
+
+def in_part(counts: Mapping[str, int], published: Mapping[str, int]) -> dict[str, str]:
+    """Return of which tasks there are other numbers of items than were published, in words.
+
+    >>> in_part({"RST": 2308, "SSP": 90, "DC": 7}, {"RST": 2308, "SSP": 4000, "DC": 5})
+    {'SSP': '90 of 4,000 items', 'DC': '7 items, where 5 were published'}
+    """
+    found = {}
+    for task, count in counts.items():
+        known = published.get(task, count)
+        if count < known:
+            found[task] = f"{count:,} of {known:,} items"
+        elif count > known:
+            found[task] = f"{count:,} items, where {known:,} were published"
+    return found
+
+
+def without(missing: Sequence[str], of: int, noun: str = "tasks") -> str:
+    """Return of how many tasks which ones are missing, in words; nothing where none is.
+
+    >>> without(["SP/wiki", "RST"], 12)
+    '10 of 12 tasks, without SP/wiki and RST'
+    """
+    if not missing:
+        return ""
+    shown = [*missing[:_NAMED], *([f"{len(missing) - _NAMED} others"] if len(missing) > _NAMED else [])]
+    named = " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+    return f"{of - len(missing)} of {of} {noun}, without {named}"
 
 
 def one_name(suite: str, tasks: Sequence[str]) -> str:

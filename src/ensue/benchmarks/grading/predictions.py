@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,6 +73,10 @@ class PredictionsBoard(Board):
     def question_id(self, id: str) -> str:
         """Return the id of the question that an item of a run answers; the same, unless an id says how as well."""
         return id
+
+    def counts(self) -> Counter[str]:
+        """Return how many items each task has."""
+        return Counter(question.task for question in self.questions.values())
 
     def read_row(self, row: dict[str, Any]) -> PredictedLine:
         """Return what a line says, or raise `Wrong`."""

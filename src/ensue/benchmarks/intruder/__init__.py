@@ -8,5 +8,6 @@ benchmark = Benchmark(
     task="ensue.benchmarks.intruder.task:TASK",
     comparing="ensue.benchmarks.intruder.judging:COMPARING",
     tables="ensue.benchmarks.intruder.report.table:tables",
+    grader="ensue.benchmarks.intruder.grading:GRADER",
     page="ensue.benchmarks.intruder.report.page:PAGE",
 )

@@ -43,6 +43,15 @@ class Version(NamedTuple):
     def kind(self) -> str:
         return self.edited.kind
 
+    @property
+    def id(self) -> str:
+        return f"{self.document.id}#{self.kind}"
+
+    @property
+    def asked(self) -> str:
+        """Return a digest of what is read, which does not say where the edit is."""
+        return content_of(self.edited.sentences)
+
 
 def position_of(place: int, count: int) -> str:
     """Return in which third of the sentences after the first a place lies.
@@ -61,31 +70,39 @@ def item_of(
     rate: float,
 ) -> Item:
     """Return the item of a version: what each rule makes of its sentences, and how right that is."""
-    document, edited = version
+    edited = version.edited
     values = {rule: values_of(sentences, rule, fitted.given) for rule in fitted.thresholds}
     found = {rule: flagged(values[rule], threshold) for rule, threshold in fitted.thresholds.items()}
     scores: dict[str, float] = {}
     for rule, place in found.items():
-        scores |= _scores(rule, edited, rank_of(values[rule], edited.places), place)
+        scores |= scores_of(rule, edited, rank_of(values[rule], edited.places), place)
     if calibration is not None:
         found[CALIBRATED] = judge(sentences, calibration, rate).stands_out
-        scores |= _scores(CALIBRATED, edited, None, found[CALIBRATED])
+        scores |= scores_of(CALIBRATED, edited, None, found[CALIBRATED])
+    more = {"values": values, "flagged": found, "thresholds": dict(fitted.thresholds)}
+    return item_with(version, scores, more)
+
+
+def item_with(version: Version, scores: dict[str, float], more: Mapping[str, Any]) -> Item:
+    """Return the item of a version with the scores and what else is said of it."""
+    document, edited = version
     outputs: dict[str, Any] = {"domain": document.domain, "places": list(edited.places)}
     new = [edited.sentences[place] for place in edited.places]
     if edited.places:
-        outputs |= {"position": position_of(edited.places[0], len(sentences)), "sentences": new}
+        outputs |= {"position": position_of(edited.places[0], len(edited.sentences)), "sentences": new}
     return Item(
-        id=f"{document.id}#{version.kind}",
+        id=version.id,
         cluster=document.id,
         task="intruder",
         settings={"kind": version.kind},
         scores=scores,
-        outputs={**outputs, "values": values, "flagged": found, "thresholds": dict(fitted.thresholds)},
+        outputs={**outputs, **more},
         content=content_of(document.sentences, version.kind, edited.places, new),
+        asked=version.asked,
     )
 
 
-def _scores(rule: str, edited: Edited, rank: int | None, place: int | None) -> dict[str, float]:
+def scores_of(rule: str, edited: Edited, rank: int | None, place: int | None) -> dict[str, float]:
     """Return the scores of a rule, each under the rule and the metric it is of."""
     if not edited.places:
         return {f"{rule}/{FALSE_ALARMS}": float(place is not None)}

@@ -56,7 +56,12 @@ def values_of(sentences: Sequence[Following], rule: str, given: float) -> Values
         found = standings(sentences, given)
     else:
         found = [None if one.received is None else _BY_SENTENCE[rule](one, given) for one in sentences]
-    return [None if one is None else round(one, _DIGITS) for one in found]
+    return rounded(found)
+
+
+def rounded(values: Values) -> Values:
+    """Return values to as many digits as are compared."""
+    return [None if one is None else round(one, _DIGITS) for one in values]
 
 
 def least_of(values: Values) -> tuple[float, int]:

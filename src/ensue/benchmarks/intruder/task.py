@@ -85,13 +85,7 @@ class IntruderRun:
         encoder = self._encoder(context)
         rules = self._rules()
         scorer.check(self._policy())
-        notes: Counter[str] = Counter()
-        documents, skipped = self._long_enough(notes)
-        versions = list(self._versions(documents, skipped))
-        if len(versions) == len(documents):
-            raise EnsueError(
-                f"No document of {self.source} allows an edit of the kinds {', '.join(self.settings['kinds'])}."
-            )
+        versions, skipped, notes = self.versions()
         measured, tokens = self._measure(scorer, encoder, versions, context, notes)
         items, examples = self._judge(versions, measured, rules, self._calibration(model, encoder), notes)
         return Outcome(
@@ -103,6 +97,17 @@ class IntruderRun:
             extras={"examples": examples},
             notes=notes,
         )
+
+    def versions(self) -> tuple[list[Version], Counter[str], Counter[str]]:
+        """Return every version of every document, and counts of what was left out and what was cut."""
+        notes: Counter[str] = Counter()
+        documents, skipped = self._long_enough(notes)
+        found = list(self._versions(documents, skipped))
+        if len(found) == len(documents):
+            raise EnsueError(
+                f"No document of {self.source} allows an edit of the kinds {', '.join(self.settings['kinds'])}."
+            )
+        return found, skipped, notes
 
     def _encoder(self, context: RunContext) -> Encoder | None:
         name = self.settings["encoder"]

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ensue.benchmarks.base import content_of
-from ensue.benchmarks.grading.board import Column, Graded
+from ensue.benchmarks.grading.board import Column, Graded, in_part, without
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import number_of
+from ensue.benchmarks.published import facts_of
 from ensue.benchmarks.qags.data.sets import MAIN_SCORE, JudgedSet, JudgedSets, read_sets
 from ensue.benchmarks.qags.judging import judge
 from ensue.benchmarks.qags.task import TASK
@@ -42,6 +43,11 @@ class QagsBoard(PredictionsBoard):
     @property
     def columns(self) -> list[Column]:
         return [Column(_TOTAL, _SCORE, main=True), *map(_headline, self._data.sets)]
+
+    def parts(self) -> Mapping[str, str]:
+        known = facts_of("ensue.benchmarks.qags")["items"][self.split]
+        missing = without(self._data.missing, len(self._data.sets) + len(self._data.missing), "sets")
+        return in_part(self.counts(), known) | ({_TOTAL: missing} if missing else {})
 
     def judge(self, answers: Mapping[str, Any], not_scored: Mapping[str, str]) -> Graded:
         rows: list[MetricRow] = []

@@ -11,15 +11,16 @@ import numpy as np
 
 from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.drawn import mean_of_samples
-from ensue.benchmarks.grading.board import Column, Graded, one_name
+from ensue.benchmarks.grading.board import Column, Graded, in_part, one_name, without
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import label_of, number_of
+from ensue.benchmarks.published import facts_of
 from ensue.benchmarks.senteval.answering import Given, answers_of, parts_of
 from ensue.benchmarks.senteval.comparing import COMPARING
 from ensue.benchmarks.senteval.data import ExampleRows, SentEvalData, SentEvalSpec, chosen, read_suite
 from ensue.benchmarks.senteval.task import judge
 
-_TOTAL, _SCORE = "SentEval", "score"
+_TOTAL, _SCORE, _STS13 = "SentEval", "score", "STS13"
 
 
 class SentEvalBoard(PredictionsBoard):
@@ -46,6 +47,14 @@ class SentEvalBoard(PredictionsBoard):
         here = {"split": self.split}
         tasks = [Column(name, data.task.metric, here) for name, (data, _) in self._parts.items()]
         return [Column(_TOTAL, _SCORE, here, main=True), *tasks]
+
+    def parts(self) -> Mapping[str, str]:
+        known = facts_of("ensue.benchmarks.senteval")["items"][self.split]
+        absent = [spec.name for spec in self._asked if spec.name not in self._parts]
+        missing = without(absent, len(self._asked))
+        found = in_part(self.counts(), known) | ({_TOTAL: missing} if missing else {})
+        smt = {_STS13: "without its SMT set, whose licence keeps it out of SentEval"}
+        return smt | found if _STS13 in self._parts else found
 
     def judge(self, answers: Mapping[str, Any], not_scored: Mapping[str, str]) -> Graded:
         answered = []

@@ -45,6 +45,10 @@ class ShuffleBoard(PredictionsBoard):
             for place, size in enumerate(sizes)
         ]
 
+    def parts(self) -> Mapping[str, str]:
+        documents = len({one.document.id for one in self._versions})
+        return {"shuffle": f"{documents:,} documents of its organiser's choice"}
+
     def faults(self, answers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         given = list(answers.items())
         for id, one in given:

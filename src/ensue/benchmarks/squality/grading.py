@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.grading.board import Column, Graded
+from ensue.benchmarks.grading.board import Column, Graded, in_part
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, text_of
+from ensue.benchmarks.published import facts_of
 from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.squality.data import SPLITS, StoryQuestion, examples
 from ensue.benchmarks.squality.evaluation import TASK as NAME
@@ -45,6 +46,10 @@ class SqualityBoard(PredictionsBoard):
         names = ["rouge1", "rouge2", "rougeL"] if "rouge" in self.metrics else []
         names += ["meteor"] if "meteor" in self.metrics else []
         return [Column(NAME, name, self._about, main=place == 0) for place, name in enumerate(names)]
+
+    def parts(self) -> Mapping[str, str]:
+        known = facts_of("ensue.benchmarks.squality")["items"].get(self._about["version"], {})
+        return in_part(self.counts(), {NAME: known[self.split]} if self.split in known else {})
 
     def judge(self, answers: Mapping[str, Any], not_scored: Mapping[str, str]) -> Graded:
         summaries = [Summary(answers[one.id], {}) for one in self._asked]

@@ -53,12 +53,14 @@ def read_bundled() -> list[dict[str, Any]]:
 def baselines_of(said: Mapping[str, Any]) -> list[Baseline]:
     """Return the published and measured systems of a bundled board."""
     package = f"ensue.benchmarks.{said['suite']}"
-    order = {table: place for place, table in enumerate(said["tables"])}
-    printed = sorted(
-        (one for one in published(package) if one.table in order), key=lambda one: order[one.table]
-    )
-    source = f"{_FOUND_IN} {citation(package)}"
-    found = gather(printed, said, PUBLISHED, source, said["dated"], said["link"])
+    order = {table: place for place, table in enumerate(said.get("tables", []))}
+    found: list[Baseline] = []
+    if order:
+        printed = sorted(
+            (one for one in published(package) if one.table in order), key=lambda one: order[one.table]
+        )
+        source = f"{_FOUND_IN} {citation(package)}"
+        found = gather(printed, said, PUBLISHED, source, said["dated"], said["link"])
     for table in said.get("measured", []):
         about = {key: value for key, value in table.items() if key not in ("source", "dated")}
         words = f"{table['source'][0].upper()}{table['source'][1:]}"
@@ -106,14 +108,16 @@ def gather(
 
 def columns_of(said: Mapping[str, Any], found: Sequence[Baseline]) -> list[dict[str, Any]]:
     """Return the columns in which a board without labels shows its baselines: the main one first."""
-    main = {"settings": {}, **said["main"], "main": True}
+    main: dict[str, Any] = {"settings": {}, **said["main"], "main": True}
+    told = {"split", *main["settings"]}
     columns = [main]
     for row in (row for baseline in found for row in baseline.rows):
-        settings = {key: value for key, value in row["settings"].items() if key in ("split", "block_size")}
+        settings = {key: value for key, value in row["settings"].items() if key in told}
         column = {"task": row["task"], "metric": row["metric"], "settings": settings}
         if not fits(row, main) and column not in columns:
             columns.append(column)
-    return columns
+    parts = said.get("covers", {})
+    return [{**column, "covers": parts.get(column["task"], "")} for column in columns]
 
 
 class Baselines:

@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ensue.platform.boards.reading import Shown
-from ensue.platform.boards.standing import Column, Row, covers
+from ensue.platform.boards.standing import Column, Row
 from ensue.report.figure import Figure
 
 _ATOM = "http://www.w3.org/2005/Atom"
@@ -31,7 +31,7 @@ def as_json(shown: Shown) -> dict[str, Any]:
         "split": board.split,
         "rounding": board.rounding,
         "date": shown.on.isoformat() if shown.on else None,
-        "covers": dict(covers(shown.columns)),
+        "covers": dict(shown.covers),
         "columns": [
             {"key": column.key, "task": column.task, "metric": column.metric, "settings": {**column.settings}}
             for column in shown.columns

@@ -22,6 +22,7 @@ from ensue.platform.boards.standing import (
     Entry,
     Phenomenon,
     Row,
+    covers,
     cut,
     diagnostics,
     standing,
@@ -38,12 +39,18 @@ class Shown:
     """A board as it is shown: its columns, and its rows in the order of their ranks."""
 
     board: Board
-    columns: list[Column]  # of its tasks; the score, which systems are ranked by, is none of them
+    main: Column  # what systems are ranked by
+    columns: list[Column]  # of its tasks
     rows: list[Row]
     mark: tuple[Any, ...]  # the same as long as everything shown is
     on: date | None = None  # the day at whose end it stood so; None is now
     made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     making: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
+
+    @cached_property
+    def covers(self) -> list[tuple[str, str]]:
+        """Return the tasks whose data are partial or surrogate, with what is said of each."""
+        return covers([self.main, *self.columns])
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -126,7 +133,7 @@ class Reader:
         with self._building:
             if (shown := self._kept_as(name, on, mark, version)) is None:
                 rows = standing(self._entries(connection, board, [main, *columns], on))
-                shown = Shown(board, columns, rows, mark, on)
+                shown = Shown(board, main, columns, rows, mark, on)
                 self._keep(name, on, _Kept(shown, version))
             return shown
 

@@ -210,7 +210,7 @@ def _facts(shown: Shown, view: View, rows: list[Row]) -> dict[str, Any]:
         "matching": len(rows),
         "total": len(shown.rows),
         "last_page": max(1, -(-len(rows) // PAGE)),
-        "covers": standing.covers(shown.columns),
+        "covers": shown.covers,
         "digits": shown.board.rounding,
     }
 

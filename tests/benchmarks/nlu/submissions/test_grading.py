@@ -513,4 +513,5 @@ def test_an_id_counts_though_its_label_will_not_do(tmp_path, glue):
 def test_a_board_says_which_tasks_have_a_part_of_their_published_rows(tmp_path, superglue):
     parts = open_board("superglue", superglue, "dev").parts()
     assert parts["BoolQ"] == f"{SIZE} of 3,270 rows"
-    assert set(parts) == {"BoolQ", "COPA", "MultiRC", "AX-b"}
+    assert parts["SuperGLUE"] == "3 of 8 tasks, without CB, ReCoRD, RTE, WiC and WSC"
+    assert set(parts) == {"SuperGLUE", "BoolQ", "COPA", "MultiRC", "AX-b"}

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ensue.benchmarks.grading.board import Board, Column, Graded, Grader, Submitted
+from ensue.benchmarks.grading.board import Board, Column, Graded, Grader, Submitted, without
 from ensue.benchmarks.grading.problems import Limits, Problems, Refused
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.archive import Archive, open_archive
@@ -72,6 +72,10 @@ class NluBoard(Board):
                 split = SECTIONS.get(part, part)
                 count = rows[spec.name, split] = rows.get((spec.name, split), 0) + len(data.splits[part])
                 found[spec.name] = part_words(spec, split, count, data.instead.get(part, ""))
+        counted = [spec.name for spec in self._specs if spec.in_score]
+        absent = [name for name in counted if name not in found]
+        if missing := without(absent, len(counted)):
+            found[TITLES[self.name]] = missing
         return {name: words for name, words in found.items() if words}
 
     def check(self, file: Path) -> None:
