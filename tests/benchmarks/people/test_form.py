@@ -149,7 +149,7 @@ def test_whatever_is_sent_is_checked_without_an_error(values: dict[str, Any], fi
 
 
 def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a_form_says_so() -> None:
-    story = Panel("story", "the story", "One two three four five six.")
+    story = Panel("story", "The story", "One two three four five six.")
     own = {"own_words": {"panel": "story", "longest": 3}}
     each = {"panel": "list", **YES_NO, "reason": "required"}
     form = Form(
@@ -161,7 +161,7 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
     copied, unsaid = check_answer(
         form, {"text": "So TWO three four five!", "each": [judged[0], {"value": "no", "reason": " "}]}
     )
-    assert "4 words in a row are those of the story ('two three four five')" in copied
+    assert "4 words in a row are those of “The story” ('two three four five')" in copied
     assert unsaid == "Each: sentence 2 has no reason."
     assert check_answer(form, {"text": "Two three four five", "each": [{"value": "no"}]}, final=False) == []
     broken = {

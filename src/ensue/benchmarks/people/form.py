@@ -320,7 +320,8 @@ def _text(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         yield f"write at most {int(most):,} words; there are {count:,}"
     if own := one.more.get("own_words"):
         panel = form.panel(own["panel"])
-        fault = copying_fault(given, {panel.title or "the text": panel.text or ""}, int(own["longest"]))
+        name = f"“{panel.title}”" if panel.title else "the text"
+        fault = copying_fault(given, {name: panel.text or ""}, int(own["longest"]))
         if fault is not None:
             yield fault.message.rstrip(".")
 

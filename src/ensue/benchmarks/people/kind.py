@@ -176,10 +176,15 @@ class Plain:
 
 
 def mean_row(
-    task: str, metric: str, values: Sequence[float], items: Sequence[str], bounds: Bounds = SHARE
+    task: str,
+    metric: str,
+    values: Sequence[float],
+    items: Sequence[str],
+    bounds: Bounds = SHARE,
+    **settings: Any,
 ) -> MetricRow:
     """Return the mean of what answers are worth as a row of results.json; an item's answers are resampled whole."""
-    return Figure(*clustered_interval(values, items, bounds=bounds)).row(task, metric, {})
+    return Figure(*clustered_interval(values, items, bounds=bounds)).row(task, metric, settings)
 
 
 def between(least: float, most: float) -> Callable[[str], float]:

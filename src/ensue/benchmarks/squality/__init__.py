@@ -18,4 +18,5 @@ benchmark = Benchmark(
         "retrieval": Baseline(_NAMED, "the sentences nearest the question"),
         "written": Baseline(_NAMED, "summaries from a file, --set summaries=FILE"),
     },
+    people={"squality": "ensue.benchmarks.squality.people:KIND"},
 )

@@ -45,6 +45,7 @@ from ensue.stats.ranges import CORRELATION
 
 TASK = "human-eval"
 FILE = "all-responses.jsonl"
+# The summary that a person wrote; further ones of a question are `human-2` and so on.
 HUMAN = "human"
 PROPERTIES = ("correctness", "coverage", "overall")
 REVIEWS = 3
@@ -73,6 +74,10 @@ class Rated(NamedTuple):
     @property
     def example(self) -> str:
         return f"{self.story}/{self.question}"
+
+    @property
+    def by_person(self) -> bool:
+        return self.system.partition("-")[0] == HUMAN
 
     def rating(self, name: str) -> float:
         """Return the mean rating of a property."""
@@ -151,7 +156,7 @@ def references_of(rated: Sequence[Rated], stories: list[Story]) -> list[tuple[st
                 "read the test split of version 1."
             )
         references = questions[one.example]
-        if one.system == HUMAN:
+        if one.by_person:
             left = tuple(text for text in references if text.split() != one.text.split())
             if len(left) == len(references):
                 raise EnsueError(
@@ -171,7 +176,7 @@ def correlation_rows(
     """
     for name, values in metrics.items():
         for subset, human in SUBSETS.items():
-            places = [place for place, one in enumerate(rated) if (one.system == HUMAN) in human]
+            places = [place for place, one in enumerate(rated) if one.by_person in human]
             if len(places) < 2:
                 continue
             x = np.array([values[place] for place in places], dtype=np.float64)
@@ -258,7 +263,7 @@ class HumanEvalRun:
             ratings = {name: one.rating(name) for name in PROPERTIES}
             by_reference = {name: list(rows[place]) for name, rows in by_metric.items()}
             scores = named(by_reference)
-            if one.system == HUMAN:
+            if one.by_person:
                 # Its own text is left out of the references already.
                 scores |= {name + LEFT_OUT: scores[name] for name in by_metric}
             yield Item(
