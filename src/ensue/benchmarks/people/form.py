@@ -193,19 +193,25 @@ def _bounded(own: Any, panels: set[str]) -> bool:
 
 def check_answer(form: Form, values: Any, *, final: bool = True) -> list[str]:
     """Return what is wrong with an answer, one sentence each; a draft may be incomplete, but not of another form."""
+    return [words for _, words in answer_problems(form, values, final=final)]
+
+
+def answer_problems(form: Form, values: Any, *, final: bool = True) -> list[tuple[str, str]]:
+    """Return what is wrong with an answer: the field, where it is one of the form's, and a sentence."""
     if not isinstance(values, dict):
-        return ["The values are no object."]
+        return [("", "The values are no object.")]
     known = {one.id: one for one in form.fields}
-    problems = [f"There is no field {_shown(key)}." for key in values if key not in known]
+    problems = [("", f"There is no field {_shown(key)}.") for key in values if key not in known]
     for one in form.fields:
         given = values.get(one.id)
         if given is None:
             if final and one.required and shown(one, values):
-                problems.append(f"{_name(one)} is not answered.")
+                problems.append((one.id, f"{_name(one)} is not answered."))
             continue
         if final and not shown(one, values):
             continue
-        problems += [f"{_name(one)}: {words}." for words in _TYPES[one.type].check(form, one, given, final)]
+        found = _TYPES[one.type].check(form, one, given, final)
+        problems += [(one.id, f"{_name(one)}: {words}.") for words in found]
     return problems
 
 

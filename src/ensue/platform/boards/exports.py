@@ -82,11 +82,12 @@ def as_csv(shown: Shown) -> str:
         cells += [figure.value if figure else None for figure in entry.figures]
         cells += [entry.parameters, entry.sharing, entry.data, entry.link]
         cells += [entry.published_at.isoformat(), entry.id]
-        writer.writerow([_cell(cell) for cell in cells])
+        writer.writerow([plain_cell(cell) for cell in cells])
     return buffer.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def plain_cell(value: Any) -> Any:
+    """Return a cell of a table that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

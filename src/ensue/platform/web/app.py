@@ -42,6 +42,8 @@ PARTS = (
     "ensue.platform.web.organise_pages",
     "ensue.platform.web.try_api",
     "ensue.platform.web.try_pages",
+    "ensue.platform.web.annotation_api",
+    "ensue.platform.web.project_api",
 )
 # Packages whose `templates` folder pages are taken from, before the foundation's own.
 TEMPLATES: tuple[str, ...] = ()
@@ -65,7 +67,8 @@ def create_app(platform: Platform) -> FastAPI:
     app.state.rates = security.RateLimits(platform.clock)
     app.state.templates = environment(*TEMPLATES)
     app.state.navigation = []  # (address, words) of each part
-    app.state.larger_bodies = {}  # the start of a path and the bytes taken there
+    # A path, or the start of one where it ends in a slash, and the bytes taken there.
+    app.state.larger_bodies = {}
     _answer_errors(app)
     # The last added is the outermost.
     app.add_middleware(observing.Observer, counts=app.state.counts, failed=_failed)
@@ -87,10 +90,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _largest(app: FastAPI) -> Callable[[str], int]:
     def largest(path: str) -> int:
-        found = (most for start, most in app.state.larger_bodies.items() if path.startswith(start))
+        larger: dict[str, int] = app.state.larger_bodies
+        found = (most for start, most in larger.items() if start == path or _is_below(path, start))
         return max(found, default=security.SMALL_BODY)
 
     return largest
+
+
+def _is_below(path: str, start: str) -> bool:
+    return start.endswith("/") and path.startswith(start)
 
 
 def _answer_errors(app: FastAPI) -> None:

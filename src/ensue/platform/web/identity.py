@@ -92,7 +92,10 @@ async def guarded(request: Request) -> None:
         return  # no browser sends one by itself, and the cookie is not looked at then
     platform = the_platform(request)
     security.check_origin(request, platform.settings.public_url)
-    by_cookie = security.SESSION_COOKIE in request.cookies
+    by_cookie = any(
+        name == security.SESSION_COOKIE or name.startswith(security.PARTICIPANT_COOKIE)
+        for name in request.cookies
+    )
     if by_cookie or not request.url.path.startswith("/api/"):
         await security.check_form_token(request)
 

@@ -26,6 +26,7 @@ from ensue.platform.service import Platform
 
 SESSION_COOKIE = "ensue_session"
 VISITOR_COOKIE = "ensue_visitor"
+PARTICIPANT_COOKIE = "ensue_participant_"  # and a mark of the project
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 # Bodies of this many bytes are taken anywhere; more only where a route says so (`largest_body`).
 SMALL_BODY = 1_000_000
@@ -184,6 +185,7 @@ RATES = {
     "upload": Rate(120, 60),
     "invitation": Rate(60, 3600),
     "try": Rate(20, 600),
+    "enter": Rate(1000, 600),  # a class at work behind one address
 }
 
 

@@ -1,0 +1,221 @@
+"""What somebody may be given next, and in which order it is tried.
+
+Items of the group that somebody is in come first, then those that lack the fewest answers, so that items become whole
+early; after that it is the order of the items, a little different for everybody. Controls are mixed in at a fixed
+rate that begins at a place of each person's own, and nobody sees one twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, and_, false, func, or_, select
+
+from ensue.platform.annotation.people import Participant, People
+from ensue.platform.annotation.projects import Project, Projects
+from ensue.platform.database.schema import assignments, project_items
+from ensue.platform.service import Platform
+
+_TRIED = 200  # items that are looked at for one person; more only where some are not for everybody
+_JITTER = 10.0  # places that an item is given earlier or later, so that no two people have the same order
+
+
+class Candidate(NamedTuple):
+    """An item to try, and how many answers it wants; None for one that everybody is given."""
+
+    item_id: str
+    wanted: int | None
+
+
+class Plan(NamedTuple):
+    """What to try for somebody, in this order, in the phase they were in when it was made."""
+
+    phase: str
+    candidates: Sequence[Candidate]
+    waiting: bool = False
+
+
+class Choosing:
+    """What people may be given; nothing here changes anything."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.clock = platform.clock
+        self.projects, self.people = Projects(platform), People(platform)
+
+    def plan(self, connection: Connection, participant_id: str) -> Plan:
+        """Return what to try for somebody."""
+        participant = self.people.get(connection, participant_id)
+        project = self.projects.get(connection, participant.project_id)
+        if participant.phase != "work":
+            return Plan(participant.phase, self._in_order(connection, participant))
+        found = self._work(connection, project, participant)
+        waiting = not found and self._comes_later(connection, project, participant)
+        return Plan("work", found, waiting)
+
+    def left(self, connection: Connection, participant: Participant) -> int:
+        """Return how many items somebody could still be given now, controls aside."""
+        if participant.phase != "work":
+            return len(self._in_order(connection, participant))
+        project = self.projects.get(connection, participant.project_id)
+        room = self._room(connection, project, participant)
+        if room == 0:
+            return 0
+        found = self._open_items(connection, project, participant, most=None)
+        return len(found) if room is None else min(room, len(found))
+
+    def waits(self, connection: Connection, participant: Participant) -> bool:
+        """Return whether somebody for whom nothing is left now may be given something later."""
+        project = self.projects.get(connection, participant.project_id)
+        return participant.phase == "work" and self._comes_later(connection, project, participant)
+
+    def _in_order(self, connection: Connection, participant: Participant) -> list[Candidate]:
+        """Return what is left of training or qualification, in its order."""
+        here = (
+            project_items.c.project_id == participant.project_id,
+            project_items.c.phase == participant.phase,
+            project_items.c.id.not_in(_touched(participant.id)),
+        )
+        query = select(project_items.c.id).where(*here).order_by(project_items.c.position)
+        return [Candidate(id, None) for id in connection.execute(query).scalars()]
+
+    def _work(self, connection: Connection, project: Project, participant: Participant) -> list[Candidate]:
+        if self._room(connection, project, participant) == 0:
+            return []
+        rows = self._open_items(connection, project, participant, most=_TRIED)
+        if not rows:
+            return []
+        last = self._last_group(connection, participant.id)
+        given_back = set(
+            connection.execute(
+                select(assignments.c.item_id).where(
+                    assignments.c.participant_id == participant.id, assignments.c.state == "released"
+                )
+            ).scalars()
+        )
+
+        def order(row: Any) -> tuple[bool, bool, int, float]:
+            if last and row.group_name == last:
+                return row.id in given_back, False, 0, float(row.position)
+            jitter = _JITTER * (2 * _chance(project.seed, participant.id, row.id) - 1)
+            return row.id in given_back, True, row.lacking, row.position + jitter
+
+        found = [Candidate(row.id, row.wanted) for row in sorted(rows, key=order)]
+        return self._control(connection, project, participant) + found
+
+    def _open_items(
+        self, connection: Connection, project: Project, participant: Participant, most: int | None
+    ) -> Sequence[Any]:
+        """Return items that want more answers and may be had by somebody, those that lack least first."""
+        now = self.clock.now()
+        held = or_(
+            assignments.c.state == "answered",
+            and_(assignments.c.state == "leased", assignments.c.lease_until > now),
+        )
+        counted = (
+            select(assignments.c.item_id, func.count().label("held"))
+            .where(assignments.c.project_id == project.id, held)
+            .group_by(assignments.c.item_id)
+            .subquery()
+        )
+        lacking = project_items.c.wanted - func.coalesce(counted.c.held, 0)
+        last = self._last_group(connection, participant.id)
+        columns = [
+            project_items.c.id,
+            project_items.c.position,
+            project_items.c.group_name,
+            project_items.c.wanted,
+            lacking.label("lacking"),
+        ]
+        follows = project.load_kind().follows
+        query = (
+            select(*columns, *([project_items.c.secret] if follows else []))
+            .join(counted, counted.c.item_id == project_items.c.id, isouter=True)
+            .where(
+                project_items.c.project_id == project.id,
+                project_items.c.phase == "work",
+                project_items.c.is_control == false(),
+                lacking > 0,
+                project_items.c.id.not_in(_touched(participant.id)),
+            )
+        )
+        first = [project_items.c.group_name != last] if last else []
+        query = query.order_by(*first, lacking, project_items.c.position)
+        if not follows:
+            return connection.execute(query if most is None else query.limit(most)).all()
+        rows = connection.execute(query).all()
+        return [row for row in rows if _may_have(participant.pseudonym, row.secret)]
+
+    def _control(self, connection: Connection, project: Project, participant: Participant) -> list[Candidate]:
+        """Return a control where one is due: at a fixed rate, from a place that differs between people."""
+        rate = float(project.settings["control_rate"])
+        mine = assignments.c.participant_id == participant.id
+        query = select(func.count()).select_from(assignments)
+        joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
+        before = int(connection.execute(joined.where(mine, project_items.c.phase == "work")).scalar_one())
+        begin = _chance(project.seed, participant.id, "controls")
+        if int((before + 1) * rate + begin) == int(before * rate + begin):
+            return []
+        here = (project_items.c.project_id == project.id, project_items.c.is_control)
+        unseen = project_items.c.id.not_in(select(assignments.c.item_id).where(mine))
+        ids = connection.execute(select(project_items.c.id).where(*here, unseen)).scalars().all()
+        if not ids:
+            return []
+        return [Candidate(min(ids, key=lambda id: _chance(project.seed, participant.id, id)), None)]
+
+    def _room(self, connection: Connection, project: Project, participant: Participant) -> int | None:
+        """Return how many more work items somebody may have, None for any number."""
+        most = project.settings.get("most_items")
+        if most is None:
+            return None
+        query = select(func.count()).select_from(assignments)
+        joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
+        mine = (
+            assignments.c.participant_id == participant.id,
+            assignments.c.state.in_(("leased", "answered")),
+            project_items.c.phase == "work",
+            project_items.c.is_control == false(),
+        )
+        return max(0, int(most) - int(connection.execute(joined.where(*mine)).scalar_one()))
+
+    def _last_group(self, connection: Connection, participant_id: str) -> str:
+        query = select(project_items.c.group_name).join(
+            assignments, assignments.c.item_id == project_items.c.id
+        )
+        mine = (assignments.c.participant_id == participant_id, project_items.c.is_control == false())
+        last = query.where(*mine).order_by(assignments.c.place.desc()).limit(1)
+        return connection.execute(last).scalar() or ""
+
+    def _comes_later(self, connection: Connection, project: Project, participant: Participant) -> bool:
+        """Return whether others are at work on what later stages are made of."""
+        if not project.load_kind().follows or self._room(connection, project, participant) == 0:
+            return False
+        answered = (
+            select(func.count())
+            .where(assignments.c.item_id == project_items.c.id, assignments.c.state == "answered")
+            .correlate(project_items)
+            .scalar_subquery()
+        )
+        here = (project_items.c.project_id == project.id, project_items.c.wanted > answered)
+        return connection.execute(select(project_items.c.id).where(*here).limit(1)).first() is not None
+
+
+def _touched(participant_id: str) -> Any:
+    """Return the items that somebody had, but for those that they lost or gave back."""
+    mine = (
+        assignments.c.participant_id == participant_id,
+        assignments.c.state.not_in(("expired", "released")),
+    )
+    return select(assignments.c.item_id).where(*mine)
+
+
+def _may_have(pseudonym: str, secret: dict[str, Any]) -> bool:
+    among = secret.get("among")
+    return pseudonym not in secret.get("authors", ()) and (not among or pseudonym in among)
+
+
+def _chance(seed: int, *parts: str) -> float:
+    """Return a number from 0 to 1 that is the same for the same words."""
+    words = "/".join((str(seed), *parts)).encode()
+    return int.from_bytes(hashlib.sha256(words).digest()[:8]) / 2**64
