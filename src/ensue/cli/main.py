@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ensue.cli.annotate import app as annotate
 from ensue.cli.board import app as boards
 from ensue.cli.calibrate import calibrate
 from ensue.cli.compare import compare
@@ -46,6 +47,7 @@ app.command()(serve)
 app.command()(backup)
 app.command()(restore)
 app.command()(worker)
+app.add_typer(annotate, name="annotate")
 app.add_typer(boards, name="board")
 app.add_typer(build, name="build")
 app.add_typer(models, name="models")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ensue.platform.annotation.commands import ANNOTATION_COMMANDS
 from ensue.platform.backup import check, write_backup
 from ensue.platform.boards.commands import BOARD_COMMANDS
 from ensue.platform.service import Command, Platform
@@ -47,6 +48,7 @@ def check_home(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 COMMANDS: dict[str, Command] = {
+    **ANNOTATION_COMMANDS,
     **BOARD_COMMANDS,
     "user.add": add_user,
     "user.change": change_user,

@@ -1,0 +1,301 @@
+"""`ensue annotate`: measure people. Make annotation projects, open and close them, see how they go, export them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ensue import console
+from ensue.cli.serve import DatabaseUrl, Folder, settings
+from ensue.errors import EnsueError
+
+app = typer.Typer(help="Measure people: annotation projects.", no_args_is_help=True, rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(help="The project's name in addresses.")]
+Annotator = Annotated[str, typer.Argument(help="Somebody's pseudonym.")]
+
+
+@app.command("kinds")
+def list_kinds(
+    kind: Annotated[str | None, typer.Argument(help="One kind, with its settings.")] = None,
+    json: console.Json = False,
+) -> None:
+    """List the kinds of projects, or the settings of one."""
+    from ensue.benchmarks.people import kind as people
+
+    known = [kind] if kind is not None else sorted(people.kinds())
+    found = {name: people.kind(name) for name in known}
+    if json:
+        told = [
+            {
+                "name": name,
+                "about": one.about,
+                "settings": {
+                    key: {"default": setting.default, "about": setting.about}
+                    for key, setting in people.settings_of(one).items()
+                },
+            }
+            for name, one in found.items()
+        ]
+        console.print_json(told)
+        return
+    for name, one in found.items():
+        print(f"{name:<16} {one.about}")
+        if kind is not None:
+            for key, setting in people.settings_of(one).items():
+                default = "none" if setting.default is None else setting.default
+                print(f"  {key + '=' + str(default):<28} {setting.about}")
+
+
+@app.command()
+def create(
+    kind: Annotated[str, typer.Argument(help="What people do (ensue annotate kinds).")],
+    name: Name,
+    data: Annotated[Path | None, typer.Option(help="The file or folder that items are made of.")] = None,
+    set_: console.Settings = None,
+    seed: Annotated[int, typer.Option(min=0, help="What is left to chance begins here.")] = 0,
+    title: Annotated[str, typer.Option(help="Its title (default: the kind's).")] = "",
+    owner: Annotated[
+        str | None, typer.Option(help="The e-mail address of the organiser who keeps it, besides admins.")
+    ] = None,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Make a project; nobody can enter it before it is opened."""
+    wanted: dict[str, Any] = {"kind": kind, "name": name, "seed": seed, "title": title, "owner": owner}
+    wanted["data"] = None if data is None else str(data.expanduser().absolute())
+    wanted["settings"] = console.parse_settings(set_)
+    made = _perform(home, database, "annotate.create", wanted)
+    if json:
+        console.print_json(made)
+        return
+    for note in made["notes"]:
+        print(note)
+    work = made["progress"]["work"]
+    parts = [f"{one['items']:,} {phase}" for phase, one in made["progress"].items() if phase != "work"]
+    more = f" ({', '.join(parts)} items besides)" if parts else ""
+    print(f"{name} has {work['items']:,} items for {work['wanted']:,} answers{more}.")
+    print(f"Open it with: ensue annotate open {name}")
+
+
+@app.command("list")
+def list_projects(home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """List the projects."""
+    found = _perform(home, database, "annotate.list", {})["projects"]
+    if json:
+        console.print_json(found)
+        return
+    for one in found:
+        work = one["progress"].get("work", {"answered": 0, "wanted": 0})
+        far = f"{work['answered']:,}/{work['wanted']:,}"
+        print(f"{one['name']:<24} {one['state']:<8} {one['kind']:<16} {far:>14} {one['people']:>5} people")
+
+
+@app.command()
+def show(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """Show a project: how far it is and who is at work on it."""
+    found = _perform(home, database, "annotate.show", {"name": name})
+    if json:
+        console.print_json({key: value for key, value in found.items() if key != "numbers"})
+        return
+    print(f"{name}: {found['title']} ({found['kind']}, {found['state']})")
+    for phase, one in found["progress"].items():
+        wanted = f" of {one['wanted']:,}" if one["wanted"] else ""
+        void = f", {one['void']:,} void" if one["void"] else ""
+        print(
+            f"  {phase:<14} {one['items']:,} items, {one['answered']:,}{wanted} answers,"
+            f" {one['leased']:,} under way{void}"
+        )
+    for one in found["people"]:
+        print(
+            f"  {one['annotator']:<12} {one['state']:<9} {one['phase']:<14} {one['answers']:>6,} answers"
+            f" {one['missed']:>3}/{one['controls']} controls missed {one['hasty']:>3} hasty"
+            f" {one['seconds'] / 60:>7.1f} min"
+        )
+
+
+@app.command("open")
+def open_project(
+    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
+) -> None:
+    """Let people in."""
+    _set_state(name, "open", home, database, json)
+
+
+@app.command()
+def pause(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """Give out nothing new; what is under way can be finished."""
+    _set_state(name, "paused", home, database, json)
+
+
+@app.command()
+def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """End the work; what was answered stays."""
+    _set_state(name, "closed", home, database, json)
+
+
+def _set_state(name: str, state: str, home: Path | None, database: str | None, json: bool) -> None:
+    made = _perform(home, database, "annotate.state", {"name": name, "state": state})
+    words = f"{name} is {state}."
+    _tell(made, json, f"{words} Its link: ensue annotate link {name}" if state == "open" else words)
+
+
+@app.command()
+def link(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+    """Print the link that people are sent, also as Prolific takes it."""
+    found = _perform(home, database, "annotate.link", {"name": name})
+    _tell(found, json, f"{found['link']}\nProlific: {found['prolific']}")
+
+
+@app.command()
+def export(
+    name: Name,
+    output: Annotated[Path | None, typer.Option(help="The file (default: NAME.jsonl or NAME.csv).")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="A table instead of JSON lines.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="All that was ever saved, drafts too.")] = False,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Write the final answers, by pseudonyms: what `--model human:FILE` and everything else reads."""
+    if csv and history:
+        raise EnsueError("The history has no table; leave out --csv.")
+    form = "csv" if csv else "history" if history else "answers"
+    path = output or Path(f"{name}.csv" if csv else f"{name}.jsonl")
+    _write(name, form, path, home, database, json)
+
+
+@app.command()
+def bonuses(
+    name: Name,
+    output: Annotated[Path | None, typer.Option(help="The file (default: NAME-bonuses.csv).")] = None,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Write who is to be paid how much on top, by the other site's ids; nothing is paid here."""
+    _write(name, "bonuses", output or Path(f"{name}-bonuses.csv"), home, database, json)
+
+
+def _write(name: str, form: str, path: Path, home: Path | None, database: str | None, json: bool) -> None:
+    wanted = {"name": name, "form": form, "path": str(path.expanduser().absolute())}
+    done = _perform(home, database, "annotate.export", wanted)
+    _tell(done, json, f"{path}: {done['bytes']:,} bytes.")
+
+
+@app.command()
+def overview(
+    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
+) -> None:
+    """Show what the answers say so far: agreement, times, disagreements, pay."""
+    found = _perform(home, database, "annotate.show", {"name": name})["numbers"]
+    if json:
+        console.print_json(found)
+        return
+    for line in overview_lines(found):
+        print(line)
+
+
+def overview_lines(found: dict[str, Any]) -> list[str]:
+    """Return what answers say as lines for a terminal."""
+    lines = []
+    for one in found["progress"]:
+        wanted = f" of {one['wanted']:,}" if one["wanted"] else ""
+        stage = f"{one['stage']}: " if one["stage"] else ""
+        lines.append(
+            f"{stage}{one['answers']:,}{wanted} answers to {one['items']:,} items by {one['people']:,}"
+        )
+    for one in found["times"]:
+        low, high = one["quartiles"]
+        stage = f"{one['stage']}: " if one["stage"] else ""
+        lines.append(f"{stage}median {one['median']:.1f} s an answer (quartiles {low:.1f} to {high:.1f} s)")
+    for one in found["agreement"]:
+        for measure in ("cohen", "fleiss", "alpha"):
+            figure = one.get(measure)
+            if figure is not None:
+                low, high = figure["ci95"]
+                lines.append(
+                    f"{one['field']}: {measure} {figure['value']:.3f} [{low:.3f}, {high:.3f}],"
+                    f" {one['units']:,} units"
+                )
+    lines += [f"{row['task']} {row['metric']} {row['value']:.3f}" for row in found["scores"]]
+    lines += [
+        f"disagreed on: {one['item']} ({one['agreeing']:.0%} of pairs agree)"
+        for one in found["disagreements"][:5]
+    ]
+    if found["pay_per_hour"] is not None:
+        lines.append(f"pay per hour at the median: {found['pay_per_hour']:.2f}; owed {found['owed']:.2f}")
+    return lines
+
+
+@app.command()
+def exclude(
+    name: Name,
+    annotator: Annotator,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Take somebody off a project; their work is void and given to others."""
+    done = _perform(home, database, "annotate.exclude", {"name": name, "annotator": annotator})
+    _tell(done, json, f"{annotator} is excluded; {done['void']:,} answers are given again.")
+
+
+@app.command()
+def forget(
+    name: Name,
+    annotator: Annotator,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Delete all that somebody said and that is known of them."""
+    done = _perform(home, database, "annotate.forget", {"name": name, "annotator": annotator})
+    _tell(done, json, f"{annotator} is forgotten.")
+
+
+@app.command("top-up")
+def top_up(
+    name: Name,
+    labels: Annotated[int, typer.Option(min=1, help="People an item from now on.")],
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Have each item answered by more people."""
+    done = _perform(home, database, "annotate.top-up", {"name": name, "labels": labels})
+    _tell(done, json, f"{name} wants {labels} answers an item.")
+
+
+@app.command()
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Without asking.")] = False,
+    home: Folder = None,
+    database: DatabaseUrl = None,
+    json: console.Json = False,
+) -> None:
+    """Delete a project with everybody's answers."""
+    if not yes and not typer.confirm(f"Delete {name} with everybody's answers?"):
+        raise EnsueError(f"{name} is kept.")
+    done = _perform(home, database, "annotate.delete", {"name": name})
+    _tell(done, json, f"{name} is deleted.")
+
+
+def _perform(
+    home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
+) -> dict[str, Any]:
+    given = settings(home, database)
+    from ensue.platform.service import perform
+
+    return perform(given, command, arguments)
+
+
+def _tell(made: dict[str, Any], json: bool, words: str) -> None:
+    if json:
+        console.print_json(made)
+    else:
+        print(words)

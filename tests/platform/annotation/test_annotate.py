@@ -1,0 +1,95 @@
+"""`ensue annotate`, from making a project to exporting it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ensue.benchmarks.people import export as exports
+from ensue.cli.main import app
+from ensue.errors import EnsueError
+from ensue.platform.annotation.projects import Projects
+from ensue.platform.service import Settings, opened
+from tests.platform.annotation.working import people
+
+TOML = """
+title = "Rain"
+data = "rows.jsonl"
+[settings]
+labels = 2
+bonus = 0.1
+[[panels]]
+id = "text"
+text = "{text}"
+[[fields]]
+id = "label"
+type = "choice"
+label = "Does it rain?"
+options = [{ value = "yes", label = "Yes" }, { value = "no", label = "No" }]
+"""
+
+
+def run(home: Path, *words: str) -> Any:
+    """Run a command and return what it prints as JSON."""
+    done = CliRunner().invoke(app, ["annotate", *words, "--json"] + (["--home", str(home)] if home else []))
+    if done.exception is not None:
+        raise done.exception
+    return json.loads(done.stdout)
+
+
+def test_a_project_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "project.toml").write_text(TOML)
+    rows = [{"id": f"r{number}", "text": f"Text {number}."} for number in range(6)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = run(home, "create", "custom", "rain", "--data", "project.toml", "--set", "pay=0.2")
+    assert (made["state"], made["settings"]["pay"], made["progress"]["work"]["wanted"]) == ("draft", 0.2, 12)
+    with pytest.raises(EnsueError, match="already"):
+        run(home, "create", "custom", "rain", "--data", "project.toml")
+    with pytest.raises(EnsueError, match="did you mean labels"):
+        run(home, "create", "custom", "two", "--data", "project.toml", "--set", "label=3")
+    assert run(home, "open", "rain")["state"] == "open"
+    link = run(home, "link", "rain")
+    assert "/annotate/rain?key=" in link["link"]
+    assert "PROLIFIC_PID" in link["prolific"]
+    with opened(Settings(home=home)) as platform:
+        with platform.database.reading() as connection:
+            project = Projects(platform).find(connection, "rain")
+        ada, bob = people(platform, project, 2)
+        ada.do_all("yes")
+        bob.do_all("no")
+        names = ada.now.pseudonym, bob.now.pseudonym
+    assert run(home, "list")[0]["progress"]["work"]["answered"] == 12
+    assert [one["answers"] for one in run(home, "show", "rain")["people"]] == [6, 6]
+    found = run(home, "overview", "rain")
+    assert (found["progress"][0]["answers"], found["disagreements"][0]["agreeing"]) == (12, 0.0)
+    run(home, "export", "rain")
+    export = exports.read("rain.jsonl", kind="custom")
+    assert len(list(export.answers())) == 12
+    assert len(Path(run(home, "export", "rain", "--csv")["path"]).read_text().splitlines()) == 13
+    run(home, "export", "rain", "--history", "--output", "all.jsonl")
+    assert len(Path("all.jsonl").read_text().splitlines()) == 12
+    run(home, "bonuses", "rain")
+    assert Path("rain-bonuses.csv").read_text() == ("participant_id,amount\nworker-0,0.60\nworker-1,0.60\n")
+    assert run(home, "exclude", "rain", names[0])["void"] == 6
+    assert run(home, "top-up", "rain", "--labels", "3")["settings"]["labels"] == 3
+    run(home, "forget", "rain", names[1])
+    assert [one["annotator"] for one in run(home, "show", "rain")["people"]] == [names[0]]
+    assert run(home, "pause", "rain")["state"] == "paused"
+    assert run(home, "close", "rain")["state"] == "closed"
+    run(home, "delete", "rain", "--yes")
+    with pytest.raises(EnsueError, match="no such project"):
+        run(home, "show", "rain")
+
+
+def test_words_for_people(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["annotate", "kinds", "custom"])
+    assert "labels=5" in done.stdout
+    assert "people an item" in done.stdout
+    done = CliRunner().invoke(app, ["annotate", "list", "--home", str(tmp_path / "home")])
+    assert (done.exit_code, done.stdout) == (0, "")
