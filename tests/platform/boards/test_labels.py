@@ -71,7 +71,19 @@ def test_replaced_labels_grade_what_stands_again_and_keep_what_it_had(
     waiting = client.get(f"/api/v1/submissions/{made[0]}", headers=ada.headers).json()
     assert (waiting["state"], waiting["is_regrading"]) == ("graded", True)
     assert waiting["scores"] == before[0]["scores"]
+    # Everybody is told of what is published, and of that alone.
+    told = client.get("/api/v1/boards/small").json()
+    regraded = {"labels_version": 2, "has_new_labels": True, "graded_again": 0, "under_way": 1, "failed": 0}
+    assert told["regraded"] == {"at": "2026-11-16T12:00:00+00:00", **regraded}
+    assert [row["is_stale"] for row in told["rows"]] == [True]
+    assert client.get(f"/api/v1/submissions/{made[0]}").json()["is_regrading"] is True
     assert grade_all(platform) == 3
+    told = client.get("/api/v1/boards/small").json()
+    assert (told["regraded"]["graded_again"], told["regraded"]["under_way"]) == (1, 0)
+    assert [(row["is_stale"], row["labels_version"]) for row in told["rows"]] == [(False, 2)]
+    public = client.get(f"/api/v1/submissions/{made[0]}").json()
+    assert [past["labels_version"] for past in public["history"]] == [1, 2]
+    assert public["history"][0]["score"] == before[0]["scores"]["score"]
     for one, was, file in zip(made, before, files, strict=True):
         now = client.get(f"/api/v1/submissions/{one}", headers=ada.headers).json()
         expected = grade(file, changed, "superglue", split="dev")
@@ -123,13 +135,19 @@ def test_what_cannot_be_graded_with_new_labels_stands_no_more_and_can_be_regrade
     shown = client.get(f"/api/v1/submissions/{made}", headers=ada.headers).json()
     assert (shown["state"], shown["scores"], len(shown["history"])) == ("failed", None, 1)
     assert "1 of 13 examples have no prediction: 99" in shown["reason"]
-    assert client.get("/api/v1/boards/small").json()["rows"] == []
-    assert client.get(f"/api/v1/submissions/{made}").status_code == 404
+    board = client.get("/api/v1/boards/small").json()
+    assert (board["rows"], board["regraded"]["failed"], board["regraded"]["graded_again"]) == ([], 1, 0)
+    # Its permanent link says so, and what it had; why, its owner knows.
+    public = client.get(f"/api/v1/submissions/{made}").json()
+    assert (public["state"], public["scores"], len(public["history"])) == ("failed", None, 1)
+    assert "stands on it no more" in public["reason"]
+    assert "99" not in public["reason"]
     Submissions(platform).replace_labels("small", labels(tmp_path / "as-before"))
     grade_all(platform)
     shown = client.get(f"/api/v1/submissions/{made}", headers=ada.headers).json()
     assert (shown["state"], shown["reason"]) == ("graded", None)
-    assert len(client.get("/api/v1/boards/small").json()["rows"]) == 1
+    board = client.get("/api/v1/boards/small").json()
+    assert (len(board["rows"]), board["regraded"]["failed"]) == (1, 0)
     assert Submissions(platform).regrade("small")["regraded"] == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -15,11 +16,10 @@ from ensue.platform.boards.standing import (
     Entry,
     Phenomenon,
     arrange,
-    best_over_time,
     covers,
     cut,
     diagnostics,
-    human_score,
+    over_time,
     phenomena,
     rounded,
     search,
@@ -110,8 +110,10 @@ def test_a_sorted_table_has_missing_values_last_and_keeps_the_order_of_equals(
 
 @given(some_entries())
 def test_the_best_over_time_rises_to_the_best_submission(entries: list[Entry]) -> None:
-    steps = best_over_time(entries)
+    series = over_time(entries)
+    steps = series.best
     handed_in = [entry for entry in entries if entry.kind == "submission" and entry.score]
+    assert {step.entry.id for step in series.dots} == {entry.id for entry in handed_in}
     assert [step.score for step in steps] == sorted({step.score for step in steps})
     assert [step.at for step in steps] == sorted(step.at for step in steps)
     assert bool(steps) == bool(handed_in)
@@ -169,13 +171,21 @@ def test_a_search_wants_every_word_somewhere() -> None:
 
 
 def test_human_performance_is_the_best_of_the_human_rows() -> None:
-    assert (
-        human_score(
-            [entry("a", 0.95), entry("p", 0.8, "human"), entry("q", 0.9, "human"), entry("r", None, "human")]
-        )
-        == 0.9
-    )
-    assert human_score([entry("a", 0.95)]) is None
+    people = [entry("p", 0.8, "human"), entry("q", 0.9, "human"), entry("r", None, "human")]
+    assert over_time([entry("a", 0.95), *people]).human == 0.9
+    assert over_time([entry("a", 0.95)]).human is None
+
+
+def test_a_column_over_time_is_that_columns_own() -> None:
+    people = entry("p", 0.9, "human", figures=(None, Figure(0.6)))
+    later = {"published_at": DAY + timedelta(days=1)}
+    one = replace(entry("a", 0.5), figures=(Figure(0.9), None))
+    two = replace(entry("b", 0.4), figures=(Figure(0.8), Figure(0.3)), **later)
+    three = replace(entry("c", None), figures=(Figure(0.95), Figure(0.2)), **later)
+    first, second = (over_time([people, one, two, three], place) for place in (0, 1))
+    assert ([step.entry.id for step in first.best], first.human) == (["a", "c"], None)
+    assert ([step.entry.id for step in second.best], second.human) == (["b"], 0.6)
+    assert len(second.dots) == 2
 
 
 @pytest.mark.parametrize(

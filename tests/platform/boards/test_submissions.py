@@ -65,7 +65,7 @@ def test_a_submission_goes_from_hand_to_board(
     assert published["published_at"] is not None
     seen = client.get(where).json()
     assert seen["scores"] == shown["scores"]
-    assert (seen["email"], seen["history"]) == (None, None)
+    assert (seen["email"], seen["file"], len(seen["history"])) == (None, None, 1)
     rows = client.get(f"/api/v1/boards/{BOARD}").json()["rows"]
     assert [row["system"] for row in rows] == [FACTS["system"]]
 

@@ -110,6 +110,20 @@ def test_many_systems_come_in_pages(client: TestClient, platform: Platform) -> N
     assert 'rel="next"' not in second
 
 
+def test_the_chart_is_of_the_score_or_of_a_column_chosen_by_a_link(client: TestClient, board: str) -> None:
+    page = get(client, "/boards/superglue?q=uppsala&sort=-RTE.accuracy")
+    assert "Best score over time" in page
+    link = "?q=uppsala&amp;sort=-RTE.accuracy&amp;chart=RTE.accuracy#over-time"
+    assert f'href="{link}"' in page
+    chosen = get(client, f"/boards/superglue{link}".replace("&amp;", "&"))
+    assert ">Best RTE acc. over time<" in chosen
+    assert "0.990 since" not in chosen
+    assert "Best RTE acc. over time: 0.990 on 2026-01-05; human 0.936" in chosen
+    assert '<input type="hidden" name="chart" value="RTE.accuracy">' in chosen
+    assert 'aria-current="page">RTE acc.</a>' in chosen
+    assert get(client, "/boards/superglue?chart=nothing").count("Best score over time<") == 1
+
+
 def test_diagnostics_by_coarse_and_fine_categories(client: TestClient, platform: Platform) -> None:
     with platform.database.writing() as connection:
         filling.add_many(connection, filling.add_board(connection), 3)

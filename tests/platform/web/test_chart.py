@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree
 
@@ -44,6 +45,19 @@ def test_the_line_rises_with_each_record_and_human_performance_stands_above() ->
         # The record of day 20 of 30 stands two thirds of the way from the first to the end of the line.
         end = float(re.findall(r"H([\d.]+)", svg)[-1])
         assert (second_x - first_x) / (end - first_x) == pytest.approx(2 / 3, abs=0.01)
+
+
+def test_a_tasks_own_figures_are_drawn_and_named() -> None:
+    entries = [
+        replace(entry(day, 0.5), figures=(Figure(value), None))
+        for day, value in ((0, 0.3), (10, 0.4), (20, 0.35))
+    ]
+    entries.append(replace(entry(0, 0.9, "human"), figures=(Figure(0.7), None)))
+    drawing = draw(entries, FIRST + timedelta(days=30), 3, 0, "RTE acc.")
+    assert drawing is not None
+    assert ([step.score for step in drawing.steps], drawing.human) == ([0.3, 0.4], 0.7)
+    assert "Best RTE acc. over time: 0.300 on 2026-01-05, 0.400 since 2026-01-15; human 0.700" in drawing.wide
+    assert draw(entries, FIRST, 3, 1, "CB F1") is None
 
 
 def test_one_submission_is_no_line() -> None:

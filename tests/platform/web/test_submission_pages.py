@@ -149,10 +149,23 @@ def test_new_labels_leave_the_old_scores_in_the_history(
 ) -> None:
     from ensue.platform.boards.submissions import Submissions
 
-    path = hand_in(browser, zipped).headers["location"]
+    path, visitor = hand_in(browser, zipped).headers["location"], Browser(create_app(platform))
     handing.grade_all(platform)
+    browser.submit(f"{path}/publish", path)
+    assert "Labels replaced" not in read(visitor, f"/boards/{BOARD}")
     Submissions(platform).replace_labels(BOARD, handing.change_labels(tmp_path / "labels"))
-    assert "The board has new labels" in read(browser, path)
+    assert "The board has new labels since 16 Nov 2026" in read(browser, path)
+    assert "It is being graded again. The board has new labels" in read(visitor, path)
+    board = read(visitor, f"/boards/{BOARD}")
+    assert (
+        "Labels replaced on 16 Nov 2026, 12:00 UTC</strong> (version 2): 0 systems graded again, 1 still"
+        in board
+    )
+    assert '<span class="badge">old labels</span>' in board
     handing.grade_all(platform)
-    page = read(browser, path)
-    assert page.index("version 2") < page.index("version 1")
+    for page in (read(browser, path), read(visitor, path)):
+        assert page.index("version 2") < page.index("version 1")
+        assert "being graded again" not in page
+    board = read(visitor, f"/boards/{BOARD}")
+    assert "(version 2): 1 system graded again. What each had" in board
+    assert "old labels" not in board

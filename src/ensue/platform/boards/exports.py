@@ -31,6 +31,9 @@ def as_json(shown: Shown) -> dict[str, Any]:
         "split": board.split,
         "rounding": board.rounding,
         "date": shown.on.isoformat() if shown.on else None,
+        "labels_version": board.labels_version,
+        "regraded": _regraded(shown),
+        "withdrawn": shown.withdrawn,
         "covers": dict(shown.covers),
         "columns": [
             {"key": column.key, "task": column.task, "metric": column.metric, "settings": {**column.settings}}
@@ -61,7 +64,16 @@ def _row(row: Row, columns: Iterable[Column]) -> dict[str, Any]:
         "code": entry.code,
         "covers": entry.covers,
         "published_at": entry.published_at.isoformat(),
+        "labels_version": entry.labels_version,
+        "is_stale": entry.is_stale,
     }
+
+
+def _regraded(shown: Shown) -> dict[str, Any] | None:
+    if (found := shown.regrading) is None:
+        return None
+    told = found._asdict()
+    return {"at": told.pop("at").isoformat(), "labels_version": told.pop("version"), **told}
 
 
 def _figure(figure: Figure | None) -> dict[str, Any] | None:

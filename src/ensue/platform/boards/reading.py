@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
@@ -16,8 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Integer, RowMapping, cast, func, select
 
+from ensue.platform.boards import past
 from ensue.platform.boards.board import Board, Boards
+from ensue.platform.boards.past import Graded, Regrading
 from ensue.platform.boards.standing import (
+    SUBMISSION,
     Column,
     Entry,
     Phenomenon,
@@ -44,6 +47,8 @@ class Shown:
     rows: list[Row]
     mark: tuple[Any, ...]  # the same as long as everything shown is
     on: date | None = None  # the day at whose end it stood so; None is now
+    regrading: Regrading | None = None  # the last time that everything was graded again, by then
+    withdrawn: int = 0  # stood there on that day, and was withdrawn since
     made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     making: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
@@ -76,6 +81,13 @@ class _Figures(NamedTuple):
     figures: tuple[Figure | None, ...]
     covers: str
     graded_at: datetime
+    labels_version: int
+
+
+class _Read(NamedTuple):
+    entries: list[Entry]
+    regrading: Regrading | None
+    withdrawn: int
 
 
 def board_columns(connection: Connection, board_id: str) -> tuple[Column, list[Column]]:
@@ -132,8 +144,9 @@ class Reader:
         # Whoever asks for the same meanwhile waits for it instead of reading it, too.
         with self._building:
             if (shown := self._kept_as(name, on, mark, version)) is None:
-                rows = standing(self._entries(connection, board, [main, *columns], on))
-                shown = Shown(board, main, columns, rows, mark, on)
+                read = self._entries(connection, board, [main, *columns], on)
+                rows = standing(read.entries)
+                shown = Shown(board, main, columns, rows, mark, on, read.regrading, read.withdrawn)
                 self._keep(name, on, _Kept(shown, version))
             return shown
 
@@ -156,14 +169,34 @@ class Reader:
 
     def _entries(
         self, connection: Connection, board: Board, columns: Sequence[Column], on: date | None
-    ) -> list[Entry]:
-        latest = _latest(board.id, on)
-        query = select(submissions, latest.c.number).join(latest, latest.c.submission_id == submissions.c.id)
-        if on is not None:
-            query = query.where(submissions.c.published_at < end_of(on))
-        found = connection.execute(query.where(*_STANDS)).mappings().all()
+    ) -> _Read:
+        end = None if on is None else end_of(on)
+        latest, failed = _latest(board.id, on), past.failed_since(connection, board.id)
+        if end is None:
+            then, gone = {}, set(failed)
+        else:
+            then = past.published_by(connection, board.id, end)
+            gone = {id for id, since in failed.items() if since is None or since < end}
+        query = select(submissions, latest.c.first, latest.c.number)
+        query = query.join(latest, latest.c.submission_id == submissions.c.id)
+        rows = connection.execute(query.where(submissions.c.published_at.is_not(None))).mappings().all()
+        at = {row["id"]: _published(row, then, end) for row in rows if row["id"] not in gone}
+        published = {id: since for id, since in at.items() if since is not None}
+        found = [row for row in rows if row["id"] in published]
         figures = self._figures(connection, [row["number"] for row in found], board, columns)
-        return [entry_of(row, figures[row["number"]]) for row in found]
+        last = past.last_regrading(connection, board.id, end)
+        gradings_of = {
+            row["id"]: Graded(row["first"], row["number"], figures[row["number"]].labels_version)
+            for row in found
+            if row["kind"] == SUBMISSION
+        }
+        stale = {id for id, graded in gradings_of.items() if last and past.is_under_way(last, graded)}
+        entries = [
+            entry_of(row, figures[row["number"]], published[row["id"]], is_stale=row["id"] in stale)
+            for row in found
+        ]
+        regrading = last and past.regrading(last, gradings_of.values(), len(gone))
+        return _Read(entries, regrading, len(then.keys() - {row["id"] for row in rows}))
 
     def _figures(
         self, connection: Connection, numbers: Sequence[int], board: Board, columns: Sequence[Column]
@@ -176,7 +209,8 @@ class Reader:
                 if (number, place) in self._gradings
             }
         missing = [number for number in numbers if number not in found]
-        wanted = [gradings.c[name] for name in ("number", "score", "metrics", "covers", "graded_at")]
+        told = ("number", "score", "metrics", "covers", "graded_at", "labels_version")
+        wanted = [gradings.c[name] for name in told]
         for start in range(0, len(missing), _AT_ONCE):
             some = gradings.c.number.in_(missing[start : start + _AT_ONCE])
             for number, score, metrics, *more in connection.execute(select(*wanted).where(some)):
@@ -214,8 +248,9 @@ def end_of(day: date) -> datetime:
 
 def _latest(board_id: str, on: date | None) -> Any:
     """Return the number of the grading that stands (or stood) for each submission of a board."""
+    first = func.min(gradings.c.number).label("first")
     query = (
-        select(gradings.c.submission_id, func.max(gradings.c.number).label("number"))
+        select(gradings.c.submission_id, func.max(gradings.c.number).label("number"), first)
         .join(submissions, submissions.c.id == gradings.c.submission_id)
         .where(submissions.c.board_id == board_id)
         .group_by(gradings.c.submission_id)
@@ -239,17 +274,31 @@ def _changes(connection: Connection, board_id: str) -> tuple[Any, ...]:
     return (*connection.execute(published).one(), connection.execute(act).scalar())
 
 
-_ACTS = ("submission published", "submission withdrawn", "baselines imported", "account deleted")
+_ACTS = (
+    past.PUBLISHED,
+    past.WITHDRAWN,
+    past.REPLACED,
+    past.REGRADED,
+    "baselines imported",
+    "account deleted",
+)
 
 
-def entry_of(row: RowMapping, figures: _Figures) -> Entry:
+def _published(row: RowMapping, then: Mapping[str, datetime], end: datetime | None) -> datetime | None:
+    """Return since when a submission was published at a moment (None is now); None where it was not."""
+    at: datetime = row["published_at"]
+    # It may have been published, withdrawn, and published again since.
+    return at if end is None or at < end else then.get(row["id"])
+
+
+def entry_of(row: RowMapping, figures: _Figures, published_at: datetime, *, is_stale: bool) -> Entry:
     """Return what everybody may see of a submission; of an anonymous one, nothing that says whose it is."""
     hidden = row["is_anonymous"]
     return Entry(
         id=row["id"],
         kind=row["kind"],
         system=row["system"],
-        published_at=row["published_at"],
+        published_at=published_at,
         score=figures.score,
         figures=figures.figures,
         team="anonymous" if hidden else row["team"],
@@ -261,6 +310,8 @@ def entry_of(row: RowMapping, figures: _Figures) -> Entry:
         code="" if hidden else row["code"],
         covers=figures.covers,
         graded_at=figures.graded_at,
+        labels_version=figures.labels_version,
+        is_stale=is_stale,
     )
 
 

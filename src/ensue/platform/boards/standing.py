@@ -21,6 +21,18 @@ SUBMISSION, HUMAN = "submission", "human"
 FEWEST = 10
 WORDS = ("system", "team", "published")
 SCORE = "score"
+# Where a column's figures need less room than its metric's name.
+_SHORT = {
+    "f1a": "F1a",
+    "em": "EM",
+    "mcc": "MCC",
+    "r3": "R3",
+    "accuracy": "acc.",
+    "gender_parity": "parity",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "f1": "F1",
+}
 
 
 class Column(NamedTuple):
@@ -41,6 +53,21 @@ class Column(NamedTuple):
         """
         told = [f"{name}={value}" for name, value in self.settings.items() if name != "split"]
         return ".".join([self.task, self.metric, *told])
+
+    @property
+    def heading(self) -> str:
+        """Return what it is of, in words."""
+        return self.title or self.task
+
+    @property
+    def words(self) -> str:
+        """Return its metric in few words, with what tells it from the others of its task.
+
+        >>> Column("CB", "accuracy").words, Column("shuffle", "accuracy", settings={"block_size": 5}).words
+        ('acc.', 'acc. 5')
+        """
+        told = [f"{value}" for name, value in self.settings.items() if name != "split"]
+        return " ".join([_SHORT.get(self.metric, self.metric.replace("_", " ")), *told])
 
     def find(self, rows: Iterable[Mapping[str, Any]], digits: int) -> Figure | None:
         """Return the figure that belongs into this column, rounded; None where there is none."""
@@ -70,6 +97,8 @@ class Entry:
     code: str = ""
     covers: str = ""
     graded_at: datetime | None = None
+    labels_version: int = 0  # of the labels that its figures come from
+    is_stale: bool = False  # it is yet to be graded with the labels of today
 
     @property
     def is_baseline(self) -> bool:
@@ -181,21 +210,29 @@ class Step(NamedTuple):
     entry: Entry
 
 
-def best_over_time(entries: Iterable[Entry]) -> list[Step]:
-    """Return the submissions that were the best so far when they were published, in that order."""
-    found: list[Step] = []
-    scored = [entry for entry in entries if entry.score is not None and not entry.is_baseline]
-    for entry in sorted(scored, key=lambda entry: (entry.published_at, _place(entry))):
-        assert entry.score is not None
-        if not found or entry.score.value > found[-1].score:
-            found.append(Step(entry.published_at, entry.score.value, entry))
-    return found
+class Series(NamedTuple):
+    """The figures of one column over time: of every submission, of those that were the best so far, and of people."""
+
+    dots: list[Step]
+    best: list[Step]
+    human: float | None
 
 
-def human_score(entries: Iterable[Entry]) -> float | None:
-    """Return the score of human performance, the best where several are known."""
-    scores = [entry.score.value for entry in entries if entry.kind == HUMAN and entry.score is not None]
-    return max(scores, default=None)
+def over_time(entries: Iterable[Entry], place: int | None = None) -> Series:
+    """Return the scores over time, or what stands in a task's column, by its place among the columns."""
+    dots, human = [], []
+    for entry in entries:
+        figure = entry.score if place is None else entry.figures[place]
+        if figure is not None and entry.kind == HUMAN:
+            human.append(figure.value)
+        elif figure is not None and not entry.is_baseline:
+            dots.append(Step(entry.published_at, figure.value, entry))
+    best: list[Step] = []
+    for step in sorted(dots, key=lambda step: (step.at, -step.score, step.entry.id)):
+        if not best or step.score > best[-1].score:
+            best.append(step)
+    # Where several figures of people are known, the best.
+    return Series(dots, best, max(human, default=None))
 
 
 # What the data cover

@@ -27,7 +27,9 @@ from ensue.platform.boards.handed import (
     idempotency_key,
     receive,
 )
+from ensue.platform.boards.past import PUBLISHED, REGRADED, REPLACED, WITHDRAWN, newest_grading
 from ensue.platform.boards.quota import Quota, quota_used, refuse_beyond
+from ensue.platform.boards.views import MISSING
 from ensue.platform.database.schema import boards as boards_table
 from ensue.platform.database.schema import gradings, jobs, new_id, submissions, uploads, users
 from ensue.platform.jobs import Job, Kind
@@ -244,16 +246,18 @@ class Submissions:
                 row["is_open"] = True
             connection.execute(update(boards_table).where(boards_table.c.id == board.id).values(**row))
             self.boards.set_columns(connection, board.id, found["columns"])
+            told = {"version": version, "after": newest_grading(connection)}
             count = self._regrade(connection, board.id)
-            self._record(connection, "labels replaced", board.id, by, version=version, regraded=count)
+            self._record(connection, REPLACED, board.id, by, regraded=count, **told)
         return {"board": name, "labels_version": version, "regraded": count}
 
     def regrade(self, name: str, *, by: str | None = None) -> dict[str, Any]:
         """Grade again, with the labels as they are, all that was graded and that no job is about to grade."""
         with self.database.writing() as connection:
             board = self.boards.find(connection, name, locked=True)
+            told = {"version": board.labels_version, "after": newest_grading(connection)}
             count = self._regrade(connection, board.id)
-            self._record(connection, "regraded", board.id, by, regraded=count)
+            self._record(connection, REGRADED, board.id, by, regraded=count, **told)
         return {"board": name, "labels_version": board.labels_version, "regraded": count}
 
     def _regrade(self, connection: Connection, board_id: str) -> int:
@@ -281,7 +285,8 @@ class Submissions:
                 raise Conflict(f"Only what is graded can be published; this is {row.state}.")
             now = row.published_at or self.clock.now()
             self._set(connection, submission_id, published_at=now, is_anonymous=anonymous)
-            self._record(connection, "submission published", submission_id, user.id, anonymous=anonymous)
+            told = {"anonymous": anonymous, "board": row.board_id}
+            self._record(connection, PUBLISHED, submission_id, user.id, **told)
 
     def withdraw(self, user: User, submission_id: str) -> None:
         """Take a submission off its board; its owner keeps seeing it."""
@@ -290,7 +295,7 @@ class Submissions:
             if row.published_at is None:
                 raise Conflict("This submission is not published.")
             self._set(connection, submission_id, published_at=None)
-            self._record(connection, "submission withdrawn", submission_id, user.id)
+            self._record(connection, WITHDRAWN, submission_id, user.id, board=row.board_id)
 
     def cancel(self, user: User, submission_id: str) -> None:
         """Stop a submission that is not graded yet; the quota has it back."""
@@ -309,7 +314,7 @@ class Submissions:
         query = select(submissions).where(mine, submissions.c.kind == "submission")
         row = connection.execute(query.with_for_update(key_share=True) if locked else query).first()
         if row is None:
-            raise NotFound("There is no such submission.")
+            raise NotFound(MISSING)
         return row
 
     def _record(

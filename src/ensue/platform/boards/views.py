@@ -15,6 +15,8 @@ from ensue.platform.database.schema import gradings, submissions, uploads
 from ensue.platform.jobs import Queue
 from ensue.platform.refusals import NotFound
 
+MISSING = "There is no such submission; it may be private, or withdrawn."
+_STANDS_NO_MORE = "It cannot be graded with the labels that the board has now, and stands on it no more."
 _FACTS = ("system", "description", "parameters", "sharing", "data")
 # An anonymous submission is told without what says whose it is.
 _NAMING = ("team", "link", "code")
@@ -27,11 +29,11 @@ class Views:
         self.boards, self.queue = boards, queue
 
     def show(self, connection: Connection, caller: User | None, submission_id: str) -> dict[str, Any]:
-        """Return a submission; another's, only where it is published and stands."""
+        """Return a submission; another's, only where it is published."""
         row = connection.execute(select(submissions).where(submissions.c.id == submission_id)).first()
         is_own = row is not None and caller is not None and row.user_id == caller.id
-        if row is None or not (is_own or (row.published_at is not None and row.state == "graded")):
-            raise NotFound("There is no such submission.")
+        if row is None or not (is_own or row.published_at is not None):
+            raise NotFound(MISSING)
         board = self.boards.get(connection, row.board_id)
         return self._own(connection, board, row) if is_own else self._published(connection, board, row)
 
@@ -58,15 +60,6 @@ class Views:
             "is_regrading": row.state == "graded" and place is not None,
             "file": upload.name if upload else "",
             "created_at": row.created_at.isoformat(),
-            "history": [
-                {
-                    "graded_at": one.graded_at.isoformat(),
-                    "labels_version": one.labels_version,
-                    "score": cut(one.score, board.rounding),
-                    "metrics": figures(one.metrics, board.rounding),
-                }
-                for one in past
-            ],
         }
 
     def _published(self, connection: Connection, board: Board, row: Row[Any]) -> dict[str, Any]:
@@ -74,12 +67,14 @@ class Views:
             dict.fromkeys(_NAMING, "") if row.is_anonymous else {name: getattr(row, name) for name in _NAMING}
         )
         past = gradings_of(connection, row.id)
+        stands = row.state == "graded"
         return {
             **self._common(board, row, past),
             **naming,
-            "state": "graded",
-            "reason": None,
+            "state": row.state,
+            "reason": None if stands else _STANDS_NO_MORE,
             "position": None,
+            "is_regrading": stands and self.state(connection, row)[1] is not None,
         }
 
     def _common(self, board: Board, row: Row[Any], past: list[Row[Any]]) -> dict[str, Any]:
@@ -92,6 +87,15 @@ class Views:
             "is_anonymous": row.is_anonymous,
             "published_at": _iso(row.published_at),
             "scores": scores(past[-1], board) if stands else None,
+            "history": [
+                {
+                    "graded_at": one.graded_at.isoformat(),
+                    "labels_version": one.labels_version,
+                    "score": cut(one.score, board.rounding),
+                    "metrics": figures(one.metrics, board.rounding),
+                }
+                for one in past
+            ],
         }
 
     def state(self, connection: Connection, row: Row[Any]) -> tuple[str, int | None]:

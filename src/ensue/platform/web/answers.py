@@ -92,10 +92,28 @@ class ShownRow(BaseModel):
     code: str
     covers: str
     published_at: str
+    labels_version: int
+    is_stale: bool
+
+
+class Regraded(BaseModel):
+    """The last time that everything on a board was graded again: how many published systems are, are yet to be, or
+    cannot be and stand no more. `labels_version` is that of the labels from then on.
+    """
+
+    at: str
+    labels_version: int
+    has_new_labels: bool
+    graded_again: int
+    under_way: int
+    failed: int
 
 
 class ShownBoard(BaseModel):
-    """A board with everything published on it."""
+    """A board with everything published on it; `withdrawn` counts what stood there on its date and does no more.
+
+    A row that `is_stale` has figures of older labels and is yet to be graded again.
+    """
 
     board: str
     title: str
@@ -103,6 +121,9 @@ class ShownBoard(BaseModel):
     split: str
     rounding: int
     date: str | None
+    labels_version: int
+    regraded: Regraded | None
+    withdrawn: int
     covers: dict[str, str]
     columns: list[ShownColumn]
     rows: list[ShownRow]
@@ -154,7 +175,7 @@ class PastScores(BaseModel):
 
 
 class Submission(BaseModel):
-    """A submission. What follows `scores` is told to its owner alone."""
+    """A submission with its gradings, the last of which stands. What follows them is told to its owner alone."""
 
     id: str
     board: str
@@ -173,11 +194,11 @@ class Submission(BaseModel):
     is_anonymous: bool
     published_at: str | None
     scores: Scores | None
+    is_regrading: bool
+    history: list[PastScores]
     email: str | None = None
     file: str | None = None
     created_at: str | None = None
-    is_regrading: bool | None = None
-    history: list[PastScores] | None = None
 
 
 class Publication(BaseModel):

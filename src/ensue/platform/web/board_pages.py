@@ -19,7 +19,7 @@ from ensue.platform.boards.reading import Reader, Shown, end_of, read_diagnostic
 from ensue.platform.boards.standing import Column, Row
 from ensue.platform.refusals import Invalid
 from ensue.platform.service import Platform
-from ensue.platform.web import chart
+from ensue.platform.web import chart as charts
 from ensue.platform.web.identity import ThePlatform
 from ensue.platform.web.rendering import render
 
@@ -53,7 +53,6 @@ def _card(request: Request, shown: Shown) -> Markup:
         "count": len(handed_in),
         "baselines": len(shown.rows) - len(handed_in),
         "newest": max((entry.published_at for entry in handed_in), default=None),
-        "human": standing.human_score(shown.entries),
     }
     return _part(request, "card.html.j2", card=card)
 
@@ -103,6 +102,7 @@ class View(NamedTuple):
     sort: str = ""  # a column; with a minus before it, the largest first
     date: str = ""
     page: int = 1
+    chart: str = ""  # the column whose best is drawn over time; the score where it is none
 
     def address(self, **changed: Any) -> str:
         """Return the query of the same view but for what is changed."""
@@ -120,15 +120,23 @@ def board(
     sort: str = "",
     date: str = "",
     page: int = 1,
+    chart: str = "",
 ) -> Response:
-    """One board: its table, and the best score over time."""
+    """One board: its table, and the best score over time, or the best of one column."""
     shown = show(request, name, date)
-    view, rows = _viewed(shown, View(q[:200], sort[:200], date, page))
+    keys = [column.key for column in shown.columns]
+    chart = chart if chart in keys else ""
+    view, rows = _viewed(shown, View(q[:200], sort[:200], date, page, chart))
     until = end_of(shown.on) if shown.on else platform.clock.now()
     facts = _facts(shown, view, rows)
     facts["heads"] = list(_heads(shown.columns, view))
-    draw = partial(chart.draw, shown.entries, until, shown.board.rounding)
-    facts["chart"] = shown.once(("chart", until.date()), draw)
+    column = shown.columns[keys.index(chart)] if chart else None
+    of = f"{column.heading} {column.words}" if column else "score"
+    draw = partial(
+        charts.draw, shown.entries, until, shown.board.rounding, keys.index(chart) if chart else None, of
+    )
+    facts["chart"] = shown.once(("chart", chart, until.date()), draw)
+    facts |= {"charted": of, "columns": shown.columns}
     facts["table_row"] = partial(_table_row, request, shown)
     return render(request, "board.html.j2", **facts)
 
@@ -204,6 +212,8 @@ def _facts(shown: Shown, view: View, rows: list[Row]) -> dict[str, Any]:
     return {
         "board": shown.board,
         "on": shown.on,
+        "regrading": shown.regrading,
+        "withdrawn": shown.withdrawn,
         "view": view,
         "rows": rows[begin : begin + PAGE],
         "begin": begin,
@@ -225,27 +235,11 @@ class Head(NamedTuple):
     aria: str  # how the table is sorted by it now, empty where it is not
 
 
-# Where a column's figures need less room than its metric's name.
-_SHORT = {
-    "f1a": "F1a",
-    "em": "EM",
-    "mcc": "MCC",
-    "r3": "R3",
-    "accuracy": "acc.",
-    "gender_parity": "parity",
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "f1": "F1",
-}
-
-
 def _heads(columns: list[Column], view: View) -> Iterator[Head]:
     yield _head(view, "system", "System", "", largest_first=False)
     yield _head(view, standing.SCORE, "Score", "", largest_first=True)
     for column in columns:
-        told = [f"{value}" for name, value in column.settings.items() if name != "split"]
-        words = " ".join([_SHORT.get(column.metric, column.metric.replace("_", " ")), *told])
-        yield _head(view, column.key, words, column.title or column.task, largest_first=True)
+        yield _head(view, column.key, column.words, column.heading, largest_first=True)
     yield _head(view, "published", "Published", "", largest_first=True)
 
 

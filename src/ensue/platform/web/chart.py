@@ -1,4 +1,4 @@
-"""The best score over time against human performance, as SVG for a page; colours come from the stylesheet."""
+"""The best score over time, or the best of one task, against human performance, as SVG; CSS gives it colours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from ensue.platform.boards.standing import Entry, Step, best_over_time, human_score
+from ensue.platform.boards.standing import Entry, Series, Step, over_time
 from ensue.report.figure import fraction
 
 _MOST_DOTS = 400
@@ -37,29 +37,27 @@ _WIDE = _Frame(880, 260, 52, 868, 18, 228)
 _NARROW = _Frame(360, 230, 44, 352, 18, 200)
 
 
-def draw(entries: Sequence[Entry], until: datetime, digits: int) -> Drawing | None:
-    """Draw the best score so far at every time; None where fewer than two submissions have a score."""
-    steps, human = best_over_time(entries), human_score(entries)
-    if sum(one.score is not None and not one.is_baseline for one in entries) < 2:
+def draw(
+    entries: Sequence[Entry], until: datetime, digits: int, place: int | None = None, of: str = "score"
+) -> Drawing | None:
+    """Draw the best score so far at every time, or the best figure of a column (`place`, called `of`).
+
+    None where fewer than two submissions have a figure.
+    """
+    series = over_time(entries, place)
+    if len(series.dots) < 2:
         return None
-    pictures = [_picture(frame, entries, steps, human, until, digits) for frame in (_WIDE, _NARROW)]
-    return Drawing(pictures[0], pictures[1], steps, human)
+    pictures = [_picture(frame, series, until, digits, of) for frame in (_WIDE, _NARROW)]
+    return Drawing(pictures[0], pictures[1], series.best, series.human)
 
 
-def _picture(
-    frame: _Frame,
-    entries: Sequence[Entry],
-    steps: Sequence[Step],
-    human: float | None,
-    until: datetime,
-    digits: int,
-) -> Markup:
+def _picture(frame: _Frame, series: Series, until: datetime, digits: int, of: str) -> Markup:
+    dots, steps, human = series.dots[:_MOST_DOTS], series.best, series.human
     end = max(until, steps[-1].at)
     begin = min(steps[0].at, end - timedelta(days=1))
     # Some room, so that the first step is not on the axis.
     begin -= (end - begin) * 0.03
-    dots = [one for one in entries if one.score and not one.is_baseline][:_MOST_DOTS]
-    values = [one.score.value for one in dots if one.score] + [step.score for step in steps]
+    values = [step.score for step in (*dots, *steps)]
     low, high, ticks = scale(min(values), max([*values, *([] if human is None else [human])]))
 
     def x(at: datetime) -> float:
@@ -78,11 +76,7 @@ def _picture(
         parts.append(
             f'<text class="tick" x="{x(at)}" y="{frame.bottom + 18}" text-anchor="middle">{_day(day)}</text>'
         )
-    parts += [
-        f'<circle class="other" cx="{x(one.published_at)}" cy="{y(one.score.value)}" r="2.5"/>'
-        for one in dots
-        if one.score
-    ]
+    parts += [f'<circle class="other" cx="{x(one.at)}" cy="{y(one.score)}" r="2.5"/>' for one in dots]
     path = f"M{x(steps[0].at)} {y(steps[0].score)}"
     path += "".join(f"H{x(step.at)}V{y(step.score)}" for step in steps[1:]) + f"H{x(end)}"
     parts.append(f'<path class="best" d="{path}"/>')
@@ -93,7 +87,7 @@ def _picture(
             f'<text class="human-words" x="{frame.left + 6}" y="{y(human) - 6}">'
             f"human {fraction(human, digits)}</text>"
         )
-    said = f"Best score over time: {fraction(steps[0].score, digits)} on {steps[0].at:%Y-%m-%d}"
+    said = f"Best {of} over time: {fraction(steps[0].score, digits)} on {steps[0].at:%Y-%m-%d}"
     if len(steps) > 1:
         said += f", {fraction(steps[-1].score, digits)} since {steps[-1].at:%Y-%m-%d}"
     said += f"; human {fraction(human, digits)}" if human is not None else ""

@@ -154,7 +154,7 @@ def _show(
     with platform.database.reading() as connection:
         found = part.views.show(connection, user, id)
         board = part.boards.find(connection, found["board"])
-        main, _ = board_columns(connection, board.id)
+        main, columns = board_columns(connection, board.id)
     shown, scores = request.app.state.reader.show(board.name), found["scores"]
     facts = {
         "one": found,
@@ -162,7 +162,17 @@ def _show(
         "board": board,
         "main": (main.task, main.metric),
         "row": next((row for row in shown.rows if row.entry.id == id), None),
-        "is_own": "history" in found,
+        "is_own": "email" in found,
+        "regrading": shown.regrading,
+        "columns": columns,
+        "past": [
+            (
+                {**one, "graded_at": parsed(one["graded_at"])},
+                None if one["score"] is None else Figure(one["score"]),
+                [column.find(one["metrics"], board.rounding) for column in columns],
+            )
+            for one in reversed(found["history"])
+        ],
         "heat": diagnostics(scores["diagnostics"], board.rounding) if scores else {},
         "digits": board.rounding,
     }

@@ -17,6 +17,8 @@ async function show(address, focus) {
   const scroll = place.querySelector(".scroll");
   if (scroll) scroll.scrollLeft = left;
   status.textContent = page.getElementById("status").textContent;
+  // The links of the chart keep what is filtered and sorted.
+  document.querySelector(".chart nav")?.replaceChildren(...page.querySelector(".chart nav")?.childNodes ?? []);
   history.replaceState(null, "", address);
   if (focus) place.querySelector(focus)?.focus();
 }
