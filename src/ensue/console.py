@@ -25,7 +25,12 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on s
 Format = Annotated[
     str, typer.Option("--format", help="How tables are printed: table, markdown, csv or latex.")
 ]
-Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
+Dtype = Annotated[
+    str, typer.Option(help="auto (bfloat16 on a GPU, else float32), float32, bfloat16 or float16.")
+]
+Compile = Annotated[
+    str, typer.Option(help="Compile a causal model on a GPU: auto (where it is repaid), never or always.")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
 BatchTokens = Annotated[
@@ -51,7 +56,7 @@ _SECONDS_BETWEEN = 20.0
 # The parameters of a command that say how its model is loaded.
 _MODEL_OPTIONS = (
     *("name", "dtype", "device", "revision"),
-    *("batch_tokens", "concurrency", "allow_pickle", "trust_remote_code"),
+    *("batch_tokens", "compile", "concurrency", "allow_pickle", "trust_remote_code"),
 )
 
 

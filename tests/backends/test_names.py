@@ -61,6 +61,14 @@ def test_two_models_differ_in_identity_and_one_model_does_not(tmp_path):
     assert {key for key in first if first[key] != rounded[key]} == {"dtype"}
 
 
+def test_on_a_cpu_a_score_is_in_float32_unless_asked_otherwise(tmp_path):
+    folder = tiny.save_llama(tmp_path / "llama")
+    kept = [load_model(str(folder), **asked).card.identity["dtype"] for asked in ({}, {"dtype": "auto"})]
+    assert kept == ["float32", "float32"]
+    text = write_lines(tmp_path / "a.jsonl", [{"id": 1, "text": "One word."}])
+    refused(here("score", text, "--model", folder, "--compile", "often"), "often", "auto, never, always")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -83,16 +83,21 @@ _LONGEST_NAME = 100
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
+_LANGUAGE_MODELS = "ensue.backends.hf.language:"
+COMPILE = ("auto", "never", "always")
+
+
 def load_model(
     model: str,
     *,
     name: str | None = None,
-    dtype: str = "float32",
+    dtype: str = "auto",
     device: str = "auto",
     revision: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     batch_tokens: int | None = None,
+    compile: str = "auto",
     share_prefixes: bool = True,
     concurrency: int = 8,
 ) -> Model:
@@ -101,9 +106,16 @@ def load_model(
     `model` is a short name that `ensue models list` shows (`smollm2`, `minilm`, `random`, …), a folder, a `.gguf`
     file, an `http(s)://` endpoint, `unigram:FILE`, `cbow:FILE` (word vectors as text), or a hub id such as
     `gpt2-medium`. `name` is what it is called in results, where a folder's or a file's own name would not do; scores
-    do not depend on it. `concurrency` is for endpoints: how many requests are under way at once.
+    do not depend on it. `dtype` is `float32`, `bfloat16`, `float16` or `auto`: `bfloat16` for language models on a
+    GPU that has it, else `float32`. `compile` says whether a causal model is compiled on a GPU: `always`, `never`, or
+    `auto`, where the work is long enough to repay it. `concurrency` is for endpoints: how many requests are under
+    way at once.
     """
-    options = Options(dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes)
+    if compile not in COMPILE:
+        raise EnsueError(f"There is no compile={compile}; choose {', '.join(COMPILE)}.")
+    options = Options(
+        dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes, compile
+    )
     if name is not None:
         _check_name(name, model)
     if model.startswith(("http://", "https://")):
@@ -241,6 +253,7 @@ def _from_folder(folder: ModelFolder) -> Model:
     loader = _loader(folder)
     if loader != _ARCHITECTURES["WordVectors"]:
         need_torch(f"Loading {folder.name}")
+        folder = folder.with_dtype(fast=loader.startswith(_LANGUAGE_MODELS))
     return load(loader)(folder)  # type: ignore[no-any-return]
 
 

@@ -121,7 +121,7 @@ class NamedSystem:
 
 
 class Prepared(Protocol):
-    """A benchmark with its data read and its settings fixed."""
+    """A benchmark with its data read and its settings fixed. It may state the `dtype` its model is loaded in."""
 
     @property
     def fingerprint(self) -> str:

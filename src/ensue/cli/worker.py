@@ -36,7 +36,7 @@ def worker(
         str, typer.Option(metavar="MODEL", help="What asks about summaries.")
     ] = "smollm2-qg",
     answerer: Annotated[str, typer.Option(metavar="MODEL", help="What answers.")] = "minilm-qa",
-    dtype: console.Dtype = "float32",
+    dtype: console.Dtype = "auto",
     device: console.Device = "auto",
     json: console.Json = False,
 ) -> None:

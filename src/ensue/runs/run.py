@@ -104,6 +104,8 @@ def run(
     values = resolve(name, asked_task.settings, settings)
     prepared = asked_task.prepare(task, None if data is None else str(data), limit, seed, values)
     options = dict(model_options or {})
+    if (needed := getattr(prepared, "dtype", None)) and options.get("dtype", "auto") == "auto":
+        options["dtype"] = needed
     named = model if model is not None else found.default_model
     loaded = load_for(found, named, **options) if isinstance(named, str) else named
     asked = {

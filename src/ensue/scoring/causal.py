@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
@@ -16,20 +17,19 @@ from ensue.scoring.tree import ROW, Node, build_tree, pack_leaves, split_long
 Finished = list[tuple[int, PartScore]]
 Array = npt.NDArray[np.float64]
 
-_NO_SHARING = 2**31
+NO_SHARING = 2**31
 
 
-class CausalExecutor:
-    """Scores token parts with one network under a token budget.
+class Executor(ABC):
+    """Scores token parts with one network under a token budget; a subclass says how."""
 
-    `share` says whether prefixes are branched from, `pack` whether short continuations lie side by side in a row.
-    """
-
-    def __init__(self, network: Network, budget: Budget, *, share: bool = True, pack: bool = False) -> None:
+    def __init__(self, network: Network, budget: Budget) -> None:
         self.network = network
         self.budget = budget
-        self.share = share
-        self.pack = pack and network.sees_by_mask
+
+    @abstractmethod
+    def attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
+        """Score the parts not in `done`, a batch at a time; `length` stands for all of theirs (`Network.lengths`)."""
 
     def run(self, parts: Sequence[TokenPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Score the parts not in `done`, a batch at a time. Out of memory halves the budget and goes on."""
@@ -47,7 +47,7 @@ class CausalExecutor:
         if np.isfinite(score.logprobs).all():
             return score
         alone = CausalExecutor(self.network, self.budget, share=False)
-        ((_, found),) = next(alone._attempt([part], frozenset(), length))
+        ((_, found),) = next(alone.attempt([part], frozenset(), length))
         return found
 
     def _run_group(
@@ -59,7 +59,7 @@ class CausalExecutor:
         while True:
             try:
                 known = {j for j, i in enumerate(offset) if i in finished}
-                for batch in self._attempt([parts[i] for i in offset], known, length):
+                for batch in self.attempt([parts[i] for i in offset], known, length):
                     named = [(offset[j], score) for j, score in batch]
                     finished.update(i for i, _ in named)
                     yield named
@@ -72,7 +72,19 @@ class CausalExecutor:
             if self.network.device.type == "cuda":
                 torch.cuda.empty_cache()
 
-    def _attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
+
+class CausalExecutor(Executor):
+    """Scores level by level with a cache of shared runs: the way on a CPU, and for any model.
+
+    `share` says whether prefixes are branched from, `pack` whether short continuations lie side by side in a row.
+    """
+
+    def __init__(self, network: Network, budget: Budget, *, share: bool = True, pack: bool = False) -> None:
+        super().__init__(network, budget)
+        self.share = share
+        self.pack = pack and network.sees_by_mask
+
+    def attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         if self.share:
             nodes = pack_leaves(
                 split_long(build_tree(parts), self.budget.longest_run),
@@ -81,7 +93,7 @@ class CausalExecutor:
                 row=min(ROW, self.budget.batch),
             )
         else:
-            nodes = build_tree(parts, min_run=_NO_SHARING)
+            nodes = build_tree(parts, min_run=NO_SHARING)
         steps = make_plan(nodes, self.budget)
         needed = needed_steps(nodes, steps, done)
         pass_ = _Pass(self.network, nodes, Pool(cache_peak(nodes, steps)), length, share=self.share)

@@ -6,13 +6,14 @@ import ctypes
 import inspect
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
-from functools import cache
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers.cache_utils import Cache
 
 from ensue.scoring.rope import length_rope
@@ -96,23 +97,33 @@ class Network:
         self,
         ids: torch.Tensor,
         *,
-        attention_mask: torch.Tensor | None = None,
+        attention_mask: Any | None = None,
         position_ids: torch.Tensor | None = None,
         cache: Any | None = None,
         length: int | None = None,
+        **more: Any,
     ) -> torch.Tensor:
         """Return the last hidden states, batch × positions × width.
 
-        `length` is that of the sequences the tokens are from, for positions that depend on it.
+        `length` is that of the sequences the tokens are from, for positions that depend on it; `more` is for the
+        attention.
         """
-        arguments: dict[str, Any] = {"input_ids": ids, "attention_mask": attention_mask}
+        arguments: dict[str, Any] = {"input_ids": ids, "attention_mask": attention_mask, **more}
         if self.takes_positions:
             arguments["position_ids"] = position_ids
         if self.takes_cache:
             arguments |= {"past_key_values": cache, "use_cache": cache is not None}
         kept = nullcontext() if self.rope is None or length is None else self.rope.held(length)
-        with kept:
+        with kept, self._kernels():
             return self.trunk(**arguments)[0] if self.split else self.model(**arguments).logits
+
+    def _kernels(self) -> AbstractContextManager[Any]:
+        """Leave out cuDNN's attention on a GPU: it builds a plan for every new shape, seconds on a first pass."""
+        if self.device.type != "cuda":
+            return nullcontext()
+        flash, efficient = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION
+        kernels: AbstractContextManager[Any] = sdpa_kernel([flash, efficient, SDPBackend.MATH])
+        return kernels
 
     def lengths(self, lengths: Sequence[int]) -> list[int | None]:
         """Return for each sequence's length one that stands for all it may be run with; None where all may."""
@@ -133,16 +144,30 @@ class Network:
             self.trunk.forward = original
 
     def logprobs(self, hidden: torch.Tensor, targets: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the log-probability of each target from its row of hidden states, a chunk of rows at a time."""
-        wanted = torch.from_numpy(targets).to(self.device)
-        found = np.empty(len(targets))
+        """Return the log-probability of each target from its row of hidden states."""
+        found = self.chosen(hidden, torch.from_numpy(targets).to(self.device))
+        return found.double().cpu().numpy()  # type: ignore[no-any-return]
+
+    def chosen(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the log-probability of each target from its row, on the device, a chunk of rows at a time."""
+        found = hidden.new_empty(len(targets), dtype=torch.float32)
         for begin in range(0, len(targets), self.chunk):
-            logits = self.logits(hidden[begin : begin + self.chunk])
+            rows = slice(begin, begin + self.chunk)
             # One fused pass; a separate log-sum-exp reads the logits four times.
-            table = torch.log_softmax(logits, 1)
-            chosen = table.gather(1, wanted[begin : begin + self.chunk, None])[:, 0]
-            found[begin : begin + self.chunk] = chosen.double().cpu().numpy()
+            table = torch.log_softmax(self.logits(hidden[rows]), 1)
+            found[rows] = table.gather(1, targets[rows, None].long())[:, 0]
         return found
+
+    @cached_property
+    def plain_head(self) -> torch.nn.Linear | None:
+        """The head, where the logits are one linear map of the last states; None where more is done to them."""
+        head = self.model.get_output_embeddings()
+        if not self.split or type(head) is not torch.nn.Linear:
+            return None
+        with torch.inference_mode():
+            states = torch.randn((4, head.in_features), device=self.device, dtype=self.dtype)
+            expected, found = self.logits(states), head(states).float()
+        return head if torch.allclose(expected, found, rtol=1e-2, atol=1e-3) else None
 
 
 Slots = npt.NDArray[np.int64]

@@ -13,12 +13,15 @@ import torch
 
 from ensue.errors import EnsueError
 from ensue.models.request import MaskedPart, TokenPart
-from ensue.scoring.causal import CausalExecutor, Finished, out_of_memory
+from ensue.scoring.causal import CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.finite import not_finite
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
+from ensue.scoring.packed import PackedExecutor, TreeRunner
 from ensue.scoring.plan import Budget
 from ensue.scoring.rope import length_rope, states_length_rope
+from ensue.scoring.rows import make_rows
+from ensue.scoring.tree import build_tree
 
 log = logging.getLogger(__name__)
 
@@ -40,19 +43,22 @@ _FAILURES = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 
 class CausalWay(NamedTuple):
     """How a left-to-right model is run: its head apart from its trunk, prefixes branched from, short continuations
-    side by side; `alone` is one text at a time, where positions depend on the length in a way that cannot be held."""
+    side by side, whole trees in one row (on a GPU); `alone` is one text at a time, where positions depend on the
+    length in a way that cannot be held."""
 
     split: bool
     share: bool
     pack: bool
     alone: bool = False
+    trees: bool = False
 
-    def executor(self, model: Any, budget: Budget) -> CausalExecutor:
+    def executor(self, model: Any, budget: Budget, compile: str = "auto") -> Executor:
         network = Network(model, split=self.split)
         if self.alone:
             network.rope = None
             return CausalExecutor(network, _ALONE, share=False)
-        return CausalExecutor(network, budget, share=self.share, pack=self.pack)
+        plain = CausalExecutor(network, budget, share=self.share, pack=self.pack)
+        return PackedExecutor(network, budget, plain, compile=compile) if self.trees else plain
 
 
 class MaskedWay(NamedTuple):
@@ -90,7 +96,33 @@ def find_causal_way(model: Any) -> CausalWay:
     reference = [_plain(model, part) for part in parts]
     _check_finite(model, reference)
     _check_looks_back(model, parts[0], reference[0])
-    return _first_right(model, ways, attempt, reference)
+    way = _first_right(model, ways, attempt, reference)
+    return way._replace(trees=_runs_trees(model, way, parts, reference))
+
+
+def _runs_trees(model: Any, way: CausalWay, parts: Sequence[TokenPart], reference: Sequence[Array]) -> bool:
+    """Whether a model on a GPU gives its own numbers for whole trees in a row."""
+    network = Network(model, split=way.split)
+    if network.device.type != "cuda" or not (way.split and way.pack and network.sees_by_mask):
+        return False
+    try:
+        gap = tree_gap(network, parts, reference)
+    except _FAILURES as error:
+        if out_of_memory(error):
+            raise
+        log.debug("rows of trees failed: %s", error)
+        return False
+    log.debug("rows of trees: scores moved by %.3g nats", gap)
+    return gap <= _tolerance(model)
+
+
+def tree_gap(network: Network, parts: Sequence[TokenPart], reference: Sequence[Array]) -> float:
+    """Return how far the scores of rows of trees, uncompiled, are from others at most, in nats."""
+    nodes = build_tree(parts, min_run=1, min_saved=1)
+    runner = TreeRunner(network, 64, compiled=False)
+    rows = make_rows(nodes, [part.start for part in parts], 64)
+    found = dict(one for row in rows for one in runner.launch(row, None).scores())
+    return max(_gap(found[i].logprobs, expected) for i, expected in enumerate(reference))
 
 
 def find_masked_way(model: Any, mask: int) -> MaskedWay:

@@ -53,8 +53,9 @@ class CausalModel(LanguageModel):
         options = self._loaded.options
         way = known_way(self._loaded, CausalWay, lambda: find_causal_way(self.network))
         if not options.share_prefixes:
-            way = way._replace(share=False, pack=False)
-        return way.executor(self.network, default_budget(self.network, options.batch_tokens))
+            way = way._replace(share=False, pack=False, trees=False)
+        budget = default_budget(self.network, options.batch_tokens)
+        return way.executor(self.network, budget, options.compile)
 
     def _bos(self, policy: Policy) -> int | None:
         """Return the BOS where the tokenizer itself, or the model card, asks for one, unless the policy overrides."""

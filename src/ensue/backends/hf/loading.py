@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from ensue.errors import EnsueError
 from ensue.jsonl import read_object
 from ensue.models.card import ModelCard, read_card_facts
 
+log = logging.getLogger(__name__)
+
 # The file of weights of a model that is saved whole, and of one that stands on another.
 WEIGHTS, ADAPTER = "model.safetensors", "adapter.safetensors"
 
@@ -25,13 +28,14 @@ WEIGHTS, ADAPTER = "model.safetensors", "adapter.safetensors"
 class Options:
     """How a model is to be loaded. Nothing here runs code or unpickles unless it says so."""
 
-    dtype: str = "float32"
+    dtype: str = "auto"
     device: str = "auto"
     revision: str | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
     batch_tokens: int | None = None
     share_prefixes: bool = True
+    compile: str = "auto"
 
 
 @dataclass
@@ -75,6 +79,19 @@ class ModelFolder:
         if not file.is_file():
             raise EnsueError(f"{path} is not a model folder: it has no config.json.")
         return cls(path, name, read_object(file), options, {**read_card_facts(path), **(facts or {})})
+
+    def with_dtype(self, *, fast: bool) -> ModelFolder:
+        """Settle the dtype `auto`: bfloat16 where `fast` is asked for and a GPU has it, else float32.
+
+        On a CPU it is float32 even where bfloat16 would be faster: a score should not depend on which CPU one has.
+        """
+        device = pick_device(self.options.device)
+        if self.options.dtype == "auto":
+            half = fast and device.type == "cuda" and has_bfloat16(device)
+            return replace(self, options=replace(self.options, dtype="bfloat16" if half else "float32"))
+        if self.options.dtype == "bfloat16" and not has_bfloat16(device):
+            log.warning("bfloat16 is slower than float32 here: this processor has no instructions for it")
+        return self
 
     def check(self) -> None:
         """Refuse a folder that lacks a tokenizer or safe weights before anything is loaded."""
@@ -198,7 +215,7 @@ def load_base(folder: ModelFolder) -> Any:
         raise EnsueError(
             f"{folder.path / 'config.json'} names no base model, without which {folder.name} cannot be used."
         )
-    return load_model(base, device="cpu")
+    return load_model(base, device="cpu", dtype="float32")
 
 
 def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
@@ -258,13 +275,24 @@ def pick_device(name: str) -> Any:
         raise EnsueError(f"There is no device {name!r}: {str(error).splitlines()[0]}") from None
 
 
+def has_bfloat16(device: Any) -> bool:
+    """Return whether a device multiplies matrices of bfloat16 faster than those of float32."""
+    import torch
+
+    if device.type == "cuda":
+        return bool(torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False))
+    # Names that torch keeps for itself, and has had for years.
+    asked = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    return device.type == "cpu" and any(getattr(torch.cpu, name, bool)() for name in asked)
+
+
 def pick_dtype(name: str) -> Any:
     """Return the dtype of that name."""
     import torch
 
     known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
     if name not in known:
-        raise EnsueError(f"There is no dtype {name!r}; choose float32, bfloat16 or float16.")
+        raise EnsueError(f"There is no dtype {name!r}; choose auto, float32, bfloat16 or float16.")
     return known[name]
 
 

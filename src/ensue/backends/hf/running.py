@@ -21,6 +21,10 @@ from ensue.version import __version__
 
 _CPU_CACHE_BYTES = 384 * 2**20
 _GPU_CACHE_SHARE = 0.25
+# Tokens in one pass on a GPU, if so many activations (each as wide as the widest layer) fit this share of its memory.
+_GPU_BATCH = 65_536
+_GPU_RUN_SHARE = 0.25
+_GPU_WIDE = 6
 # The widest activations of one long row on a CPU.
 _CPU_RUN_BYTES = 256 * 2**20
 _LONGEST_RUN = 8192
@@ -37,7 +41,8 @@ def default_budget(network: Any, batch_tokens: int | None) -> Budget:
     per_token = _cache_bytes_per_token(network)
     if network.device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(network.device)
-        batch = batch_tokens or 32_768
+        room = int(free * _GPU_RUN_SHARE / (_GPU_WIDE * _widest_bytes_per_token(network)))
+        batch = batch_tokens or max(min(_GPU_BATCH, room // 2048 * 2048), 2048)
         cache = int(free * _GPU_CACHE_SHARE / per_token)
         return Budget(batch=batch, full=batch // 2, cache=max(cache, batch), attended=batch * 24)
     batch = batch_tokens or 1024

@@ -69,6 +69,11 @@ class NluRun:
     def fingerprint(self) -> str:
         return hashlib.sha256("\n".join(task.fingerprint for task in self.tasks).encode()).hexdigest()
 
+    @property
+    def dtype(self) -> str | None:
+        """What the weights are loaded in where nothing else is asked for: those to be trained, whole."""
+        return "float32" if self.settings["mode"] == "finetune" else None
+
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Let the system of the mode answer, and judge what it says."""
         mode = systems.mode_of(model, self.settings["mode"])

@@ -45,7 +45,7 @@ def _prepare(options: AnswererOptions, accelerator: Accelerator) -> Job:
         test_share=options.test_share,
         seed=options.seed,
     )
-    base: Any = load_model(options.model, device="cpu")
+    base: Any = load_model(options.model, device="cpu", dtype="float32")
     torch.manual_seed(options.seed)
     network = _network(base, options).to(accelerator.device)
     latest = options.reading
@@ -95,7 +95,7 @@ def _describe(options: AnswererOptions, split: Split, facts: Mapping[str, Any], 
         f"answerer on {options.model}, {learned['questions']} questions of {learned['articles']} articles, "
         f"{fitted.best_step} steps, dev F1 {fitted.best['dev_f1']:.3f}"
     )
-    model: Any = load_model(str(options.output), device=options.device)
+    model: Any = load_model(str(options.output), device=options.device, dtype="float32")
     held = {"dev": split.dev, "test": split.test}
     measured = {
         "held_out": {

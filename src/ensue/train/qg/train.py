@@ -120,7 +120,7 @@ def _describe(
     fitted: Fitted,
 ) -> Described:
     """Load what was saved as a user would, and judge it."""
-    model = load_model(str(options.output), device=options.device)
+    model = load_model(str(options.output), device=options.device, dtype="float32")
     held_out = evaluate_questioner(model, examples)
     samples = sample_questions(require(model, Questioner, "A model card"))
     learned = facts["examples"]["train"]["questions"]
@@ -135,7 +135,7 @@ def _describe(
 
 
 def _base(name: str, device: str) -> CausalModel:
-    base = load_model(name, device=device)
+    base = load_model(name, device=device, dtype="float32")
     if not isinstance(base, CausalModel):
         raise EnsueError(f"{name} is no causal language model, which a question generator is trained from.")
     if base.tokenizer.eos_token_id is None:

@@ -127,7 +127,7 @@ def _corpora(
 def _encoder(options: SuffixOptions) -> tuple[Any, Any, Path]:
     """Return the encoder as the variant wants it, its tokenizer and the folder of that."""
     variant = options.kind
-    loaded: Any = load_model(options.encoder, device="cpu")
+    loaded: Any = load_model(options.encoder, device="cpu", dtype="float32")
     encoder = getattr(getattr(loaded, "network", None), "base_model", None)
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     if encoder is None or layers is None:

@@ -195,7 +195,7 @@ def _prepare(options: SummarizerOptions, stories: Stories, accelerator: Accelera
 
 def _starting_point(options: SummarizerOptions) -> tuple[Any, Any, bool, int]:
     """Return the network, all its weights to be trained, its tokenizer, whether it is causal, what it may read."""
-    loaded: Any = load_model(options.model, device="cpu")
+    loaded: Any = load_model(options.model, device="cpu", dtype="float32")
     card = loaded.card
     if card.kind not in _KINDS or not hasattr(loaded, "network"):
         raise EnsueError(

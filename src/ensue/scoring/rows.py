@@ -1,0 +1,170 @@
+"""The packed tree: whole prefix trees laid into rows in depth-first order, and which blocks of a row see which.
+
+Each token of a row carries one number, `ends`: the place after the last descendant of its node. The token at place q
+sees the one at place k exactly where `k <= q < ends[k]`. Nothing is padded but the end of a row, and nothing is
+cached: a row is one forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.scoring.tree import Node
+
+Ints = npt.NDArray[np.int32]
+
+BLOCK = 128
+
+
+class Row(NamedTuple):
+    """The tokens of one forward pass, where each stands in its text, and what is read off it.
+
+    The state at place `states[i]` is asked about the token `targets[i]`. `of` names for each part that ends in the
+    row the pieces `[begin, end)` of these that are its own, in the order of its tokens.
+    """
+
+    ids: Ints
+    positions: Ints
+    ends: Ints
+    states: Ints
+    targets: Ints
+    of: dict[int, list[tuple[int, int]]]
+
+    def padded(self, length: int) -> Row:
+        """Return the row with tokens at its end that see only themselves."""
+        more = length - len(self.ids)
+        return self._replace(
+            ids=np.pad(self.ids, (0, more)),
+            positions=np.pad(self.positions, (0, more)),
+            ends=np.concatenate([self.ends, np.arange(len(self.ids) + 1, length + 1, dtype=np.int32)]),
+        )
+
+
+def make_rows(nodes: Sequence[Node], starts: Sequence[int], room: int) -> Iterator[Row]:
+    """Lay a tree into rows of at most `room` tokens; `starts` says where the scored tokens of each part begin.
+
+    Trees come in the order of their first parts, so that what an interrupted run has finished is a sample of whole
+    documents. Where a tree is cut, the path above the cut is repeated in the next row (a path longer than `room`
+    makes a longer row). Every part is read off one row.
+    """
+    for chosen, repeated in _divided(nodes, room):
+        yield _laid(nodes, starts, chosen, repeated)
+
+
+def _fed(node: Node) -> int:
+    """Count the tokens of a node that are run: the last one of a text is only asked about."""
+    return node.length if node.children else node.length - 1
+
+
+def _divided(nodes: Sequence[Node], room: int) -> Iterator[tuple[list[int], int]]:
+    """Yield the nodes of each row in depth-first order, each after its whole path, and how many are repeated."""
+    first = [min(node.ends, default=2**62) for node in nodes]
+    for node in reversed(nodes):
+        if node.parent is not None:
+            first[node.parent] = min(first[node.parent], first[node.index])
+    roots = sorted((node.index for node in nodes if node.parent is None), key=first.__getitem__)
+    row: list[int] = []
+    held = repeated = 0
+    path: list[int] = []
+    stack = [(index, 0) for index in reversed(roots)]
+    while stack:
+        index, depth = stack.pop()
+        del path[depth:]
+        node = nodes[index]
+        # A row is filled up even where that cuts a tree: to leave it unfilled costs more than to repeat a path.
+        if row and held + _fed(node) > room:
+            yield row, repeated
+            row = []
+        if not row:
+            row, held, repeated = list(path), node.begin, len(path)
+        row.append(index)
+        held += _fed(node)
+        path.append(index)
+        stack.extend((child, depth + 1) for child in reversed(node.children))
+    if row:
+        yield row, repeated
+
+
+def _laid(nodes: Sequence[Node], starts: Sequence[int], chosen: Sequence[int], repeated: int) -> Row:
+    """Lay nodes side by side, parents before their children."""
+    place, after = {}, {}
+    held = 0
+    for index in chosen:
+        place[index] = held
+        held += _fed(nodes[index])
+        after[index] = held
+    for index in reversed(chosen):
+        above = nodes[index].parent
+        if above is not None:
+            after[above] = max(after[above], after[index])
+    ids, positions, ends = (np.empty(held, np.int32) for _ in range(3))
+    states, targets = [], []
+    scored: dict[int, int] = {}  # where the targets of each node begin
+    asked = 0
+    for index in chosen:
+        node, begin = nodes[index], place[index]
+        run = slice(begin, begin + _fed(node))
+        ids[run] = node.ids[node.begin : node.begin + _fed(node)]
+        positions[run] = np.arange(node.begin, node.begin + _fed(node))
+        ends[run] = after[index]
+        scored[index] = asked
+        if node.end > node.scored_from:
+            before = np.arange(node.scored_from, node.end, dtype=np.int32) + (begin - node.begin - 1)
+            if node.scored_from == node.begin:  # read off the last state of the parent
+                assert node.parent is not None  # the first token of a text is never scored
+                before[0] = place[node.parent] + nodes[node.parent].length - 1
+            states.append(before)
+            targets.append(node.ids[node.scored_from : node.end])
+            asked += node.end - node.scored_from
+    fresh = [(part, index) for index in chosen[repeated:] for part in nodes[index].ends]
+    of = {part: _pieces(nodes, scored, index, starts[part]) for part, index in fresh}
+    nothing = [np.empty(0, np.int32)]
+    return Row(
+        ids, positions, ends, np.concatenate(states or nothing), np.concatenate(targets or nothing), of
+    )
+
+
+def _pieces(nodes: Sequence[Node], scored: dict[int, int], index: int, start: int) -> list[tuple[int, int]]:
+    """Return which targets belong to a part that ends in a node, along its path."""
+    pieces = []
+    current: int | None = index
+    while current is not None and nodes[current].end > start:
+        node = nodes[current]
+        offset = scored[current] - node.scored_from
+        pieces.append((offset + max(start, node.scored_from), offset + node.end))
+        current = node.parent
+    return pieces[::-1]
+
+
+class Blocks(NamedTuple):
+    """How many and which blocks of earlier places each block of a row sees in part, and which it sees whole."""
+
+    some_count: Ints
+    some: Ints
+    all_count: Ints
+    all: Ints
+
+
+def seen_blocks(ends: Ints, block: int = BLOCK) -> Blocks:
+    """Find which blocks of a row see which, from the least and the largest of `ends` in each block."""
+    count = len(ends) // block
+    in_blocks = ends.reshape(count, block)
+    here = np.arange(count, dtype=np.int32)
+    begins = (here * block)[:, None]
+    earlier = here[None] < here[:, None]
+    whole = earlier & (in_blocks.min(1)[None] >= begins + block)
+    partly = (earlier & (in_blocks.max(1)[None] > begins) & ~whole) | np.eye(count, dtype=bool)
+    return Blocks(*_listed(partly), *_listed(whole))
+
+
+def _listed(seen: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Return how many are true in each row of a table, and their columns, first in the row."""
+    rows, columns = np.nonzero(seen)
+    counts = np.bincount(rows, minlength=len(seen)).astype(np.int32)
+    listed = np.zeros(seen.shape, np.int32)
+    listed[rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)] = columns
+    return counts, listed

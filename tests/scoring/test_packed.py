@@ -1,0 +1,149 @@
+"""Rows of whole trees give the numbers of one plain pass a text, whatever the model and however rows are cut."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ensue.models.request import TokenPart
+from ensue.scoring.causal import CausalExecutor
+from ensue.scoring.network import Network
+from ensue.scoring.packed import PackedExecutor, TreeRunner, attention
+from ensue.scoring.plan import Budget
+from ensue.scoring.probe import CausalWay, tree_gap
+from ensue.scoring.rows import BLOCK, make_rows
+from ensue.scoring.tree import build_tree
+from tests.scoring.networks import VOCABULARY, network
+
+FAMILIES = ("llama", "gpt2", "granite")
+
+
+def plain(model: Any, part: TokenPart) -> Any:
+    """Score one text in one call of the model, by the definition."""
+    ids = torch.from_numpy(part.ids.astype(np.int64))[None]
+    with torch.inference_mode():
+        table = torch.log_softmax(model(input_ids=ids).logits[0].double(), -1)
+    places = range(part.start, len(part.ids))
+    return np.asarray([float(table[place - 1, part.ids[place]]) for place in places])
+
+
+def drawn(seed: int, count: int, longest: int = 40) -> list[TokenPart]:
+    """Draw texts that go on from beginnings of each other."""
+    generator = np.random.default_rng(seed)
+    texts: list[Any] = [generator.integers(0, VOCABULARY, 12)]
+    for _ in range(count - 1):
+        above = texts[generator.integers(len(texts))]
+        kept = above[: generator.integers(0, len(above) + 1)]
+        texts.append(
+            np.concatenate([kept, generator.integers(0, VOCABULARY, generator.integers(1, 9))])[:longest]
+        )
+    texts = [text for text in texts if len(text) > 1]
+    return [TokenPart(text.astype(np.int32), int(generator.integers(1, len(text)))) for text in texts]
+
+
+def executor(model: Any, room: int) -> PackedExecutor:
+    budget = Budget(batch=room, full=room, cache=400, attended=4000)
+    made = CausalWay(split=True, share=True, pack=True, trees=True).executor(model, budget, "always")
+    assert isinstance(made, PackedExecutor)
+    return made
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 8), room=st.sampled_from([40, 64, 300]))
+@settings(max_examples=5)
+def test_rows_of_trees_have_the_numbers_of_plain_passes(
+    family: str, seed: int, count: int, room: int
+) -> None:
+    model = network(family)
+    parts = drawn(seed, count)
+    done = {0} if len(parts) > 2 else set()
+    packed = executor(model, room)
+    found = dict(one for batch in packed.run(parts, done) for one in batch)
+    assert packed.compile == "always"  # nothing was left to the plain way
+    assert sorted(found) == [i for i in range(len(parts)) if i not in done]
+    for i, score in found.items():
+        np.testing.assert_allclose(score.logprobs, plain(model, parts[i]), atol=2e-4)
+
+
+def test_what_is_asked_after_one_prefix_needs_no_row_of_its_own() -> None:
+    model = network("llama")
+    prefix = np.arange(30, dtype=np.int32)
+    parts = [TokenPart(np.append(prefix, token).astype(np.int32), 30) for token in range(20)]
+    rows = list(make_rows(build_tree(parts), [30] * 20, 64))
+    assert [len(row.ids) for row in rows] == [30]  # no choice is fed, each is read off the same state
+    assert tree_gap(Network(model), parts, [plain(model, part) for part in parts]) < 2e-4
+
+
+def test_rows_are_padded_to_few_sizes() -> None:
+    runner = TreeRunner(Network(network("llama")), 4096)
+    sizes = {runner._place(tokens).size for tokens in range(1, 4097, 7)}
+    assert sizes == {2 * BLOCK, 8 * BLOCK, 32 * BLOCK}
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = network("llama")
+    before = model.config._attn_implementation
+    with attention(model):
+        assert model.config._attn_implementation != before
+    assert model.config._attn_implementation == before
+
+
+def test_longer_texts_than_a_row_are_scored_all_the_same() -> None:
+    model = network("llama")
+    parts = drawn(3, 8, longest=60)
+    longest = max(len(part.ids) for part in parts)
+    found = dict(one for batch in executor(model, longest - 1).run(parts) for one in batch)
+    assert len(found) == len(parts)
+    for i, score in found.items():
+        np.testing.assert_allclose(score.logprobs, plain(model, parts[i]), atol=2e-4)
+
+
+def test_a_model_that_looks_back_only_so_far_is_scored_in_batches_and_that_is_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model = network("gemma3")
+    parts = drawn(5, 9)
+    packed = executor(model, 300)
+    with caplog.at_level(logging.WARNING):
+        found = dict(one for batch in packed.run(parts) for one in batch)
+    assert "packed rows cannot be run" in caplog.text
+    assert packed.compile == "never"
+    for i, part in enumerate(parts):
+        np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
+
+
+def test_a_wrong_row_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
+    class Shifted(TreeRunner):
+        """Reads every state one place late."""
+
+        def launch(self, row: Any, length: int | None) -> Any:
+            return super().launch(row._replace(states=np.maximum(row.states - 1, 0)), length)
+
+    model = network("llama")
+    parts = drawn(11, 6)
+    packed = executor(model, 128)
+    packed._kept = Shifted(packed.network, 128)
+    with caplog.at_level(logging.WARNING):
+        found = dict(one for batch in packed.run(parts) for one in batch)
+    assert "nats a token away" in caplog.text
+    for i, part in enumerate(parts):
+        np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
+
+
+def test_short_work_is_not_compiled() -> None:
+    model = network("llama")
+    budget = Budget(batch=64, full=64, cache=400, attended=4000)
+    plainly = CausalExecutor(Network(model), budget)
+    packed = PackedExecutor(Network(model), budget, plainly, compile="auto")
+    nodes = build_tree(drawn(1, 5))
+    assert packed._runner(nodes, 100) is None  # a CPU has no attention over texts of different lengths
+    weights = sum(weight.numel() for weight in model.parameters())
+    long = np.broadcast_to(np.int32(1), (int(30 * 150e12 / (2 * weights)) + 1,))
+    nodes[0].ids, nodes[0].end = long, len(long)
+    assert isinstance(packed._runner(nodes, 100), TreeRunner)

@@ -1,0 +1,84 @@
+"""The packed tree: every token sees its own text and no other, and every part is read off where it should be."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ensue.scoring.rows import Row, make_rows, seen_blocks
+from ensue.scoring.tree import build_tree
+from tests.scoring.test_tree import as_parts, sequences, thresholds
+
+
+def texts_seen(row: Row) -> list[list[int]]:
+    """Return for each place the tokens that it sees, by the definition."""
+    places = range(len(row.ids))
+    return [[int(row.ids[k]) for k in places if k <= q < row.ends[k]] for q in places]
+
+
+@given(sequences, thresholds, st.integers(1, 80))
+def test_every_part_is_read_off_states_that_saw_its_own_tokens(
+    texts: list[list[int]], limits: tuple[int, int], room: int
+) -> None:
+    parts = as_parts(texts)
+    nodes = build_tree(parts, min_run=limits[0], min_saved=limits[1])
+    read = []
+    for row in make_rows(nodes, [part.start for part in parts], room):
+        seen = texts_seen(row)
+        assert [len(one) - 1 for one in seen] == row.positions.tolist()
+        for part, pieces in row.of.items():
+            asked = [i for begin, end in pieces for i in range(begin, end)]
+            assert row.targets[asked].tolist() == texts[part][parts[part].start :]
+            expected = [texts[part][:end] for end in range(parts[part].start, len(texts[part]))]
+            assert [seen[place] for place in row.states[asked]] == expected
+            read.append(part)
+    assert sorted(read) == list(range(len(texts)))
+
+
+@given(sequences, st.integers(24, 80))
+def test_rows_keep_to_their_room_and_lose_little(texts: list[list[int]], room: int) -> None:
+    parts = as_parts(texts)
+    nodes = build_tree(parts, min_run=4, min_saved=8)
+    rows = list(make_rows(nodes, [part.start for part in parts], room))
+    longest = max(len(text) for text in texts)
+    assert all(len(row.ids) <= room for row in rows)
+    # Two neighbours never fit into one: what would have begun the second did not fit the first.
+    for one, other in pairwise(rows):
+        assert len(one.ids) + min(len(other.ids), longest) > room
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(1, 40))
+def test_documents_come_in_the_order_of_their_first_parts(documents: list[int], room: int) -> None:
+    parts = as_parts([[document, 10, 11 + i % 2] for i, document in enumerate(documents)])
+    rows = make_rows(build_tree(parts, min_run=1, min_saved=1), [part.start for part in parts], room)
+    met = [
+        int(one) for row in rows for one, position in zip(row.ids, row.positions, strict=True) if not position
+    ]
+    assert list(dict.fromkeys(met)) == list(dict.fromkeys(documents))
+
+
+@given(sequences, thresholds, st.integers(0, 7))
+def test_blocks_are_what_their_tokens_see(texts: list[list[int]], limits: tuple[int, int], more: int) -> None:
+    block = 4
+    parts = as_parts(texts)
+    nodes = build_tree(parts, min_run=limits[0], min_saved=limits[1])
+    for row in make_rows(nodes, [part.start for part in parts], 64):
+        length = -(-(len(row.ids) + more) // block) * block
+        padded = row.padded(length)
+        assert len(padded.ids) == len(padded.positions) == len(padded.ends) == length
+        place = np.arange(length)
+        sees = (place[None] <= place[:, None]) & (place[:, None] < padded.ends[None])
+        assert sees.any(1).all()  # padding sees itself, or its state is no number
+        assert not sees[len(row.ids) :, : len(row.ids)].any()
+        tiles = sees.reshape(length // block, block, length // block, block).transpose(0, 2, 1, 3)
+        found = seen_blocks(padded.ends, block)
+        for q in range(length // block):
+            some = found.some[q, : found.some_count[q]].tolist()
+            whole = found.all[q, : found.all_count[q]].tolist()
+            assert len(set(some + whole)) == len(some) + len(whole)
+            # What is said to be seen whole is; what is seen at all is listed. The diagonal is never whole.
+            assert whole == [k for k in range(length // block) if tiles[q, k].all() and k != q]
+            assert {k for k in range(length // block) if tiles[q, k].any()} <= set(some + whole)
