@@ -1,0 +1,104 @@
+"""A whole round of each kind over the API, as several people would do it, read back by the kind's own benchmark.
+
+How simulated people answer is in bench/annotation_rounds.py, which does the same on a listening server.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from bench.annotation_rounds import CASES, STORY, run_case, write_native
+from ensue.benchmarks.chapterbreak.annotation import read_annotations
+from ensue.benchmarks.people.export import Export
+from ensue.benchmarks.people.kind import kind
+from ensue.benchmarks.people.numbers import bonuses
+from ensue.benchmarks.qags.data.files import read_judgments
+from ensue.benchmarks.squality.data import check_references, read_stories
+from ensue.benchmarks.squality.human_eval import read_human_eval
+from ensue.platform.annotation.building import build
+from ensue.platform.annotation.projects import Projects, Wanted
+from ensue.platform.service import Platform
+from ensue.platform.web.app import create_app
+
+
+def round_of(platform: Platform, folder: Path, name: str, **settings: object) -> tuple[Export, str]:
+    """Have a project worked off; return what was exported, and the bonuses as CSV."""
+    case = CASES[name](folder, None)
+    given = {**case.settings, **settings}
+    wanted = Wanted("round", name, case.data, given, 1)
+    project = Projects(platform).insert(wanted, build(name, case.data, given, 1))
+    app = create_app(platform)
+    export, told = run_case(
+        platform, project, case, lambda: TestClient(app, raise_server_exceptions=False), folder
+    )
+    return export, told["bonuses"]
+
+
+@pytest.mark.parametrize("name", ["custom", "insertion", "ordering"])
+def test_every_item_is_answered_by_as_many_as_wanted(platform: Platform, tmp_path: Path, name: str) -> None:
+    export, _ = round_of(platform, tmp_path, name, **({} if name == "custom" else {"sample": 5}))
+    counts = Counter(one.item for one in export.answers())
+    assert set(counts.values()) == {3}
+    assert len({(one.item, one.annotator) for one in export.records}) == len(export.records)
+    assert sum(export.wanted.values()) == sum(counts.values())
+    assert all(one.state == "finished" for one in export.people)
+    assert all(0 < one.seconds < one.elapsed for one in export.records)
+    rows = {row["metric"]: row["value"] for row in kind(name).scores(export)}
+    if name == "ordering":
+        assert 0.5 < rows["kendall"] < 1
+    if name == "insertion":
+        assert rows["distance"] == pytest.approx(1 - rows["accuracy"])
+
+
+def test_consistency(platform: Platform, tmp_path: Path) -> None:
+    export, paid = round_of(platform, tmp_path, "consistency")
+    judged = read_judgments(write_native(export, tmp_path / "out") / "qags" / "judgments.jsonl", "own")
+    assert [len(one.sentences) for one in judged] == [3] * 8
+    assert {len(sentence.responses) for one in judged for sentence in one.sentences} == {3}
+    assert sum(one.consistency for one in judged) / 8 == pytest.approx(2 / 3, abs=0.1)
+    controls = [one for one in export.records if one.control]
+    assert controls
+    assert all(one.right for one in controls)
+    # The other site's ids stand in the bonuses and nowhere else.
+    assert "round-0," in paid
+    assert "round-0" not in (tmp_path / "round.jsonl").read_text()
+
+
+def test_transitions(platform: Platform, tmp_path: Path) -> None:
+    export, _ = round_of(platform, tmp_path, "transitions", sample=4)
+    found = read_annotations(write_native(export, tmp_path / "out") / "annotations.csv")
+    assert len(found.transitions) == 4
+
+
+def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
+    """Four writers compose, write, review and rate; bonuses are those of the rankings."""
+    export, paid = round_of(platform, tmp_path, "squality", own_questions=4)
+    writers = sorted(one.annotator for one in export.people)
+    assert Counter(one.stage for one in export.answers()) == {
+        "questions": 1,
+        "writing": 4,
+        "reviewing": 20,
+        "feedback": 4,
+        "rating": 20,
+    }
+    for one in export.answers():
+        assert one.annotator not in one.key.get("of", {}).values()
+    out = write_native(export, tmp_path / "out")
+    (story,) = read_stories(out / "test.jsonl")
+    check_references([story], out / "test.jsonl")
+    assert (story.document, len(story.questions)) == (STORY, 5)
+    assert {one.writer for one in story.questions[4].responses} == set(writers)
+    rated = read_human_eval(out / "human-eval" / "all-responses.jsonl")
+    assert len(rated) == 20
+    owed = bonuses(export, kind("squality"))
+    # Five questions: 5 dollars by rank to share each, and up to 1.50 for a reviewer's three pairs.
+    reviewers = sum(owed.values()) - 5 * 500
+    assert 0 < reviewers <= 5 * 4 * 150
+    lines = paid.splitlines()
+    assert lines[0] == "participant_id,amount"
+    assert sorted(line.partition(",")[0] for line in lines[1:]) == [f"round-{n}" for n in range(4)]
+    assert sum(round(100 * float(line.partition(",")[2])) for line in lines[1:]) == sum(owed.values())
