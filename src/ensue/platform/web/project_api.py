@@ -63,7 +63,7 @@ def install(app: FastAPI, platform: Platform) -> None:
     app.include_router(router)
 
 
-@router.get("/annotation-kinds")
+@router.get("/annotation-kinds", responses=_REFUSED)
 def list_kinds(user: Organiser) -> list[dict[str, Any]]:
     """List the kinds of projects with their settings."""
     found = []
@@ -77,7 +77,7 @@ def list_kinds(user: Organiser) -> list[dict[str, Any]]:
     return found
 
 
-@router.get("/projects")
+@router.get("/projects", responses=_REFUSED)
 def list_projects(platform: ThePlatform, part: ThePart, user: Organiser) -> list[dict[str, Any]]:
     """List the caller's projects; an admin's are all of them."""
     with platform.database.reading() as connection:
