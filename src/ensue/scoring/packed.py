@@ -47,6 +47,7 @@ class PackedExecutor(Executor):
         self.plain, self.compile = plain, compile
         self._kept: TreeRunner | None = None
         self._trusted: set[type] = set()
+        self._failed = False
 
     def attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         short = [i for i, part in enumerate(parts) if len(part.ids) <= self.budget.batch]
@@ -62,10 +63,10 @@ class PackedExecutor(Executor):
             except Exception as error:  # of any compiler behind torch
                 if out_of_memory(error):
                     raise
+                self._failed = True
                 log.warning(
                     "packed rows cannot be run (%s); going on in batches", str(error).splitlines()[0][:200]
                 )
-                self.compile = "never"
         rest = [i for i in range(len(parts)) if i not in finished or i in done]
         if len(finished) < len(parts):
             self.plain.budget = self.budget
@@ -98,6 +99,8 @@ class PackedExecutor(Executor):
 
     def _runner(self, nodes: Sequence[Node], given: int) -> Runner | None:
         """Choose how rows are run: compiled where it is repaid, else by the tokens that sharing saves."""
+        if self._failed:
+            return None
         fed = sum(node.length for node in nodes)
         operations = 2.0 * fed * sum(weight.numel() for weight in self.network.model.parameters())
         if self.compile == "always" or (
