@@ -1,60 +1,29 @@
 """The pages in a real browser: from signing up to signing out, wide and narrow, light and dark, by mouse and by keys.
 
-Every page is looked at with axe, must not scroll sideways, may ask nobody but the server for anything and may not
-report an error. Screenshots are left in `build/screenshots`.
+Every page is looked at as `visiting` says.
 """
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from ensue.atomic import lock
 from ensue.platform.service import Settings, opened
 from tests.platform import filling
 from tests.platform.boards import handing
-from tests.platform.conftest import SERVICES
 from tests.platform.processes import serving
+from tests.platform.web.visiting import LOOKS, Visit
 from tests.support import tiny
 from tests.support.command import start
 from tests.support.corpus import document
 
-SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"
 PASSWORD = "correct horse battery"
-LOOKS = [
-    pytest.param((1280, "light"), id="1280-light"),
-    pytest.param((400, "dark"), id="400-dark"),
-    pytest.param((1280, "dark"), id="1280-dark", marks=pytest.mark.slow),
-    pytest.param((400, "light"), id="400-light", marks=pytest.mark.slow),
-]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, installed where it is missing and can be."""
-    with lock(Path(tempfile.gettempdir()) / "ensue-services.lock"):
-        found = subprocess.run([SERVICES, "chromium"], capture_output=True, text=True)
-    if found.returncode == 3:
-        pytest.skip(found.stderr.strip().splitlines()[-1])
-    assert found.returncode == 0, found.stderr
-    # Debian's script that starts it needs some commands, which a bare PATH does not have.
-    path = f"{os.environ.get('PATH', '')}:/usr/local/bin:/usr/bin:/bin"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found.stdout.strip(), env={**os.environ, "PATH": path}
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -76,42 +45,6 @@ def address(home: Path) -> Iterator[str]:
     """The address of the server of that home."""
     with serving(home) as (_, url):
         yield url
-
-
-class Visit:
-    """A page of one visitor, watched for everything that no page may do."""
-
-    def __init__(self, page: Page, address: str, look: str) -> None:
-        self.page, self.address, self.look = page, address, look
-        self.complaints: list[str] = []
-        page.on("console", lambda message: self._hear(message.type, message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self._ask(request.url))
-
-    def _hear(self, kind: str, words: str) -> None:
-        # That the server refused something on purpose is reported, too.
-        if kind in {"error", "warning"} and "the server responded with a status of 4" not in words:
-            self.complaints.append(words)
-
-    def _ask(self, url: str) -> None:
-        if not url.startswith((self.address, "data:")):
-            self.complaints.append(f"asked {url}")
-
-    def check(self, name: str) -> None:
-        """Look at the page as it is, and have axe look at it, which takes seconds where a table is long."""
-        self.look_at(name)
-        found = Axe().run(self.page)
-        assert not found.response["violations"], f"{name}: {found.generate_report()}"
-
-    def look_at(self, name: str) -> None:
-        """Look at the page as it is."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}-{self.look}.png")
-        wide = self.page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        assert wide <= 0, f"{name} is {wide} pixels too wide"
-        assert self.complaints == [], name
 
 
 @pytest.fixture(params=LOOKS)

@@ -44,6 +44,8 @@ PARTS = (
     "ensue.platform.web.try_pages",
     "ensue.platform.web.annotation_api",
     "ensue.platform.web.project_api",
+    "ensue.platform.web.annotation_pages",
+    "ensue.platform.web.project_pages",
 )
 # Packages whose `templates` folder pages are taken from, before the foundation's own.
 TEMPLATES: tuple[str, ...] = ()

@@ -95,7 +95,7 @@ async def create(request: Request, platform: ThePlatform, part: ThePart) -> Resp
         async with request.form(max_files=_FILES, max_fields=20, max_part_size=200_000) as form:
             fields = {key: value for key, value in form.items() if isinstance(value, str)}
             files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
-            made = await run_in_threadpool(_create_of_files, platform, part, user, _read(fields), files)
+            made = await run_in_threadpool(create_of_files, platform, part, user, _read(fields), files)
     else:
         wanted = _read(await _body(request))
         made = await run_in_threadpool(_create, part, user, wanted, None)
@@ -123,9 +123,10 @@ def _read(fields: Mapping[str, Any]) -> NewProject:
         raise Invalid("A project needs a kind and a name; settings are an object of JSON.") from None
 
 
-def _create_of_files(
+def create_of_files(
     platform: Platform, part: Answering, user: User, wanted: NewProject, files: list[UploadFile]
 ) -> dict[str, Any]:
+    """Make a project of files that are handed in; they are not kept."""
     if files and wanted.kind != "custom":
         raise Invalid("Only custom projects take files here; others are made on the server's command line.")
     folder = platform.home.work_folder(f"project-{new_id()}")

@@ -1,0 +1,287 @@
+"""The pages of those who run annotation projects: all of them, making one, following one and acting on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter, FastAPI, Request
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from ensue.benchmarks.people import numbers
+from ensue.benchmarks.people.kind import kinds
+from ensue.platform.accounts import User
+from ensue.platform.annotation import exporting, overview
+from ensue.platform.annotation.answering import Answering
+from ensue.platform.annotation.projects import Project
+from ensue.platform.refusals import Forbidden, Invalid, Refusal
+from ensue.platform.service import Platform
+from ensue.platform.web.account_pages import Text
+from ensue.platform.web.annotation_api import ThePart
+from ensue.platform.web.identity import Caller, MaybeCaller, Organiser, ThePlatform, identify
+from ensue.platform.web.project_api import NewProject, create_of_files, own
+from ensue.platform.web.rendering import parsed, render
+from ensue.report.figure import Figure, fraction
+
+router = APIRouter(include_in_schema=False)
+_DONE = {
+    "made": "The project is made. Nobody can enter it before you open it.",
+    "open": "The project is open: whoever has the link can take part.",
+    "paused": "The project is paused: nobody is given anything new.",
+    "closed": "The project is closed.",
+    "more": "Each item is wanted from more people now.",
+    "excluded": "They are off the project; their work does not count and is done again.",
+    "forgotten": "All that they said and that was known of them is deleted.",
+}
+_OVERHEAD = 2_000_000
+
+
+def install(app: FastAPI, platform: Platform) -> None:
+    app.state.larger_bodies["/projects/new"] = platform.settings.largest_upload + _OVERHEAD
+    app.state.templates.filters["seconds"] = seconds
+    app.state.templates.filters["drawn"] = drawn
+    app.state.templates.filters["fraction"] = fraction
+    app.include_router(router)
+
+
+def seconds(value: float | None) -> str:
+    """Write a time as people say it.
+
+    >>> seconds(4.25), seconds(75), seconds(7_300), seconds(None)
+    ('4.2 s', '1 min 15 s', '2 h 2 min', '–')
+    """
+    if value is None:
+        return "–"
+    if value < 60:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def drawn(figure: dict[str, Any] | None) -> str:
+    """Write a figure of agreement with its interval."""
+    if figure is None:
+        return "–"
+    found = Figure.of(figure)
+    return f"{found.text(2)} ({found.interval(2)})"
+
+
+# All of them
+
+
+@router.get("/projects")
+def projects_page(request: Request, part: ThePart, user: MaybeCaller) -> Response:
+    """The projects that the user runs, and those that the user may work on."""
+    if user is None:
+        return RedirectResponse("/sign-in?next=/projects", 303)
+    if not user.may("annotator"):
+        raise Forbidden("Only those with the role annotator may do this.")
+    with part.database.reading() as connection:
+        found = part.projects.all(connection)
+        run = [(one, _far(connection, part, one)) for one in found if one.belongs_to(user)]
+    there = [one for one in found if one.state == "open"]
+    return render(request, "projects.html.j2", own=run, there=there)
+
+
+def _far(connection: Connection, part: Answering, project: Project) -> dict[str, Any]:
+    work = overview.progress(connection, project, part.clock).get("work", {})
+    return {"wanted": 0, "answered": 0, **work}
+
+
+@router.get("/projects/new")
+def new_page(request: Request, user: Organiser) -> Response:
+    """The form to make a project of one's own files."""
+    return _new_page(request)
+
+
+def _new_page(
+    request: Request, given: dict[str, str] | None = None, *, status: int = 200, words: str = ""
+) -> Response:
+    others = sorted(name for name in kinds() if name != "custom")
+    return render(
+        request, "project_new.html.j2", status=status, words=words, given=given or {}, others=others
+    )
+
+
+@router.post("/projects/new")
+async def make(request: Request, platform: ThePlatform, part: ThePart) -> Response:
+    """Make a project of files that are handed in."""
+    user = await run_in_threadpool(identify, request)
+    if user is None:
+        return RedirectResponse("/sign-in?next=/projects/new", 303)
+    if not user.may("organiser"):
+        raise Forbidden("Only those with the role organiser may do this.")
+    request.app.state.rates.take("upload", user.id)
+    form = await request.form()
+    given = {field: value for field, value in form.items() if isinstance(value, str)}
+    files = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
+    try:
+        if not files:
+            raise Invalid("Choose the project.toml and the files that it names.")
+        settings = {"labels": given["labels"]} if given.get("labels") else {}
+        wanted = NewProject(kind="custom", name=given.get("name", "")[:60], settings=settings)
+        made = await run_in_threadpool(create_of_files, platform, part, user, wanted, files)
+    except Refusal as refusal:
+        page = partial(_new_page, request, given, status=refusal.status, words=str(refusal))
+        return await run_in_threadpool(page)
+    return RedirectResponse(f"/projects/{made['name']}?done=made", 303)
+
+
+# One of them
+
+
+@router.get("/projects/{name}")
+def project_page(
+    request: Request, platform: ThePlatform, part: ThePart, user: MaybeCaller, name: str, done: str = ""
+) -> Response:
+    """How far a project is, who is at work on it, and what can be done about it."""
+    if user is None:
+        return RedirectResponse(f"/sign-in?next=/projects/{name}", 303)
+    return _project_page(request, platform, part, user, name, done=_DONE.get(done, ""))
+
+
+def _project_page(
+    request: Request,
+    platform: Platform,
+    part: Answering,
+    user: User,
+    name: str,
+    *,
+    status: int = 200,
+    words: str = "",
+    done: str = "",
+) -> Response:
+    with platform.database.reading() as connection:
+        project = own(connection, part, user, name)
+        progress = overview.progress(connection, project, platform.clock)
+        people = overview.people(connection, project)
+    base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
+    facts = {
+        "project": project,
+        "progress": progress,
+        "people": [{**one, "seen": parsed(one["seen_at"])} for one in people],
+        "link": base + project.path,
+        "labels": int(project.settings["labels"]),
+    }
+    return render(request, "project.html.j2", status=status, words=words, done=done, **facts)
+
+
+@router.get("/projects/{name}/numbers")
+def numbers_page(request: Request, part: ThePart, user: MaybeCaller, name: str) -> Response:
+    """How far people agree, how long they take, what they disagree on and what an hour is paid."""
+    if user is None:
+        return RedirectResponse(f"/sign-in?next=/projects/{name}/numbers", 303)
+    with part.database.reading() as connection:
+        project = own(connection, part, user, name)
+        export = exporting.export_of(connection, project)
+    found = numbers.overview(export, project.load_kind()).as_dict()
+    charts = [(one, histogram(one["bins"])) for one in found["times"]]
+    return render(request, "project_numbers.html.j2", project=project, found=found, charts=charts)
+
+
+class Bar(NamedTuple):
+    """A bar of a histogram, in the units of its picture."""
+
+    x: int
+    y: float
+    height: float
+    count: int
+    words: str
+
+
+def histogram(counts: Sequence[int], width: int = 44, height: float = 100.0) -> list[Bar]:
+    """Return the bars of how many answers took up to so long.
+
+    >>> [bar.words for bar in histogram([1, 0, 3] + [0] * 8)][:3]
+    ['≤ 5 s', '≤ 10 s', '≤ 20 s']
+    """
+    most = max(max(counts), 1)
+    bars = []
+    for place, (count, end) in enumerate(zip(counts, numbers.BINS, strict=True)):
+        tall = round(height * count / most, 1)
+        bars.append(Bar(place * width, round(height - tall, 1), tall, count, _end_words(end)))
+    return bars
+
+
+def _end_words(end: float) -> str:
+    if math.isinf(end):
+        return f"> {_span(numbers.BINS[-2])}"
+    return f"≤ {_span(end)}"
+
+
+def _span(value: float) -> str:
+    return f"{value:g} s" if value < 60 else f"{value / 60:g} min" if value < 3600 else f"{value / 3600:g} h"
+
+
+# What can be done
+
+
+@router.post("/projects/{name}/state")
+def set_state(
+    request: Request, platform: ThePlatform, part: ThePart, user: Caller, name: str, state: Text = ""
+) -> Response:
+    do = partial(part.projects.set_state, name, state, by=user.id)
+    return _change(request, platform, part, user, name, do, state)
+
+
+@router.post("/projects/{name}/top-up")
+def top_up(
+    request: Request, platform: ThePlatform, part: ThePart, user: Caller, name: str, labels: Text = ""
+) -> Response:
+    wanted = int(labels) if labels.isdecimal() and len(labels) < 6 else 0
+    do = partial(part.projects.top_up, name, wanted, by=user.id)
+    return _change(request, platform, part, user, name, do, "more")
+
+
+@router.post("/projects/{name}/participants/{pseudonym}/exclude")
+def exclude(
+    request: Request, platform: ThePlatform, part: ThePart, user: Caller, name: str, pseudonym: str
+) -> Response:
+    do = partial(part.people.exclude, name, pseudonym, by=user.id)
+    return _change(request, platform, part, user, name, do, "excluded")
+
+
+@router.post("/projects/{name}/participants/{pseudonym}/delete")
+def forget(
+    request: Request,
+    platform: ThePlatform,
+    part: ThePart,
+    user: Caller,
+    name: str,
+    pseudonym: str,
+    sure: Text = "",
+) -> Response:
+    def do() -> None:
+        if not sure:
+            raise Invalid(f"Tick the box to delete everything of {pseudonym}.")
+        part.people.forget(name, pseudonym, by=user.id)
+
+    return _change(request, platform, part, user, name, do, "forgotten")
+
+
+def _change(
+    request: Request,
+    platform: Platform,
+    part: Answering,
+    user: User,
+    name: str,
+    do: Callable[[], Any],
+    done: str,
+) -> Response:
+    """Do something to a project of the user's, and show it as it is then."""
+    with platform.database.reading() as connection:
+        own(connection, part, user, name)
+    try:
+        do()
+    except Refusal as refusal:
+        if refusal.status == 404:
+            raise
+        return _project_page(request, platform, part, user, name, status=refusal.status, words=str(refusal))
+    return RedirectResponse(f"/projects/{name}?done={done}", 303)

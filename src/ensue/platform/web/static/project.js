@@ -1,0 +1,18 @@
+// Keep the progress of an annotation project up to date while somebody looks at it.
+const live = document.getElementById("live");
+
+async function look() {
+  if (document.hidden) return;
+  try {
+    const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = page.getElementById("live");
+    if (found && found.innerHTML !== live.innerHTML) live.replaceChildren(...found.childNodes);
+    // A table in which somebody is about to act is left alone.
+    const [people, now] = [document.getElementById("people"), page.getElementById("people")];
+    if (people && now && !people.contains(document.activeElement) && !people.querySelector("details[open]")) people.replaceChildren(...now.childNodes);
+  } catch { /* the next time, then */ }
+}
+
+if (live) setInterval(look, 5000);
