@@ -36,12 +36,18 @@ def _form(type: str, label: str, *panels: Panel, **more: Any) -> Form:
 
 
 FORMS = {
-    "choice": _form("choice", "Does it follow?", _ARTICLE, **options(("y", "Yes"), ("n", "No"), ("?", "Perhaps"))),
-    "choices": _form("choices", "What is it about?", _ARTICLE, **options(("a", "Boats"), ("b", "Lamps"), ("c", "Tax"))),
+    "choice": _form(
+        "choice", "Does it follow?", _ARTICLE, **options(("y", "Yes"), ("n", "No"), ("?", "Perhaps"))
+    ),
+    "choices": _form(
+        "choices", "What is it about?", _ARTICLE, **options(("a", "Boats"), ("b", "Lamps"), ("c", "Tax"))
+    ),
     "scale": Form(
         (_ARTICLE,),
         (
-            Field("five", "scale", "How fluent is it?", {"least": 1, "most": 5, "labels": {"1": "not at all"}}),
+            Field(
+                "five", "scale", "How fluent is it?", {"least": 1, "most": 5, "labels": {"1": "not at all"}}
+            ),
             Field("hundred", "scale", "How correct is it?", {"least": 1, "most": 100}),
         ),
     ),
@@ -65,23 +71,39 @@ HEBREW = Form(
 WHEN = Form(
     (Panel("pair", "Pair", "A man plays.\nA man sleeps.", marks=((2, 5),)),),
     (
-        Field("label", "choice", "Does it follow?", options(("y", "Yes"), ("n", "No")), help="Think of one scene."),
+        Field(
+            "label",
+            "choice",
+            "Does it follow?",
+            options(("y", "Yes"), ("n", "No")),
+            help="Think of one scene.",
+        ),
         Field("why", "text", "Why not?", {"least_words": 2}, when={"field": "label", "equals": "n"}),
     ),
 )
 
 
-def make(platform: Platform, name: str, items: Sequence[WorkItem], *, by: str | None = None, **settings: Any) -> Project:
+def make(
+    platform: Platform, name: str, items: Sequence[WorkItem], *, by: str | None = None, **settings: Any
+) -> Project:
     """Make a project of items and open it."""
     part = Answering(platform)
     known = settings_of(kind("custom"))
     values = {key: one.default for key, one in known.items()} | {"completion_code": f"DONE-{name}"} | settings
     rows = [row_of(one, values["labels"]) for one in items]
-    built = {"title": f"Project {name}", "instructions": INSTRUCTIONS, "settings": values, "items": rows, "source": ""}
+    built = {
+        "title": f"Project {name}",
+        "instructions": INSTRUCTIONS,
+        "settings": values,
+        "items": rows,
+        "source": "",
+    }
     part.projects.insert(Wanted(name, "custom"), built, by=by)
     return part.projects.set_state(name, "open")
 
 
 def items(form: Form, count: int, **facts: Any) -> list[WorkItem]:
     """Return as many items of one form."""
-    return [WorkItem(form, {"id": f"{facts.get('phase', 'work')}-{number}"}, **facts) for number in range(count)]
+    return [
+        WorkItem(form, {"id": f"{facts.get('phase', 'work')}-{number}"}, **facts) for number in range(count)
+    ]

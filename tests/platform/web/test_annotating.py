@@ -44,8 +44,10 @@ def served(home: Path) -> Iterator[Served]:
         projects["when"] = make(platform, "when", items(WHEN, 3), labels=99)
         projects["shuffled"] = make(platform, "shuffled", items(FORMS["preference"], 3), labels=9)
         gold = {"gold": {"label": "y"}, "words": "Playing is not sleeping."}
-        phases = [*items(WHEN, 1, phase="training", **gold), *items(WHEN, 1, phase="qualification", **gold), *items(WHEN, 2)]
-        projects["phases"] = make(platform, "phases", phases, labels=9, bar=0.5)
+        first = [
+            one for phase in ("training", "qualification") for one in items(WHEN, 1, phase=phase, **gold)
+        ]
+        projects["phases"] = make(platform, "phases", [*first, *items(WHEN, 2)], labels=9, bar=0.5)
         # A lease of a second or two, so that it can be lost while a test looks on.
         projects["lost"] = make(platform, "lost", items(FORMS["choice"], 1), labels=1, lease_minutes=0.03)
         found.paths = {name: project.path for name, project in projects.items()}
@@ -59,7 +61,9 @@ class Worker:
 
     def __init__(self, browser: Browser, address: str, path: str, look: Any = (1280, "light")) -> None:
         size: Any = {"width": look[0], "height": 800}
-        self.context: BrowserContext = browser.new_context(base_url=address, viewport=size, color_scheme=look[1])
+        self.context: BrowserContext = browser.new_context(
+            base_url=address, viewport=size, color_scheme=look[1]
+        )
         self.path, self.name = path, path.split("?")[0].removeprefix("/annotate/")
         self.page = self.context.new_page()
         self.visit = Visit(self.page, address, f"{look[0]}-{look[1]}")
@@ -130,6 +134,29 @@ def _click(*names: str, role: Any = "radio") -> Act:
     return act
 
 
+def _tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the first of some elements is reached."""
+    reached = f"document.activeElement === document.querySelector({selector!r})"
+    for _ in range(25):
+        if page.evaluate(reached):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} is not reached by keys")
+
+
+def _keys_at(selector: str, *keys: str) -> Act:
+    def act(page: Page) -> None:
+        _tab_to(page, selector)
+        _press(*keys)(page)
+
+    return act
+
+
+def _write(page: Page) -> None:
+    _tab_to(page, "textarea")
+    page.keyboard.type("She counts the boats.")
+
+
 def _scales_by_keys(page: Page) -> None:
     page.keyboard.press("4")
     page.keyboard.press("Tab")
@@ -140,15 +167,6 @@ def _scales_by_keys(page: Page) -> None:
 def _scales_by_mouse(page: Page) -> None:
     page.get_by_role("radio", name="2", exact=True).click()
     page.get_by_role("spinbutton").fill("88")
-
-
-def _focus_text(page: Page) -> None:
-    page.get_by_role("group", name="Article: move").focus()
-
-
-def _spans_by_keys(page: Page) -> None:
-    _focus_text(page)
-    _press(*["Control+ArrowRight"] * 2, *["Control+Shift+ArrowRight"] * 2, "2")(page)
 
 
 def _spans_by_mouse(page: Page) -> None:
@@ -195,25 +213,25 @@ ANSWERS: dict[str, tuple[Act, Any, Act, Any]] = {
     "choice": (_press("2"), "n", _click("Perhaps"), "?"),
     "choices": (_press("3", "1"), ["a", "c"], _click("Lamps", "Tax", role="checkbox"), ["a", "b"]),
     "text": (
-        lambda page: (page.keyboard.press("Tab"), page.get_by_label("What happens?").focus(), page.keyboard.type("She counts the boats."))[0],
+        _write,
         "She counts the boats.",
         lambda page: page.get_by_label("What happens?").fill("She counts the boats 🏮 twice."),
         "She counts the boats 🏮 twice.",
     ),
     "spans": (
-        _spans_by_keys,
+        _keys_at(".text", *["Control+ArrowRight"] * 2, *["Control+Shift+ArrowRight"] * 2, "2"),
         [{"start": 12, "end": 21, "label": "Error", "note": ""}],
         _spans_by_mouse,
         [{"start": NOBODY, "end": NOBODY + 6, "label": "Typo", "note": "who?"}],
     ),
     "order": (
-        lambda page: (page.get_by_role("button", name=f"Move: {SENTENCES[0]}").focus(), page.keyboard.press("ArrowDown"))[0],
+        _keys_at(".handle", "ArrowDown"),
         ["b", "a", "c"],
         _order_by_mouse,
         ["b", "c", "a"],
     ),
     "place": (
-        lambda page: (page.get_by_role("radio").first.focus(), _press("ArrowDown", "ArrowDown")(page))[0],
+        _keys_at(".gap input", "Space", "ArrowDown", "ArrowDown"),
         2,
         _click("Before the first sentence"),
         0,
@@ -221,7 +239,9 @@ ANSWERS: dict[str, tuple[Act, Any, Act, Any]] = {
     "rank": (
         _press("1", "2", "2"),
         {"a": 1, "b": 2, "c": 2},
-        lambda page: page.get_by_role("radiogroup", name=SENTENCES[2]).get_by_role("radio", name="Place 3").click(),
+        lambda page: (
+            page.get_by_role("radiogroup", name=SENTENCES[2]).get_by_role("radio", name="Place 3").click()
+        ),
         {"a": 1, "b": 2, "c": 3},
     ),
     "preference": (_press("ArrowRight"), "right", _click("Text A"), "left"),
@@ -229,7 +249,11 @@ ANSWERS: dict[str, tuple[Act, Any, Act, Any]] = {
         _press("1", "Enter", "1", "Enter", "2"),
         [{"value": True, "reason": ""}, {"value": True, "reason": ""}, {"value": False, "reason": ""}],
         _sentences_by_mouse,
-        [{"value": True, "reason": ""}, {"value": False, "reason": "It says three."}, {"value": False, "reason": ""}],
+        [
+            {"value": True, "reason": ""},
+            {"value": False, "reason": "It says three."},
+            {"value": False, "reason": ""},
+        ],
     ),
 }
 
@@ -316,10 +340,7 @@ def test_a_shuffle_test_by_keys_alone(work: Callable[..., Worker]) -> None:
     page = worker.page
     page.goto(worker.path)
     expect(page.get_by_role("button", name="Begin")).to_be_visible()
-    for _ in range(20):
-        if page.evaluate("document.activeElement.id") == "agreed":
-            break
-        page.keyboard.press("Tab")
+    _tab_to(page, "#agreed")
     _press("Space", "Tab", "Enter")(page)
     worker.close_instructions()
     expect(page.locator(".question")).to_be_visible()
@@ -355,7 +376,11 @@ def test_what_was_answered_can_be_corrected(work: Callable[..., Worker]) -> None
     page.get_by_label("Why not?").fill("They differ.")
     page.get_by_role("button", name="Save the correction").click()
     expect(page.get_by_text("You have handed this in already")).to_be_hidden()
-    assert worker.saved(1) == {**worker.saved(1), "values": {"label": "n", "why": "They differ."}, "final": True}
+    assert worker.saved(1) == {
+        **worker.saved(1),
+        "values": {"label": "n", "why": "They differ."},
+        "final": True,
+    }
     # The item that was left is as it was.
     expect(page.get_by_role("radio", name="Yes")).to_be_checked()
 
@@ -373,7 +398,11 @@ def test_a_while_without_connection_loses_nothing(work: Callable[..., Worker]) -
     worker.context.set_offline(False)
     expect(page.locator("#far")).to_have_text("1 of 3 done")
     expect(page.get_by_text("No connection to the server at the moment.")).to_be_hidden()
-    assert worker.saved(1) == {**worker.saved(1), "values": {"label": "n", "why": "They differ."}, "final": True}
+    assert worker.saved(1) == {
+        **worker.saved(1),
+        "values": {"label": "n", "why": "They differ."},
+        "final": True,
+    }
 
 
 def test_a_server_killed_while_somebody_types_loses_nothing(chromium: Browser, tmp_path: Path) -> None:
@@ -460,7 +489,12 @@ def test_a_link_without_its_key_leads_nowhere_and_a_worker_comes_back_to_the_wor
     work: Callable[..., Worker],
 ) -> None:
     worker = work("choice")
-    for path in ("/annotate/choice", "/annotate/choice?key=wrong", "/annotate/nothing?key=x", "/annotate/choice/work"):
+    for path in (
+        "/annotate/choice",
+        "/annotate/choice?key=wrong",
+        "/annotate/nothing?key=x",
+        "/annotate/choice/work",
+    ):
         worker.page.goto(path)
         expect(worker.page.get_by_text("This link leads nowhere.")).to_be_visible()
     page = worker.enter("5f3a")

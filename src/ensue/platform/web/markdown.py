@@ -5,7 +5,9 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-_READER = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "html_inline", "html_block"])
+_READER = (
+    MarkdownIt("commonmark", {"html": False}).enable("table").disable(["image", "html_inline", "html_block"])
+)
 
 
 def rendered(words: str) -> Markup:
@@ -23,4 +25,4 @@ def rendered(words: str) -> Markup:
                 # Who follows one keeps the page with the work on it.
                 child.attrSet("target", "_blank")
                 child.attrSet("rel", "noopener noreferrer")
-    return Markup(_READER.renderer.render(tokens, _READER.options, {}))  # noqa: S704
+    return Markup(_READER.renderer.render(tokens, _READER.options, {}))

@@ -126,7 +126,9 @@ async def make(request: Request, platform: ThePlatform, part: ThePart) -> Respon
         if not files:
             raise Invalid("Choose the project.toml and the files that it names.")
         settings = {"labels": given["labels"]} if given.get("labels") else {}
-        wanted = NewProject(kind="custom", name=given.get("name", "")[:60], settings=settings)
+        wanted = NewProject(
+            kind="custom", name=given.get("name", "")[:60], title="", settings=settings, seed=0
+        )
         made = await run_in_threadpool(create_of_files, platform, part, user, wanted, files)
     except Refusal as refusal:
         page = partial(_new_page, request, given, status=refusal.status, words=str(refusal))
@@ -192,7 +194,7 @@ class Bar(NamedTuple):
     x: int
     y: float
     height: float
-    count: int
+    answers: int
     words: str
 
 
