@@ -13,7 +13,20 @@ POSITIVE: Bounds = (0.0, math.inf)
 UNBOUNDED: Bounds = (-math.inf, math.inf)
 
 # By a name's first word: `accuracy_per_token` and `rouge1_mean` are shares as `accuracy` and `rouge1` are.
-_SHARES = ("accuracy", "ties", "em", "f1", "f1a", "gender", "meteor")
+_SHARES = (
+    "accuracy",
+    "ties",
+    "em",
+    "f1",
+    "f1a",
+    "gender",
+    "meteor",
+    "perfect",
+    "positional",
+    "lcs",
+    "edit",
+    "auc",
+)
 _ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _RATINGS = ("correctness", "coverage", "overall")
 _CORRELATIONS = ("bertscore", "mcc", "r3", "pearson", "spearman", "kendall")
@@ -22,6 +35,7 @@ _BY_FIRST_WORD: dict[str, Bounds] = {
     **dict.fromkeys(_CORRELATIONS, CORRELATION),
     "rank": (1.0, math.inf),
     "words": POSITIVE,
+    "distance": POSITIVE,
 }
 
 

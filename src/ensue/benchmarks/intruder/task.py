@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.coherence.documents import (
+    documents_signature,
+    generator_of,
+    long_enough,
+    policy_of,
+    portions,
+    sentence_settings,
+    within,
+)
 from ensue.benchmarks.intruder.edits import KINDS, Edited, Pool, edit
 from ensue.benchmarks.intruder.examples import chosen_examples
 from ensue.benchmarks.intruder.judging import UNTOUCHED, Version, item_of, metric_rows
@@ -18,8 +25,6 @@ from ensue.benchmarks.intruder.rules import RULES, crossfit
 from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
-from ensue.models.request import Policy
-from ensue.progress import Progress
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
 from ensue.scoring.verdict import RATE, Calibration
@@ -52,14 +57,7 @@ SETTINGS = {
     "false_alarms": Setting(
         RATE, "share of untouched documents in which a sentence may be said to stand out", _share
     ),
-    "max_sentences": Setting(
-        20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(FEWEST))
-    ),
-    "joiner": Setting(" ", "what stands between sentences", read.text),
-    "bos": read.POLICY_SETTINGS["bos"],
-    "max_length": read.POLICY_SETTINGS["max_length"],
-    "masked": read.POLICY_SETTINGS["masked"],
-    **read.DOCUMENT_SETTINGS,
+    **sentence_settings(20, FEWEST),
 }
 
 
@@ -84,14 +82,14 @@ class IntruderRun:
         scorer = require(model, Scorer, "The intruder")
         encoder = self._encoder(context)
         rules = self._rules()
-        scorer.check(self._policy())
+        scorer.check(policy_of(self.settings))
         versions, skipped, notes = self.versions()
         measured, tokens = self._measure(scorer, encoder, versions, context, notes)
         items, examples = self._judge(versions, measured, rules, self._calibration(model, encoder), notes)
         return Outcome(
             items=items,
             metrics=list(metric_rows(items)),
-            signature=f"{choices(scorer, self._policy())} {self._signature(encoder)}",
+            signature=f"{choices(scorer, policy_of(self.settings))} {self._signature(encoder)}",
             skipped=dict(skipped),
             tokens=tokens,
             extras={"examples": examples},
@@ -100,8 +98,7 @@ class IntruderRun:
 
     def versions(self) -> tuple[list[Version], Counter[str], Counter[str]]:
         """Return every version of every document, and counts of what was left out and what was cut."""
-        notes: Counter[str] = Counter()
-        documents, skipped = self._long_enough(notes)
+        documents, skipped, notes = self._long_enough()
         found = list(self._versions(documents, skipped))
         if len(found) == len(documents):
             raise EnsueError(
@@ -120,24 +117,15 @@ class IntruderRun:
         without = () if self.settings["encoder"] else ("likeness",)
         return [rule for rule in RULES if rule in (chosen or RULES) and rule not in without]
 
-    def _long_enough(self, notes: Counter[str]) -> tuple[list[Document], Counter[str]]:
-        """Return documents cut to the sentence limit, without those too short, and what was left out."""
-        limit, skipped = self.settings["max_sentences"], Counter(self.documents.skipped)
-        found = []
-        for document in self.documents.items:
-            if len(document.sentences) < FEWEST:
-                skipped[f"documents of fewer than {FEWEST} sentences"] += 1
-                continue
-            if limit is not None and len(document.sentences) > limit:
-                notes[f"documents cut to {limit} sentences"] += 1
-            found.append(Document(document.id, document.sentences[:limit], document.domain))
-        if len(found) < 2:
-            count = "one document" if found else "no document"
+    def _long_enough(self) -> tuple[list[Document], Counter[str], Counter[str]]:
+        found = long_enough(self.documents, self.settings, FEWEST)
+        if len(found[0]) < 2:
+            count = "one document" if found[0] else "no document"
             raise EnsueError(
                 f"{self.source} has {count} of {FEWEST} sentences or more, but intruders come from other documents: "
                 f"give at least two."
             )
-        return found, skipped
+        return found
 
     def _versions(self, documents: Sequence[Document], skipped: Counter[str]) -> Iterator[Version]:
         """Yield each document as it is, and with one edit of each kind that it allows."""
@@ -146,18 +134,13 @@ class IntruderRun:
             yield Version(document, Edited(document.sentences, (), UNTOUCHED))
             # The same places for all kinds, never the first: they differ in the edit alone.
             places = list(range(1, len(document.sentences)))
-            self._random(document).shuffle(places)
+            generator_of(self.seed, document).shuffle(places)
             for kind in self.settings["kinds"]:
-                edited = edit(number, kind, pool, places, self._random(document, kind))
+                edited = edit(number, kind, pool, places, generator_of(self.seed, document, kind))
                 if edited is None:
                     skipped[f"documents that allow no {kind} edit"] += 1
                 else:
                     yield Version(document, edited)
-
-    def _random(self, document: Document, *what: str) -> Random:
-        """Return numbers that depend on the run's seed, the document and what they are for."""
-        words = "\0".join([str(self.seed), document.id, *what])
-        return Random(hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest())
 
     def _measure(
         self,
@@ -172,14 +155,14 @@ class IntruderRun:
         most = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
         measured: list[list[Following]] = []
         tokens = 0
-        for portion in portions(texts, most):
+        for portion in portions(texts, lambda text: sum(text.ends), most):
             found, scored = follow(
                 scorer,
                 portion,
                 encoder=encoder,
-                policy=self._policy(),
+                policy=policy_of(self.settings),
                 journal=context.journal,
-                progress=_within(context.progress, len(measured), len(portion), len(texts)),
+                progress=within(context.progress, len(measured), len(portion), len(texts), "texts"),
             )
             measured += found
             tokens += scored.tokens
@@ -212,48 +195,10 @@ class IntruderRun:
         facts = known_calibrations(model.card).get(encoder_mark(None if encoder is None else encoder.card))
         return None if facts is None else Calibration.of(facts)
 
-    def _policy(self) -> Policy:
-        s = self.settings
-        return Policy(
-            window="strided",
-            overflow="truncate",
-            bos=s["bos"],
-            max_length=s["max_length"],
-            masked=s["masked"],
-        )
-
     def _signature(self, encoder: Encoder | None) -> str:
         s = self.settings
-        joiner = s["joiner"].encode("unicode_escape").decode()
         name = "none" if encoder is None else "-".join(encoder.card.marked_name.split())
-        return (
-            f"encoder:{name} sentences:{s['max_sentences']} joiner:'{joiner}' "
-            f"false-alarms:{s['false_alarms']:g} seed:{self.seed}"
-        )
-
-
-def portions(texts: Sequence[Pieces], most: int) -> Iterator[list[Pieces]]:
-    """Divide texts so that what stands before their sentences has `most` characters a portion, or it is one text.
-
-    >>> [len(few) for few in portions([Pieces("", ends) for ends in ((2, 4), (1, 2), (9,), (1,))], 9)]
-    [2, 1, 1]
-    """
-    few: list[Pieces] = []
-    size = 0
-    for text in texts:
-        size += sum(text.ends)
-        if few and size > most:
-            yield few
-            few, size = [], sum(text.ends)
-        few.append(text)
-    yield few
-
-
-def _within(progress: Progress | None, begin: int, count: int, total: int) -> Progress | None:
-    """Report progress in texts out of that of one portion in tokens."""
-    if progress is None:
-        return None
-    return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "texts")
+        return f"encoder:{name} false-alarms:{s['false_alarms']:g} {documents_signature(s, self.seed)}"
 
 
 class IntruderTask:

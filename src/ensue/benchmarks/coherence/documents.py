@@ -1,0 +1,116 @@
+"""Documents as the tasks on the order of their sentences use them: cut, long enough, a few at a time, and seeded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Setting
+from ensue.errors import EnsueError
+from ensue.models.protocols import Model, Scorer
+from ensue.models.request import Policy
+from ensue.progress import Progress
+from ensue.scoring.engine import choices
+from ensue.text.documents import Document, Documents
+
+Given = TypeVar("Given")
+
+
+def sentence_settings(most: int, fewest: int) -> dict[str, Setting]:
+    """Return the settings of a task on documents of `fewest` sentences or more, cut after `most` unless told."""
+    return {
+        "max_sentences": Setting(
+            most, "documents are cut after so many sentences (none: never)", read.optional(read.whole(fewest))
+        ),
+        "joiner": Setting(" ", "what stands between sentences", read.text),
+        **{name: read.POLICY_SETTINGS[name] for name in ("bos", "max_length", "masked")},
+        **read.DOCUMENT_SETTINGS,
+    }
+
+
+def policy_of(settings: Mapping[str, Any]) -> Policy:
+    """Return how texts are scored: in windows where they are too long, contexts cut at their beginning."""
+    return Policy(
+        window="strided",
+        overflow="truncate",
+        bos=settings["bos"],
+        max_length=settings["max_length"],
+        masked=settings["masked"],
+    )
+
+
+def model_signature(model: Model, settings: Mapping[str, Any]) -> str:
+    """Return what a signature says of a model that scores text, or only encodes it."""
+    if isinstance(model, Scorer):
+        return choices(model, policy_of(settings))
+    return f"model:{model.card.signed_name} weights:{model.card.identity.get('weights', '-')[:12]}"
+
+
+def documents_signature(settings: Mapping[str, Any], seed: int) -> str:
+    """Return what a signature says of how documents are cut and joined."""
+    joiner = settings["joiner"].encode("unicode_escape").decode()
+    return f"sentences:{settings['max_sentences']} joiner:'{joiner}' seed:{seed}"
+
+
+def long_enough(
+    documents: Documents, settings: Mapping[str, Any], fewest: int
+) -> tuple[list[Document], Counter[str], Counter[str]]:
+    """Return documents cut to the limit without those too short, what was left out, and how many were cut."""
+    limit = settings["max_sentences"]
+    skipped, notes = Counter(documents.skipped), Counter[str]()
+    found = []
+    for document in documents.items:
+        if len(document.sentences) < fewest:
+            skipped[f"documents of fewer than {fewest} sentences"] += 1
+            continue
+        if limit is not None and len(document.sentences) > limit:
+            notes[f"documents cut to {limit} sentences"] += 1
+        found.append(Document(document.id, document.sentences[:limit], document.domain))
+    return found, skipped, notes
+
+
+def some_long_enough(
+    documents: Documents, settings: Mapping[str, Any], fewest: int
+) -> tuple[list[Document], Counter[str], Counter[str]]:
+    """The same, where one document will do; none is refused."""
+    found = long_enough(documents, settings, fewest)
+    if not found[0]:
+        raise EnsueError(
+            f"No document of {documents.source} has {fewest} sentences or more, as this test needs."
+        )
+    return found
+
+
+def generator_of(seed: int, document: Document, *what: str) -> Random:
+    """Return random numbers that depend on the run's seed, the document and what they are for alone."""
+    words = "\0".join([str(seed), document.id, *what])
+    return Random(hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest())
+
+
+def portions(things: Sequence[Given], size: Callable[[Given], int], most: int) -> Iterator[list[Given]]:
+    """Divide things so that each portion has a size of at most `most`, or is one thing.
+
+    >>> list(portions([3, 3, 9, 1], lambda number: number, 7))
+    [[3, 3], [9], [1]]
+    """
+    few: list[Given] = []
+    total = 0
+    for thing in things:
+        total += size(thing)
+        if few and total > most:
+            yield few
+            few, total = [], size(thing)
+        few.append(thing)
+    if few:
+        yield few
+
+
+def within(progress: Progress | None, begin: int, count: int, total: int, unit: str) -> Progress | None:
+    """Report progress in `unit` of which this portion has `count`, out of that of the portion in tokens."""
+    if progress is None:
+        return None
+    return lambda done, of, _: progress(begin + (count * done // of if of else count), total, unit)

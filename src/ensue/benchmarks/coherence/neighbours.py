@@ -1,0 +1,103 @@
+"""How well each sentence of a document would follow each other one directly, by a scorer or by an encoder.
+
+A scorer says how much likelier a sentence is after the other than on its own (pointwise mutual information, in nats);
+an encoder only how alike the two are (their cosine), whichever comes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ensue.benchmarks.base import RunContext
+from ensue.benchmarks.coherence.documents import policy_of
+from ensue.models.protocols import Encoder, Model, Scorer, require
+from ensue.models.request import Policy, Request
+from ensue.progress import Progress
+from ensue.scoring.engine import score
+from ensue.scoring.journal import Journal
+
+Matrix = npt.NDArray[np.float64]
+
+# What stands before a sentence that is read on its own: the end of a paragraph that is not there.
+NOTHING = "\n\n"
+
+
+class Neighbours(NamedTuple):
+    """Of one document: `follows[i, j]` is how well sentence j follows sentence i, `opens[i]` how well i opens it."""
+
+    follows: Matrix
+    opens: Matrix
+
+
+class Found(NamedTuple):
+    """The neighbours of every document, and what was done to find them."""
+
+    documents: list[Neighbours]
+    tokens: int
+    notes: Counter[str]
+
+
+def find_neighbours(
+    model: Model, texts: Sequence[Sequence[str]], settings: Mapping[str, Any], context: RunContext, why: str
+) -> Found:
+    """Find the neighbours in every text with a scorer or, where the model is none, with an encoder."""
+    if not isinstance(model, Scorer) and isinstance(model, Encoder):
+        return by_likeness(model, texts)
+    return by_likelihood(
+        require(model, Scorer, why),
+        texts,
+        joiner=settings["joiner"],
+        policy=policy_of(settings),
+        journal=context.journal,
+        progress=context.progress,
+    )
+
+
+def by_likelihood(
+    scorer: Scorer,
+    texts: Sequence[Sequence[str]],
+    *,
+    joiner: str,
+    policy: Policy,
+    journal: Journal | None = None,
+    progress: Progress | None = None,
+) -> Found:
+    """Score every ordered pair of sentences of every text; nothing is said of how well one opens a text."""
+    requests: list[Request] = []
+    for sentences in texts:
+        requests += [Request(sentence, NOTHING) for sentence in sentences]
+        requests += [
+            Request(joiner + sentences[j], sentences[i]) for i, j in permutations(range(len(sentences)), 2)
+        ]
+    scored = score(scorer, requests, policy=policy, journal=journal, progress=progress)
+    values = iter(one.logprob for one in scored.scores)
+    found = []
+    for sentences in texts:
+        count = len(sentences)
+        alone = np.asarray([next(values) for _ in sentences])
+        follows = np.zeros((count, count))
+        for i, j in permutations(range(count), 2):
+            follows[i, j] = next(values) - alone[j]
+        found.append(Neighbours(follows, np.zeros(count)))
+    return Found(found, scored.tokens, scored.notes)
+
+
+def by_likeness(encoder: Encoder, texts: Sequence[Sequence[str]]) -> Found:
+    """Take cosines of all sentences of every text; the one that is most like all the others opens it best."""
+    distinct = list(dict.fromkeys(sentence for sentences in texts for sentence in sentences))
+    places = {sentence: place for place, sentence in enumerate(distinct)}
+    vectors = np.asarray(encoder.encode(distinct), dtype=np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
+    found = []
+    for sentences in texts:
+        own = vectors[[places[sentence] for sentence in sentences]]
+        follows = own @ own.T
+        np.fill_diagonal(follows, 0.0)
+        found.append(Neighbours(follows, follows.sum(axis=1) / max(1, len(sentences) - 1)))
+    return Found(found, 0, Counter())

@@ -1,0 +1,207 @@
+"""Insertion: a sentence is taken out of a document, every position scored, and the best held against its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.coherence.documents import (
+    documents_signature,
+    generator_of,
+    model_signature,
+    policy_of,
+    portions,
+    sentence_settings,
+    some_long_enough,
+    within,
+)
+from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
+from ensue.benchmarks.coherence.neighbours import find_neighbours
+from ensue.benchmarks.insertion.positions import Removed, judge, requests_of, values_between, values_of
+from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.report.results import Item, MetricRow
+from ensue.scoring.engine import score
+from ensue.text.documents import Document, Documents
+
+# Two sentences have two positions; of fewer there is nothing to choose.
+FEWEST = 3
+METRICS = ("accuracy", "distance")
+CHANCE = ("chance", "chance_distance")
+METHODS = ("text", "neighbours")
+# Documents are scored together until what is asked about them has so many characters, all held at once.
+_ON_CPU, _ELSEWHERE = 10_000_000, 80_000_000
+
+SETTINGS = {
+    "removed": Setting(
+        5, "sentences taken out of each document in turn (none: all)", read.optional(read.whole())
+    ),
+    "method": Setting(
+        None,
+        "text (log-likelihood of the text at each position) or neighbours (pairs of sentences; all an encoder can "
+        "do); none: what the model can",
+        read.optional(read.one_of(*METHODS)),
+    ),
+    "after": Setting(
+        2,
+        "sentences after the inserted one that are scored with and without it (none: the whole text)",
+        read.optional(read.whole(0)),
+    ),
+    **sentence_settings(20, FEWEST),
+}
+
+
+class _Valued(NamedTuple):
+    """The values of each position of the removed sentences, and what was done to get them."""
+
+    values: list[list[float]]
+    tokens: int
+    notes: Counter[str]
+
+
+@dataclass(frozen=True)
+class InsertionRun:
+    """The test with its documents read and its settings fixed."""
+
+    documents: Documents
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.documents.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.documents.source
+
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
+        """Score every position of every sentence that is taken out, and judge the best."""
+        method = self.settings["method"] or ("text" if isinstance(model, Scorer) else "neighbours")
+        if method == "text" or not isinstance(model, Encoder):
+            require(model, Scorer, "Insertion")
+        documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
+        items: list[Item] = []
+        tokens = done = 0
+        most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        for portion in portions(documents, self._size, most):
+            removed = [one for document in portion for one in self._removed(document)]
+            lent = RunContext(
+                context.journal,
+                progress=within(context.progress, done, len(portion), len(documents), "documents"),
+            )
+            found = (
+                self._by_text(model, removed, lent)
+                if method == "text"
+                else self._between(model, removed, lent)
+            )
+            items += [_item(one, values) for one, values in zip(removed, found.values, strict=True)]
+            tokens += found.tokens
+            notes.update(found.notes)
+            done += len(portion)
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{model_signature(model, self.settings)} {self._signature(method)}",
+            skipped=dict(skipped),
+            tokens=tokens,
+            notes=notes,
+        )
+
+    def removed(self) -> list[Removed]:
+        """Return every document and sentence that is asked about."""
+        documents, _, _ = some_long_enough(self.documents, self.settings, FEWEST)
+        return [one for document in documents for one in self._removed(document)]
+
+    def _removed(self, document: Document) -> list[Removed]:
+        """Return the document without each of the sentences drawn, in their order."""
+        places = list(range(len(document.sentences)))
+        wanted = self.settings["removed"]
+        if wanted is not None and wanted < len(places):
+            # The first of a fixed shuffle: asking for more keeps those that were asked before.
+            generator_of(self.seed, document, "removed").shuffle(places)
+            places = sorted(places[:wanted])
+        return [Removed(document, place) for place in places]
+
+    def _size(self, document: Document) -> int:
+        count = len(document.sentences)
+        return sum(map(len, document.sentences)) * count * min(count, self.settings["removed"] or count)
+
+    def _by_text(self, model: Model, removed: Sequence[Removed], context: RunContext) -> _Valued:
+        scorer, after, joiner = (
+            require(model, Scorer, "Insertion"),
+            self.settings["after"],
+            self.settings["joiner"],
+        )
+        requests = [request for one in removed for request in requests_of(one, joiner, after)]
+        scored = score(
+            scorer,
+            requests,
+            policy=policy_of(self.settings),
+            journal=context.journal,
+            progress=context.progress,
+        )
+        logprobs = iter([one.logprob for one in scored.scores])
+        return _Valued([values_of(one, logprobs, after) for one in removed], scored.tokens, scored.notes)
+
+    def _between(self, model: Model, removed: Sequence[Removed], context: RunContext) -> _Valued:
+        documents = {one.document.id: one.document for one in removed}
+        texts = [document.sentences for document in documents.values()]
+        found = find_neighbours(model, texts, self.settings, context, "Insertion")
+        of = dict(zip(documents, found.documents, strict=True))
+        return _Valued(
+            [values_between(one, of[one.document.id]) for one in removed], found.tokens, found.notes
+        )
+
+    def _signature(self, method: str) -> str:
+        s = self.settings
+        removed = "all" if s["removed"] is None else s["removed"]
+        after = f" after:{'all' if s['after'] is None else s['after']}" if method == "text" else ""
+        return f"method:{method}{after} removed:{removed} ties:1e-4 {documents_signature(s, self.seed)}"
+
+
+def _item(removed: Removed, values: Sequence[float]) -> Item:
+    right = removed.right()
+    judged = judge(values, right)
+    count = len(values)
+    return Item(
+        id=removed.id,
+        cluster=removed.document.id,
+        task="insertion",
+        settings={},
+        scores={"accuracy": judged.accuracy, "distance": judged.distance},
+        outputs={
+            "domain": removed.document.domain,
+            "right": right,
+            "best": judged.best,
+            "chance": len(right) / count,
+            "chance_distance": sum(min(abs(at - one) for one in right) for at in range(count)) / count,
+            "values": [round(value, 4) for value in values],
+        },
+        content=content_of(removed.document.sentences, removed.place),
+        asked=content_of(removed.rest, removed.sentence),
+    )
+
+
+def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
+    """Yield accuracy and distance with what chance gives, of all documents and by domain."""
+    for task, chosen in by_domain("insertion", items):
+        yield from mean_rows(task, chosen, METRICS, {})
+        yield from known_rows(task, chosen, CHANCE, {})
+
+
+class InsertionTask:
+    """Make and judge the items of the benchmark."""
+
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        return InsertionRun(read.documents_of("insertion", task, data, limit, settings), seed, settings)
+
+
+TASK = InsertionTask()

@@ -1,0 +1,82 @@
+"""What sentences gain from those that stand before them; each step of a search is one batch of the engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ensue.benchmarks.coherence.neighbours import NOTHING
+from ensue.benchmarks.ordering.beam import Ask, Order
+from ensue.models.protocols import Scorer
+from ensue.models.request import Policy, Request
+from ensue.progress import Progress
+from ensue.scoring.engine import score
+from ensue.scoring.journal import Journal
+
+
+class Gains:
+    """Answers what a sentence gains: its log-likelihood after those before it less that on its own, in nats.
+
+    Beginnings that hold other sentences can be told apart by that, and by plain log-likelihood they cannot: short,
+    likely sentences would come first. Summed over a whole order it is the log-likelihood of the text but for a
+    constant, the first sentence counting as on its own.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        texts: Sequence[Sequence[str]],
+        *,
+        joiner: str,
+        policy: Policy,
+        journal: Journal | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._scorer, self._texts, self._joiner = scorer, texts, joiner
+        self._policy, self._journal, self._progress = policy, journal, progress
+        # Each sentence alone, the written orders, and a step a sentence after the first.
+        self._steps, self._done = max(map(len, texts)) + 1, 0
+        self.tokens, self.notes = 0, Counter[str]()
+        sentences = list(dict.fromkeys(sentence for text in texts for sentence in text))
+        alone = self._score([Request(sentence, NOTHING) for sentence in sentences])
+        self._alone = dict(zip(sentences, alone, strict=True))
+
+    def __call__(self, asked: Sequence[Ask]) -> list[float]:
+        """Return the gain of each; a sentence that opens a text gains nothing."""
+        requests = [
+            Request(
+                self._joiner + self._texts[number][following],
+                self._joiner.join(self._texts[number][place] for place in order),
+            )
+            for number, order, following in asked
+            if order
+        ]
+        values = iter(self._score(requests) if requests else ())
+        return [
+            next(values) - self._alone[self._texts[number][following]] if order else 0.0
+            for number, order, following in asked
+        ]
+
+    def of_orders(self, orders: Sequence[tuple[int, Order]]) -> list[float]:
+        """Return the values of whole orders, each of the text of a number."""
+        asked = [Ask(number, order[:at], order[at]) for number, order in orders for at in range(len(order))]
+        values = iter(self(asked))
+        return [sum(next(values) for _ in order) for _, order in orders]
+
+    def _score(self, requests: Sequence[Request]) -> list[float]:
+        scored = score(
+            self._scorer, requests, policy=self._policy, journal=self._journal, progress=self._share()
+        )
+        self._done = min(self._done + 1, self._steps - 1)
+        self.tokens += scored.tokens
+        self.notes.update(scored.notes)
+        return [one.logprob for one in scored.scores]
+
+    def _share(self) -> Progress | None:
+        """Report a step as its share of all steps."""
+        progress, done, steps = self._progress, self._done, self._steps
+        if progress is None:
+            return None
+        return lambda now, of, unit: progress(
+            done * 100 + (100 * now // of if of else 100), 100 * steps, unit
+        )

@@ -1,0 +1,127 @@
+"""The table, page and picture of ordering runs: how near the orders found come to those that were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks.coherence.report import Figures, Section, Told, domain_of, main_cells, page_of
+from ensue.report.figure import Figure
+from ensue.report.results import Results, read_items
+from ensue.report.svg import Picture, drawn_twice
+from ensue.report.table import Cell, Column, Table
+
+_CAPTION = (
+    "tau: Kendall's, 0 for an order like any other; perfect: documents put in order wholly; LCS: longest common "
+    "subsequence, edits: edit distance, both as shares of the sentences; in place: sentences in their own place; "
+    "found: documents of which the search found an order the model thinks no worse than the one written."
+)
+
+
+def tables(results: Results, folder: Path | None = None) -> list[Table]:
+    """Return the table of a run; none where it has no tau."""
+    figures = Figures(results)
+    tasks = figures.tasks("ordering", "kendall_tau")
+    if not tasks:
+        return []
+    table = Table(
+        [
+            Column("domain", words=True),
+            Column("tau", wide="Kendall's tau"),
+            Column("95 %\ninterval"),
+            Column("perfect"),
+            Column("LCS"),
+            Column("edits"),
+            Column("in\nplace"),
+            Column("in place by chance", in_terminal=False),
+            Column("found", wide="no worse than the written order"),
+            Column("docs", wide="documents"),
+        ],
+        title=f"Ordering · {results.get('model', '')}",
+        caption=_CAPTION,
+    )
+    for place, task in enumerate(tasks):
+        tau = figures.get(task, "kendall_tau")
+        table.add(
+            domain_of(task, "ordering"),
+            *main_cells(tau, 2),
+            *(
+                _cell(figures.get(task, metric))
+                for metric in (
+                    "perfect",
+                    "lcs",
+                    "edit_distance",
+                    "positional_accuracy",
+                    "chance_positional",
+                    "accuracy_search",
+                )
+            ),
+            None if tau is None else tau.n,
+            section=place == 1,
+        )
+    return [table]
+
+
+def _cell(figure: Figure | None) -> Cell | None:
+    """Return a figure without its interval, for which there is no room."""
+    return None if figure is None else Cell(figure.text(2), value=figure.value)
+
+
+def tau_by_length(items: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+    """Return the mean tau of documents of each number of sentences."""
+    found: dict[int, list[float]] = {}
+    for item in items:
+        found.setdefault(len(item["outputs"]["order"]), []).append(item["scores"]["kendall_tau"])
+    return {count: sum(each) / len(each) for count, each in sorted(found.items())}
+
+
+def in_place(items: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+    """Return for each place from the first on how often it holds the sentence that was written there."""
+    found: dict[int, list[bool]] = {}
+    for item in items:
+        for place, number in enumerate(item["outputs"]["order"]):
+            found.setdefault(place + 1, []).append(place == number)
+    return {place: sum(each) / len(each) for place, each in sorted(found.items())}
+
+
+def _picture(by_place: Mapping[int, float], chance: float) -> Picture:
+    # Drawing needs matplotlib, which takes half a second to import.
+    from ensue.benchmarks.coherence.report.plots import lines_plot
+
+    said = ", ".join(f"{value:.2f} at {place}" for place, value in by_place.items())
+    return drawn_twice(
+        lambda width: lines_plot(
+            {"this run": by_place},
+            {"chance": dict.fromkeys(by_place, chance)},
+            x="place in the document",
+            y="share in their own place",
+            name="places",
+            about=f"Sentences in their own place: {said}.",
+            width=width,
+        )
+    )
+
+
+def tell(folders: Sequence[Path], results: Results) -> Told | None:
+    """Return what the page says of a run."""
+    made = tables(results)
+    if not made:
+        return None
+    items = list(read_items(folders[0]))
+    chance = sum(item["outputs"]["chance_positional"] for item in items) / max(1, len(items))
+    model = results.get("model", "")
+    lengths = Table([Column("sentences"), Column("mean tau")])
+    for count, tau in tau_by_length(items).items():
+        lengths.add(count, tau)
+    return Told(
+        f"Does {model} find the order of sentences?",
+        f"The sentences of {len(items)} documents were shuffled and put into the order that the model finds best.",
+        [
+            Section("How near the orders come", _CAPTION, _picture(in_place(items), chance), made[0]),
+            Section("By the number of sentences", "", None, lengths),
+        ],
+    )
+
+
+PAGE = page_of(tell)

@@ -1,0 +1,260 @@
+"""Ordering: the sentences of a document, shuffled, are put into the order that a model finds best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.coherence.documents import (
+    documents_signature,
+    generator_of,
+    model_signature,
+    policy_of,
+    portions,
+    sentence_settings,
+    some_long_enough,
+    within,
+)
+from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
+from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
+from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search, set_and_last, whole_order
+from ensue.benchmarks.ordering.gains import Gains
+from ensue.metrics.ordering import (
+    edit_distance,
+    kendall_tau,
+    lcs_share,
+    perfect_match,
+    positional_accuracy,
+    with_equals_in_order,
+)
+from ensue.metrics.preference import TIE
+from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.report.results import Item, MetricRow
+from ensue.text.documents import Document, Documents
+
+FEWEST = 3
+METHODS = ("beam", "rescored", "neighbours")
+METRICS = ("kendall_tau", "perfect", "lcs", "edit_distance", "positional_accuracy", "accuracy_search")
+CHANCE = ("chance_positional",)
+# Values of pairs are at hand, so that many more beginnings can be kept.
+_WIDE = 256
+# Documents are put in order together until what is asked in a step has so many characters, all held at once.
+_ON_CPU, _ELSEWHERE = 20_000_000, 80_000_000
+
+SETTINGS = {
+    "method": Setting(
+        None,
+        "beam (search by the likelihood of each sentence after all before it), neighbours (by pairs of sentences; "
+        "all an encoder can do) or rescored (the best orders by neighbours, read whole); none: what the model can",
+        read.optional(read.one_of(*METHODS)),
+    ),
+    "beam": Setting(8, "beginnings that are kept at each step, or orders that are rescored", read.whole()),
+    **sentence_settings(10, FEWEST),
+}
+
+
+class Shuffled(NamedTuple):
+    """A document whose sentences lie in another order; `numbers` says which sentence lies where."""
+
+    document: Document
+    numbers: Order
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(self.document.sentences[number] for number in self.numbers)
+
+    @property
+    def written(self) -> Order:
+        """The order they were written in, by where they lie now."""
+        return tuple(sorted(range(len(self.numbers)), key=lambda place: self.numbers[place]))
+
+
+class _Ordered(NamedTuple):
+    """The best order found of each document, the value of the order it was written in, and what was done."""
+
+    found: list[Hypothesis]
+    written: list[float]
+    tokens: int
+    notes: Counter[str]
+
+
+@dataclass(frozen=True)
+class OrderingRun:
+    """The test with its documents read and its settings fixed."""
+
+    documents: Documents
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.documents.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.documents.source
+
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
+        """Search for the best order of every document, and hold it against its own."""
+        method = self.settings["method"] or ("beam" if isinstance(model, Scorer) else "neighbours")
+        if method != "neighbours" or not isinstance(model, Encoder):
+            require(model, Scorer, "Ordering")
+        documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
+        items: list[Item] = []
+        tokens = done = 0
+        most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        for portion in portions(documents, self._size, most):
+            shuffled = [self._shuffled(document) for document in portion]
+            progress = within(context.progress, done, len(portion), len(documents), "documents")
+            lent = RunContext(context.journal, progress=progress)
+            ordered = self._ways[method](model, shuffled, lent)
+            items += [
+                _item(one, found, written)
+                for one, found, written in zip(shuffled, ordered.found, ordered.written, strict=True)
+            ]
+            tokens += ordered.tokens
+            notes.update(ordered.notes)
+            done += len(portion)
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{model_signature(model, self.settings)} {self._signature(method)}",
+            skipped=dict(skipped),
+            tokens=tokens,
+            notes=notes,
+        )
+
+    def _shuffled(self, document: Document) -> Shuffled:
+        """Lay the sentences in another order, so that no rule that breaks ties can find the right one."""
+        numbers = list(range(len(document.sentences)))
+        generator_of(self.seed, document, "ordering").shuffle(numbers)
+        return Shuffled(document, tuple(numbers))
+
+    def _size(self, document: Document) -> int:
+        beam: int = self.settings["beam"]
+        return sum(map(len, document.sentences)) * len(document.sentences) * beam
+
+    @property
+    def _ways(self) -> dict[str, Callable[[Model, Sequence[Shuffled], RunContext], _Ordered]]:
+        return {"beam": self._beam, "rescored": self._rescored, "neighbours": self._pairs}
+
+    def _beam(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
+        """Search by what each sentence gains from all that stand before it, in nats over what it is on its own."""
+        gains = self._gains(model, shuffled, context)
+        written = gains.of_orders(list(enumerate(one.written for one in shuffled)))
+        found = search([len(one.numbers) for one in shuffled], self.settings["beam"], gains)
+        return _Ordered([each[0] for each in found], written, gains.tokens, gains.notes)
+
+    def _rescored(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
+        """Take the orders that are best by neighbours, and of these the one that is best read whole."""
+        gains = self._gains(model, shuffled, context)
+        neighbours, found = self._by_neighbours(model, shuffled, context, whole_order)
+        proposed = [
+            (number, one.order) for number, best in enumerate(found) for one in best[: self.settings["beam"]]
+        ]
+        written = list(enumerate(one.written for one in shuffled))
+        values = gains.of_orders([*written, *proposed])
+        best: dict[int, Hypothesis] = {}
+        for (number, order), value in zip(proposed, values[len(written) :], strict=True):
+            if number not in best or value > best[number].value:
+                best[number] = Hypothesis(order, value)
+        return _Ordered(
+            [best[number] for number, _ in written],
+            values[: len(written)],
+            gains.tokens + neighbours.tokens,
+            gains.notes + neighbours.notes,
+        )
+
+    def _pairs(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
+        """Search by how well each sentence follows the one before it."""
+        neighbours, found = self._by_neighbours(model, shuffled, context, set_and_last)
+        written = [
+            sum(_step(of, one.written[:at], one.written[at]) for at in range(len(one.written)))
+            for of, one in zip(neighbours.documents, shuffled, strict=True)
+        ]
+        return _Ordered([each[0] for each in found], written, neighbours.tokens, neighbours.notes)
+
+    def _by_neighbours(
+        self, model: Model, shuffled: Sequence[Shuffled], context: RunContext, state: State
+    ) -> tuple[Found, list[list[Hypothesis]]]:
+        neighbours = find_neighbours(
+            model, [one.sentences for one in shuffled], self.settings, context, "Ordering"
+        )
+
+        def answer(asked: Sequence[Ask]) -> list[float]:
+            return [_step(neighbours.documents[ask.number], ask.order, ask.following) for ask in asked]
+
+        return neighbours, search([len(one.numbers) for one in shuffled], _WIDE, answer, state)
+
+    def _gains(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> Gains:
+        scorer = require(model, Scorer, "Ordering")
+        return Gains(
+            scorer,
+            [one.sentences for one in shuffled],
+            joiner=self.settings["joiner"],
+            policy=policy_of(self.settings),
+            journal=context.journal,
+            progress=context.progress,
+        )
+
+    def _signature(self, method: str) -> str:
+        beam = f" beam:{self.settings['beam']}" if method != "neighbours" else ""
+        return f"method:{method}{beam} {documents_signature(self.settings, self.seed)}"
+
+
+def _step(of: Neighbours, order: Order, following: int) -> float:
+    return float(of.follows[order[-1], following] if order else of.opens[following])
+
+
+def _item(shuffled: Shuffled, found: Hypothesis, written: float) -> Item:
+    document = shuffled.document
+    order = with_equals_in_order([shuffled.numbers[place] for place in found.order], document.sentences)
+    return Item(
+        id=document.id,
+        cluster=document.id,
+        task="ordering",
+        settings={},
+        scores={
+            "kendall_tau": kendall_tau(order),
+            "perfect": perfect_match(order),
+            "lcs": lcs_share(order),
+            "edit_distance": edit_distance(order),
+            "positional_accuracy": positional_accuracy(order),
+            # Where the written order is worth more, the search missed it and the model did not.
+            "accuracy_search": float(found.value >= written - TIE),
+        },
+        outputs={
+            "domain": document.domain,
+            "order": order,
+            "value": round(found.value, 4),
+            "value_written": round(written, 4),
+            "chance_positional": 1.0 / len(order),
+        },
+        content=content_of(document.sentences),
+        asked=content_of(shuffled.sentences),
+    )
+
+
+def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
+    """Yield every metric, of all documents and by domain."""
+    for task, chosen in by_domain("ordering", items):
+        yield from mean_rows(task, chosen, METRICS, {})
+        yield from known_rows(task, chosen, CHANCE, {})
+
+
+class OrderingTask:
+    """Make and judge the items of the benchmark."""
+
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        return OrderingRun(read.documents_of("ordering", task, data, limit, settings), seed, settings)
+
+
+TASK = OrderingTask()

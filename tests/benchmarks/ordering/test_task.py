@@ -1,0 +1,142 @@
+"""Ordering on documents: values against plain torch, what chance gives, encoders, reports and what is refused."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise, permutations
+
+import pytest
+
+import ensue
+from ensue.benchmarks.ordering.task import METRICS
+from ensue.metrics.ordering import kendall_tau
+from ensue.runs.tables import metrics_tables
+from tests.support import tiny
+from tests.support.command import here, read_lines, refused, write_lines
+from tests.support.corpus import write_corpus
+from tests.support.naive_texts import NaiveCausal
+from tests.support.pages import printed
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return tiny.save_llama(folder / "llama", max_length=512), tiny.save_encoder(folder / "encoder")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("data") / "corpus.jsonl", (4, 5, 2, 12))
+
+
+@pytest.fixture(scope="module")
+def naive(models):
+    return NaiveCausal(models[0])
+
+
+def gain(naive, sentences):
+    """What each sentence gains from all before it over what it is on its own."""
+    return sum(
+        naive.after(" " + sentences[at], " ".join(sentences[:at])) - naive.after(sentences[at], "\n\n")
+        for at in range(1, len(sentences))
+    )
+
+
+@pytest.mark.parametrize("method", ["beam", "rescored"])
+def test_values_are_what_each_sentence_gains(models, corpus, tmp_path, naive, method):
+    run = ensue.run(
+        "ordering", model=str(models[0]), data=corpus, output=tmp_path / "r", limit=2, method=method, beam=200
+    )
+    texts = {row["id"]: row["sentences"] for row in read_lines(corpus)}
+    for item in run.items:
+        sentences, outputs = texts[item["id"]], item["outputs"]
+        assert sorted(outputs["order"]) == list(range(len(sentences)))
+        assert outputs["value"] == pytest.approx(
+            gain(naive, [sentences[i] for i in outputs["order"]]), abs=2e-3
+        )
+        assert outputs["value_written"] == pytest.approx(gain(naive, sentences), abs=2e-3)
+        assert item["scores"]["kendall_tau"] == pytest.approx(kendall_tau(outputs["order"]))
+        assert item["scores"]["accuracy_search"] == 1.0
+        # So wide a beam holds every order of four: none is better.
+        if len(sentences) == 4:
+            best = max(gain(naive, [sentences[i] for i in order]) for order in permutations(range(4)))
+            assert outputs["value"] == pytest.approx(best, abs=2e-3)
+
+
+def test_neighbours_of_a_scorer_and_of_an_encoder(models, corpus, tmp_path, naive):
+    run = ensue.run(
+        "ordering", model=str(models[0]), data=corpus, output=tmp_path / "a", limit=1, method="neighbours"
+    )
+    (item,) = run.items
+    sentences = read_lines(corpus)[0]["sentences"]
+
+    def pairs(order):
+        return sum(
+            naive.after(" " + sentences[b], sentences[a]) - naive.after(sentences[b], "\n\n")
+            for a, b in pairwise(order)
+        )
+
+    best = max(map(pairs, permutations(range(4))))
+    assert item["outputs"]["value"] == pytest.approx(best, abs=2e-3)
+    assert item["outputs"]["value_written"] == pytest.approx(pairs(range(4)), abs=2e-3)
+    assert "method:neighbours sentences:10" in run.results["signature"]
+    other = ensue.run("ordering", model=str(models[1]), data=corpus, output=tmp_path / "b")
+    assert other.results["tokens"] == 0
+    assert other.results["notes"] == {"documents cut to 10 sentences": 1}
+    assert other.results["skipped"] == {"documents of fewer than 3 sentences": 1}
+    assert [row["metric"] for row in other.results["metrics"]] == [*METRICS, "chance_positional"]
+    chance = other.results["metrics"][-1]
+    assert chance["value"] == pytest.approx((1 / 4 + 1 / 5 + 1 / 10) / 3)
+
+
+def test_a_model_that_knows_nothing_finds_orders_like_any_other(tmp_path):
+    data = write_corpus(tmp_path / "corpus.jsonl", (5,) * 150)
+    run = ensue.run("ordering", model="random", data=data, output=tmp_path / "run", beam=2)
+    found = {row["metric"]: row["value"] for row in run.results["metrics"]}
+    # Tau of five has a spread of 0.41: four sigmas over 150 documents.
+    assert abs(found["kendall_tau"]) < 0.14
+    assert abs(found["positional_accuracy"] - 0.2) < 0.07
+
+
+def test_equal_sentences_may_change_places(tmp_path, models):
+    data = write_lines(tmp_path / "d.jsonl", [{"id": "d", "sentences": ["No.", "No.", "No."]}])
+    run = ensue.run("ordering", model=str(models[0]), data=data, output=tmp_path / "run")
+    (item,) = run.items
+    assert (item["outputs"]["order"], item["scores"]["perfect"]) == ([0, 1, 2], 1.0)
+
+
+def test_a_report(tmp_path):
+    rows = [
+        {"id": f"{domain}{n}", "domain": domain, "sentences": [f"{domain} {n} {m}." for m in range(3 + n)]}
+        for domain in ("news", "entertainment")
+        for n in range(2)
+    ]
+    data = write_lines(tmp_path / "data.jsonl", rows)
+    done = here(
+        "run", "ordering", "--model", "random", "--data", data, "--output", tmp_path / "run", "--report"
+    )
+    assert done.code == 0, done.err
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    (table,) = metrics_tables(results)
+    shown = "".join(printed(table.to_rich()))
+    assert "…" not in shown
+    assert all(word in shown for word in ("all", "news", "entertainment"))
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "find the order of sentences" in page
+    assert 'aria-label="Sentences in their own place:' in page
+    assert ensue.compare(tmp_path / "run", tmp_path / "run")
+
+
+def test_what_is_refused(tmp_path, corpus, models):
+    def run(*more, model="random", data=corpus):
+        return here("run", "ordering", "--model", model, "--data", data, "--output", tmp_path / "no", *more)
+
+    refused(run("--set", "beam=0"), "beam=0", "whole number from 1")
+    refused(run("--set", "method=exact"), "method=exact", "beam, rescored, neighbours")
+    for method in ("beam", "rescored"):
+        refused(
+            run("--set", f"method={method}", model=str(models[1])), "Ordering needs a model that can score"
+        )
+    refused(run("--set", "max_sentences=2"), "max_sentences=2", "whole number from 3")
+    refused(here("run", "ordering/x", "--model", "random", "--data", corpus), "ordering has no tasks")
+    assert not (tmp_path / "no").exists()
