@@ -16,6 +16,7 @@ from ensue.backends.names import load_model
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import Benchmark, LoadModel, Prepared, RunContext
 from ensue.benchmarks.nlu.systems import register
+from ensue.benchmarks.people.human import is_human, load_people
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
@@ -136,6 +137,8 @@ def run(
 
 def load_for(benchmark: Benchmark, model: str, /, **options: Any) -> Model:
     """Load a system of the benchmark's own, or a model by its name."""
+    if is_human(model):
+        return load_people(model)
     if model not in benchmark.systems:
         refuse_systems(model, f"not of {benchmark.name}")
         return load_model(model, **options)

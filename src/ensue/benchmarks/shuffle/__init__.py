@@ -9,4 +9,5 @@ benchmark = Benchmark(
     grader="ensue.benchmarks.shuffle.grading:GRADER",
     tables="ensue.benchmarks.shuffle.report.table:tables",
     page="ensue.benchmarks.shuffle.report.page:PAGE",
+    people={"shuffle": "ensue.benchmarks.shuffle.people:KIND"},
 )

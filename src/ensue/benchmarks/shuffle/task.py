@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
@@ -74,6 +75,11 @@ class ShuffleRun:
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score every document and its shuffled versions, and judge each pair."""
+        export = people_of(model, "shuffle")
+        if export is not None:
+            from ensue.benchmarks.shuffle.people import people_outcome
+
+            return people_outcome(self, model, export)
         scorer = require(model, Scorer, "The Shuffle Test")
         self._zero_shot(model)
         documents, versions, skipped, notes = self.versions()

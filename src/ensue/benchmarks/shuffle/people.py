@@ -1,0 +1,253 @@
+"""Annotation projects of kind `shuffle`, and people as a system of the Shuffle Test.
+
+Two texts side by side, which one is the original? Each document is used at one block size alone, since whoever has
+read it once knows its order; block sizes take turns. A control is a text beside one whose words are mixed within its
+sentences, which anybody who reads sees.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Outcome, Setting, content_of
+from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.export import Export, Record
+from ensue.benchmarks.people.form import Field, Form, Panel
+from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions
+from ensue.benchmarks.shuffle.judging import metric_rows
+from ensue.benchmarks.shuffle.task import SETTINGS, ShuffledVersion, ShuffleRun
+from ensue.errors import EnsueError
+from ensue.report.figure import Figure
+from ensue.report.results import Item, MetricRow
+from ensue.stats.clustered import clustered_interval
+from ensue.stats.ranges import SHARE, UNBOUNDED
+from ensue.text.documents import Document
+
+if TYPE_CHECKING:
+    from ensue.models.protocols import Model
+
+FIELD = "original"
+_SIDES = ("left", "right")
+
+
+class Shuffle(Plain):
+    """The kind `shuffle`."""
+
+    name = "shuffle"
+    about = "two texts side by side: which is the original? (the k-Block Shuffle Test)"
+    settings: Mapping[str, Setting] = {
+        "block_size": SETTINGS["block_size"],
+        "max_sentences": SETTINGS["max_sentences"],
+        "joiner": SETTINGS["joiner"],
+        **read.DOCUMENT_SETTINGS,
+        "pairs": Setting(None, "only so many pairs in all", read.optional(read.whole())),
+        "training": Setting(3, "practice pairs, of documents of their own", read.whole(0)),
+        "controls": Setting(3, "pairs with mixed words, of documents of their own", read.whole(0)),
+    }
+    defaults: Mapping[str, Any] = {"labels": 3, "most_missed": 0}
+
+    def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
+        documents = read.documents_of("shuffle", "", data, None, settings)
+        run = ShuffleRun(documents, seed, {**settings, "shuffles": 1})
+        found, versions, _, _ = run.versions()
+        known = {(one.document.id, one.block_size): one for one in versions}
+        aside = [one for one in reversed(found) if any(one.id == id for id, _ in known)]
+        controls = aside[: settings["controls"]]
+        training = aside[len(controls) : len(controls) + settings["training"]]
+        kept = {one.id for one in (*controls, *training)}
+        items = [
+            _item(one, settings, seed, phase="training")
+            for document in training
+            if (one := _any_size(document, known, settings)) is not None
+        ]
+        items += [_control(document, settings, seed) for document in controls]
+        work = _take_turns([one for one in found if one.id not in kept], known, settings["block_size"])
+        if not work:
+            raise EnsueError(
+                f"{documents.source} has {len(found)} documents that can be shuffled, all of which practice and "
+                "controls take; set training and controls lower, or give more documents."
+            )
+        items += [_item(one, settings, seed) for one in work[: settings["pairs"]]]
+        notes = [f"{len(work):,} documents, each at one block size of {settings['block_size']}"]
+        title = "Which text is in its own order?"
+        return Built(title, instructions(__file__, "shuffle"), items, documents.source, notes)
+
+
+def _take_turns(
+    documents: Sequence[Document], known: Mapping[tuple[str, int], ShuffledVersion], sizes: Sequence[int]
+) -> list[ShuffledVersion]:
+    """Return one version of each document; the block size with the fewest so far is taken, where there is one."""
+    counts = Counter(dict.fromkeys(sizes, 0))
+    found = []
+    for document in documents:
+        there = [size for size in sizes if (document.id, size) in known]
+        if there:
+            size = min(there, key=lambda one: (counts[one], sizes.index(one)))
+            counts[size] += 1
+            found.append(known[document.id, size])
+    return found
+
+
+def _any_size(
+    document: Document, known: Mapping[tuple[str, int], ShuffledVersion], settings: Mapping[str, Any]
+) -> ShuffledVersion | None:
+    return next(
+        (known[document.id, size] for size in settings["block_size"] if (document.id, size) in known), None
+    )
+
+
+def _item(
+    version: ShuffledVersion, settings: Mapping[str, Any], seed: int, phase: Phase = "work"
+) -> WorkItem:
+    original = str(settings["joiner"]).join(version.document.sentences)
+    side = _side(seed, version.id)
+    key = {
+        "id": version.id,
+        "document": version.document.id,
+        "content": content_of(version.document.sentences),
+        "asked": version.asked,
+        "block_size": version.block_size,
+        "number": version.number,
+        "order": list(version.order),
+        "original": side,
+    }
+    words = f"The original is the text on the {side}."
+    form = _form(original, version.text, side, settings)
+    return WorkItem(form, key, phase, gold={FIELD: side}, words=words)
+
+
+def _control(document: Document, settings: Mapping[str, Any], seed: int) -> WorkItem:
+    """Return a pair of which one text has the words of its sentences mixed."""
+    chance = random.Random(f"{seed}/{document.id}/control")
+    mixed = []
+    for sentence in document.sentences:
+        words = sentence.split()
+        chance.shuffle(words)
+        mixed.append(" ".join(words))
+    joiner, side = str(settings["joiner"]), _side(seed, f"{document.id}#control")
+    form = _form(joiner.join(document.sentences), joiner.join(mixed), side, settings)
+    return WorkItem(form, {"id": f"{document.id}#control"}, control=True, gold={FIELD: side})
+
+
+def _side(seed: int, id: str) -> str:
+    return random.Random(f"{seed}/{id}/side").choice(_SIDES)
+
+
+def _form(original: str, other: str, side: str, settings: Mapping[str, Any]) -> Form:
+    texts = (original, other) if side == "left" else (other, original)
+    panels = tuple(
+        Panel(id, title, text=text)
+        for id, title, text in zip(_SIDES, ("Text 1", "Text 2"), texts, strict=True)
+    )
+    field = Field(FIELD, "preference", "Which text is in its own order?", {"left": "left", "right": "right"})
+    return Form(panels, (field,), minimum_seconds=float(settings["minimum_seconds"]))
+
+
+KIND = Shuffle()
+
+
+# People as a system
+
+
+def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
+    """Return what people are worth on the documents of a run: `accuracy` is that of one person, by block size.
+
+    An item's accuracy is the share of its annotators who found the original, so that annotators are averaged over and
+    items stay what `ensue compare` pairs; `accuracy_majority` counts votes, a tie as half.
+    """
+    documents, _, skipped, notes = run.versions()
+    known = {document.id: document for document in documents}
+    records: dict[str, list[Record]] = {}
+    for one in export.answers():
+        records.setdefault(one.item, []).append(one)
+    if not records:
+        raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
+    items, missing = [], 0
+    for given in records.values():
+        document = known.get(given[0].key["document"])
+        if document is None:
+            missing += 1
+            continue
+        if content_of(document.sentences) != given[0].key["content"]:
+            raise EnsueError(
+                f"The document {document.id} is not the one people read; run on the project's data"
+                f" ({export.source}), cut as there."
+            )
+        items.append(_judged(document, given))
+    if not items:
+        raise EnsueError(f"People read none of these documents; run on the project's data ({export.source}).")
+    if missing:
+        skipped["items of people whose document is not here"] = missing
+    answered = {item["cluster"] for item in items}
+    skipped["documents that nobody was asked about"] = len(set(known) - answered)
+    people = len({one.annotator for given in records.values() for one in given})
+    return Outcome(
+        items=items,
+        metrics=[*metric_rows(items), *_more_rows(items), *_kappas(records)],
+        signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
+        skipped={words: count for words, count in skipped.items() if count},
+        tokens=0,
+        notes=notes,
+    )
+
+
+def _judged(document: Document, given: Sequence[Record]) -> Item:
+    key = given[0].key
+    rights = [float(one.values.get(FIELD) == key["original"]) for one in given]
+    share = sum(rights) / len(rights)
+    return Item(
+        id=str(key["id"]),
+        cluster=document.id,
+        task="shuffle",
+        settings={"block_size": int(key["block_size"])},
+        scores={
+            "accuracy": share,
+            "ties": float(share == 0.5),
+            "accuracy_majority": 0.5 if share == 0.5 else float(share > 0.5),
+            "seconds": float(np.median([one.seconds for one in given])),
+        },
+        outputs={
+            "domain": document.domain,
+            "order": key["order"],
+            "annotators": {one.annotator: one.values.get(FIELD) == key["original"] for one in given},
+            "seconds": {one.annotator: one.seconds for one in given},
+            "preferred": "same" if share == 0.5 else "original" if share > 0.5 else "shuffled",
+        },
+        content=str(key["content"]),
+        asked=str(key["asked"]),
+    )
+
+
+def _more_rows(items: Sequence[Item]) -> list[MetricRow]:
+    """Return the majority's accuracy and the median seconds an item, by block size."""
+    rows = []
+    for size in sorted({item["settings"]["block_size"] for item in items}):
+        chosen = [item for item in items if item["settings"]["block_size"] == size]
+        clusters = [item["cluster"] for item in chosen]
+        for metric, bounds in (("accuracy_majority", SHARE), ("seconds", UNBOUNDED)):
+            values = [item["scores"][metric] for item in chosen]
+            figure = Figure(*clustered_interval(values, clusters, bounds=bounds))
+            rows.append(figure.row("shuffle", metric, {"block_size": size}))
+    return rows
+
+
+def _kappas(records: Mapping[str, Sequence[Record]]) -> list[MetricRow]:
+    """Return Fleiss' kappa of the sides chosen, by block size; nothing where people cannot agree by chance."""
+    judgments: dict[int, list[Judgment]] = {}
+    for id, given in records.items():
+        for one in given:
+            found = judgments.setdefault(int(one.key["block_size"]), [])
+            found.append(Judgment(id, FIELD, one.annotator, str(one.values.get(FIELD))))
+    rows = []
+    for size in sorted(judgments):
+        table = ratings_of(judgments[size])
+        kappa = drawn_fleiss(table.table, table.items)
+        if kappa is not None:
+            rows.append(kappa.row("shuffle", "kappa", {"block_size": size}))
+    return rows
