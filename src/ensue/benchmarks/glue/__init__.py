@@ -11,6 +11,7 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.nlu.report.table:tables",
     page="ensue.benchmarks.nlu.report.page:PAGE",
     systems=SYSTEMS,
+    people={"classification": "ensue.benchmarks.nlu.people:KIND"},
     builders={
         "qnli": Builder(
             "ensue.benchmarks.nlu.builders.commands:qnli", "ensue.benchmarks.nlu.builders.qnli:build_qnli"

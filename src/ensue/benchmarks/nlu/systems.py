@@ -19,6 +19,7 @@ Settings = Mapping[str, Any]
 _MODES = {
     "majority": "ensue.benchmarks.nlu.baselines:majority",
     "hypothesis-only": "ensue.benchmarks.nlu.baselines:hypothesis_only",
+    "human": "ensue.benchmarks.nlu.human:system",
     "prompt": "ensue.benchmarks.nlu.prompting.answering:prompt",
     "generate": "ensue.benchmarks.nlu.prompting.answering:generate",
     "frozen": "ensue.benchmarks.nlu.frozen:system",
@@ -79,7 +80,7 @@ def mode_of(model: Model, asked: str | None) -> str:
     """Return the way a model answers when none was asked for."""
     if asked is not None:
         return asked
-    if model.card.kind in ("majority", "hypothesis-only"):
+    if model.card.kind in ("majority", "hypothesis-only", "human"):
         return model.card.kind
     if model.card.kind == "untrained":
         return "train"

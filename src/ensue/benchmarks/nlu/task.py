@@ -15,6 +15,7 @@ from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu import systems
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
+from ensue.benchmarks.nlu.human import annotated, each_rows
 from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.nlu.scores import judged_rows
 from ensue.benchmarks.nlu.suites import TITLES
@@ -79,9 +80,10 @@ class NluRun:
         mode = systems.mode_of(model, self.settings["mode"])
         system = systems.find(mode)
         _refuse_foreign(mode, self.settings)
+        tasks = annotated(model, self.tasks) if mode == "human" else self.tasks
         answers = [
             one
-            for one in system.answer(model, self.tasks, self.settings, self.seed, context)
+            for one in system.answer(model, tasks, self.settings, self.seed, context)
             if one.task in self.asked
         ]
         if not answers:
@@ -89,12 +91,10 @@ class NluRun:
                 f"{model.card.name} answered none of {', '.join(sorted(self.asked))} in mode {mode}: "
                 f"there is no training set for them in {self.source}."
             )
-        by_name = {task.spec.name: task for task in self.tasks}
+        by_name = {task.spec.name: task for task in tasks}
         judged, metrics, phenomena = judged_rows(by_name, answers)
         notes = sum((found.notes for found in judged), Counter[str]())
-        own = [(one.task, one.notes) for one in answers] + [
-            (task.spec.name, task.notes) for task in self.tasks
-        ]
+        own = [(one.task, one.notes) for one in answers] + [(task.spec.name, task.notes) for task in tasks]
         for name, counts in own:
             notes.update({f"{name}: {words}": count for words, count in counts.items()})
         weights, choices = (
@@ -104,7 +104,7 @@ class NluRun:
         signature = f"model:{model.card.signed_name} weights:{weights} mode:{mode} {choices} seed:{self.seed}"
         return Outcome(
             items=_items(answers, by_name),
-            metrics=[*metrics, *phenomena],
+            metrics=[*metrics, *phenomena, *(each_rows(model, tasks) if mode == "human" else ())],
             signature=signature.replace("  ", " "),
             skipped=self._skipped({one.task for one in answers}, mode),
             tokens=0,

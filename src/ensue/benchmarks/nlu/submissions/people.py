@@ -32,9 +32,9 @@ from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
 from ensue.report.results import MetricRow
 
-_SCALE_TASK = "CB"
+SCALE_TASK = "CB"
 # The points of table A.4, from 1 on.
-_SCALE = dict(enumerate(["entailment"] * 3 + ["neutral"] + ["contradiction"] * 3, 1))
+SCALE = dict(enumerate(["entailment"] * 3 + ["neutral"] + ["contradiction"] * 3, 1))
 
 
 class People(NamedTuple):
@@ -144,9 +144,9 @@ def _label(row: Row, spec: TaskSpec, given: Any) -> str:
     spelled = json.dumps(given) if isinstance(given, bool | int) else given
     if isinstance(spelled, str) and spelled in spec.labels:
         return spelled
-    scale = spec.name == _SCALE_TASK and not isinstance(given, bool)
-    if scale and isinstance(given, int) and given in _SCALE:
-        return _SCALE[given]
+    scale = spec.name == SCALE_TASK and not isinstance(given, bool)
+    if scale and isinstance(given, int) and given in SCALE:
+        return SCALE[given]
     also = ", nor a number from 1 to 7" if scale else ""
     row.refuse(f"the label {given!r} is none of {', '.join(spec.labels)}{also}")
 

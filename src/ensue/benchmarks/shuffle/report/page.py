@@ -18,7 +18,7 @@ from ensue.benchmarks.shuffle.report.table import (
     published_series,
 )
 from ensue.report.page import Page
-from ensue.report.results import read_results
+from ensue.report.results import Results, read_results
 from ensue.report.svg import Picture, drawn_twice
 
 
@@ -31,7 +31,7 @@ def shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str
     return {
         "blocks": blocks,
         "blocks_table": blocks_table(blocks),
-        "accuracy_picture": _accuracy_picture(blocks),
+        "accuracy_picture": _accuracy_picture(blocks, [read_results(one) for one in folders[1:]]),
         "domains_table": domains_table(results) if domains else None,
         "domains_left_out": max(0, len(domains) - MOST_DOMAINS),
         "documents": max((row.accuracy.clusters or 0 for row in blocks), default=0),
@@ -41,7 +41,7 @@ def shuffle_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str
     }
 
 
-def _accuracy_picture(blocks: Sequence[BlockRow]) -> Picture | None:
+def _accuracy_picture(blocks: Sequence[BlockRow], beside: Sequence[Results]) -> Picture | None:
     if not any(row.block_size is not None for row in blocks):
         return None
     # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
@@ -54,7 +54,13 @@ def _accuracy_picture(blocks: Sequence[BlockRow]) -> Picture | None:
             for domain in ("Legal", "WSJ", "Reddit")
         },
     }
-    return drawn_twice(lambda width: accuracy_plot(blocks, series, width=width))
+    others = {
+        str(one["model"]): {
+            row.block_size: row.accuracy.value for row in block_rows(one) if row.block_size is not None
+        }
+        for one in beside
+    }
+    return drawn_twice(lambda width: accuracy_plot(blocks, series, others, width=width))
 
 
-PAGE = Page("ensue.benchmarks.shuffle.report", "shuffle.html.j2", shuffle_facts)
+PAGE = Page("ensue.benchmarks.shuffle.report", "shuffle.html.j2", shuffle_facts, takes_runs=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -20,11 +21,23 @@ _PUBLISHED: list[dict[str, Any]] = [
     {"color": GREY, "marker": "v", "linestyle": (0, (2.5, 2))},
 ]
 
+# Runs that are set beside this one.
+_BESIDE: list[dict[str, Any]] = [
+    {"color": INK, "marker": "*"},
+    {"color": GREEN, "marker": "P"},
+    {"color": PINK, "marker": "X"},
+]
+
 
 def accuracy_plot(
-    rows: Sequence[BlockRow], published: Mapping[str, Mapping[int, float]], *, width: float
+    rows: Sequence[BlockRow],
+    published: Mapping[str, Mapping[int, float]],
+    beside: Mapping[str, Mapping[int, float]] | None = None,
+    *,
+    width: float,
 ) -> str:
-    """Draw accuracy by block size with 95 % intervals, the published series dashed behind it; width in inches."""
+    """Draw accuracy by block size with 95 % intervals, the published series dashed behind it and other runs, such as
+    people's, as plain lines; width in inches."""
     measured = [row for row in rows if row.block_size is not None]
     with mpl.rc_context(STYLE):
         narrow = is_narrow(width)
@@ -40,6 +53,8 @@ def accuracy_plot(
                 markersize=4.5,
                 label=f"{name} (published)",
             )
+        for (name, points), style in zip((beside or {}).items(), cycle(_BESIDE)):
+            axes.plot(list(points), list(points.values()), **style, linewidth=1.9, markersize=5.5, label=name)
         figures = [row.accuracy for row in measured]
         axes.errorbar(
             [row.block_size for row in measured],

@@ -1,0 +1,100 @@
+"""People on the Shuffle Test: the pairs they are given, and what they are worth beside a model."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ensue
+from ensue.benchmarks.people.kind import WorkItem, kind
+from ensue.benchmarks.shuffle.people import FIELD
+from ensue.errors import EnsueError
+from ensue.runs.report import write_report
+from tests.benchmarks.people.answering import chosen, exported
+
+KIND = kind("shuffle")
+
+
+def write_export(folder: Path, answer: Any, people: int = 3, **given: Any) -> Path:
+    settings = chosen(KIND, **{"block_size": "1,2", "controls": 1, "training": 1, **given})
+    built = KIND.build(None, settings, 5)
+    names = [f"p{number}" for number in range(people)]
+    export = exported(KIND, built, names, answer, settings, seconds=20)
+    path = folder / "people.jsonl"
+    head = {"ensue": "annotation", "version": 1, "project": "texts", "kind": "shuffle", "source": "bundled"}
+    lines = [vars(one) for one in export.records]
+    path.write_text("".join(json.dumps(line) + "\n" for line in [head, *lines]))
+    return path
+
+
+def knowing(item: WorkItem, person: str) -> dict[str, Any]:
+    """p2 is always wrong at block size 2."""
+    side = (item.gold or {})[FIELD]
+    wrong = person == "p2" and item.key.get("block_size") == 2
+    return {FIELD: {"left": "right", "right": "left"}[side] if wrong else side}
+
+
+def test_every_document_is_used_once_and_block_sizes_take_turns() -> None:
+    settings = chosen(KIND, block_size="1,2,3", controls=2, training=2)
+    built = KIND.build(None, settings, 5)
+    work = [one for one in built.items if one.phase == "work" and not one.control]
+    used = Counter(one.key.get("document", one.key["id"].partition("#")[0]) for one in built.items)
+    assert set(used.values()) == {1}
+    sizes = Counter(one.key["block_size"] for one in work)
+    assert max(sizes.values()) - min(sizes.values()) <= 1
+    assert {one.key["original"] for one in work} == {"left", "right"}
+    for one in work:
+        texts = {panel.id: panel.text for panel in one.form.panels}
+        assert sorted(str(texts["left"]).split()) == sorted(str(texts["right"]).split())
+        assert texts["left"] != texts["right"]
+    control = next(one for one in built.items if one.control)
+    assert KIND.right(control.gold or {}, control.gold or {})
+
+
+def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path) -> None:
+    path = write_export(tmp_path, knowing)
+    settings = {"block_size": [1, 2], "shuffles": 2}
+    people = ensue.run("shuffle", model=f"human:{path}", output=tmp_path / "people", seed=5, **settings)
+    rows = {(row["metric"], row["settings"]["block_size"]): row for row in people.results["metrics"]}
+    assert rows["accuracy", 1]["value"] == 1.0
+    assert rows["accuracy", 2]["value"] == pytest.approx(2 / 3)
+    assert rows["accuracy_majority", 2]["value"] == 1.0
+    assert rows["seconds", 2]["value"] == 20
+    asked = {item["id"] for item in people.items}
+    model = ensue.run("shuffle", model="random", output=tmp_path / "random", seed=5, **settings)
+    same = {item["id"]: item["asked"] for item in model.items}
+    assert {item["id"]: item["asked"] for item in people.items} == {id: same[id] for id in asked}
+    found = ensue.compare(people, model, shared=True)
+    assert any(row["metric"] == "accuracy" for row in found.as_dict()["rows"])
+    page = write_report(model.folder, beside=[people.folder]).read_text()
+    assert "human-texts" in page
+
+
+def test_people_of_other_documents_are_refused(tmp_path: Path) -> None:
+    path = write_export(tmp_path, knowing)
+    other = tmp_path / "other.txt"
+    other.write_text("One thing. Another thing. A third thing happened. And a fourth.")
+    with pytest.raises(EnsueError, match="none of these documents"):
+        ensue.run("shuffle", model=f"human:{path}", data=other, output=tmp_path / "run")
+    with pytest.raises(EnsueError, match="is of the kind shuffle"):
+        ensue.run("superglue/COPA", model=f"human:{path}", data=_copa(tmp_path), output=tmp_path / "run")
+    with pytest.raises(EnsueError, match="names no export"):
+        ensue.run("shuffle", model="human:", output=tmp_path / "run")
+
+
+def _copa(folder: Path) -> Path:
+    row = {
+        "premise": "It rained.",
+        "choice1": "Wet.",
+        "choice2": "Dry.",
+        "question": "effect",
+        "idx": 0,
+        "label": 0,
+    }
+    (folder / "data" / "COPA").mkdir(parents=True)
+    (folder / "data" / "COPA" / "val.jsonl").write_text(json.dumps(row) + "\n")
+    return folder / "data"
