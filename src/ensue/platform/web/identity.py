@@ -92,6 +92,9 @@ async def guarded(request: Request) -> None:
         return  # no browser sends one by itself, and the cookie is not looked at then
     platform = the_platform(request)
     security.check_origin(request, platform.settings.public_url)
+    if not security.is_small(request) and await run_in_threadpool(identify, request) is None:
+        # The token of a form lies in its body, which is not read for just anybody.
+        raise Unauthenticated("Sign in first; so much is taken from users alone.")
     by_cookie = any(
         name == security.SESSION_COOKIE or name.startswith(security.PARTICIPANT_COOKIE)
         for name in request.cookies

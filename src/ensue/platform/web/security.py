@@ -100,6 +100,14 @@ class Guard:
         return receiving
 
 
+def is_small(request: Request) -> bool:
+    """Return whether a request says that its body is one that is taken anywhere."""
+    if "transfer-encoding" in request.headers:
+        return False
+    length = request.headers.get("content-length", "0")
+    return length.isdecimal() and len(length) <= 15 and int(length) <= SMALL_BODY
+
+
 def check_origin(request: Request, public_url: str) -> None:
     """Refuse a request that changes something and that a browser sends for another site."""
     if request.headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
