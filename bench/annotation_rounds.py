@@ -30,7 +30,7 @@ from ensue.benchmarks.chapterbreak.annotation import ASPECTS, read_annotations
 from ensue.benchmarks.crowd.protocol import PLOT_QUESTION
 from ensue.benchmarks.people.export import Export, read
 from ensue.benchmarks.people.form import Form
-from ensue.benchmarks.people.kind import kind
+from ensue.benchmarks.people.kind import convert, kind
 from ensue.benchmarks.people.numbers import bonuses, overview
 from ensue.benchmarks.qags.data.files import read_judgments
 from ensue.benchmarks.squality.data import read_stories
@@ -153,14 +153,6 @@ def run_case(
     assert shown.status_code == 200, shown.text[:300]
     export = read(path, case.kind)
     return export, {"bonuses": shown.text}
-
-
-def write_native(export: Export, folder: Path, data: str | None = None) -> Path:
-    """Write an export in the benchmark's own format."""
-    for name, text in kind(export.kind).files(export, data).texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, "utf-8")
-    return folder
 
 
 # Consistency
@@ -525,7 +517,9 @@ def main() -> None:
                 project, _ = Projects(platform).create(wanted)
                 export, told = run_case(platform, project, case, lambda: httpx.Client(base_url=url), folder)
                 has_format = name not in ("custom", "insertion", "ordering")
-                out = write_native(export, folder / "out") if has_format else folder
+                out = folder / "out" if has_format else folder
+                if has_format:
+                    convert(folder / f"{project.name}.jsonl", out)
                 rows.append(row_of(case, export, case.read_back(export, out), told["bonuses"]))
     table = Table([Column(heading, words=heading in words) for heading in headings])
     for row in rows:

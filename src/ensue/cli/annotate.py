@@ -169,6 +169,21 @@ def export(
 
 
 @app.command()
+def convert(
+    export: Annotated[Path, typer.Argument(help="What `ensue annotate export` wrote.")],
+    output: Annotated[Path, typer.Option(help="Folder to write, which must be new or empty.")],
+    data: Annotated[Path | None, typer.Option(help="The project's data, if they have moved.")] = None,
+    json: console.Json = False,
+) -> None:
+    """Put an export into the format of its kind's benchmark, as `ensue run` and `ensue report` read it."""
+    from ensue.benchmarks.people import kind as people
+
+    files = people.convert(export, output.expanduser(), None if data is None else str(data))
+    made = {"folder": str(output), "files": list(files.texts), "notes": list(files.notes)}
+    _tell(made, json, "\n".join([*files.notes, *(str(output / name) for name in files.texts)]))
+
+
+@app.command()
 def bonuses(
     name: Name,
     output: Annotated[Path | None, typer.Option(help="The file (default: NAME-bonuses.csv).")] = None,
@@ -201,6 +216,8 @@ def overview(
 
 def overview_lines(found: dict[str, Any]) -> list[str]:
     """Return what answers say as lines for a terminal."""
+    from ensue.report.figure import Figure
+
     lines = []
     for one in found["progress"]:
         wanted = f" of {one['wanted']:,}" if one["wanted"] else ""
@@ -216,10 +233,9 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
         for measure in ("cohen", "fleiss", "alpha"):
             figure = one.get(measure)
             if figure is not None:
-                low, high = figure["ci95"]
+                shown = Figure.of(figure)
                 lines.append(
-                    f"{one['field']}: {measure} {figure['value']:.3f} [{low:.3f}, {high:.3f}],"
-                    f" {one['units']:,} units"
+                    f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {one['units']:,} units"
                 )
     lines += [f"{row['task']} {row['metric']} {row['value']:.3f}" for row in found["scores"]]
     lines += [

@@ -5,20 +5,24 @@ How simulated people answer is in bench/annotation_rounds.py, which does the sam
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
-from bench.annotation_rounds import CASES, STORY, run_case, write_native
+from bench.annotation_rounds import CASES, STORY, run_case
 from ensue.benchmarks.chapterbreak.annotation import read_annotations
 from ensue.benchmarks.people.export import Export
-from ensue.benchmarks.people.kind import kind
+from ensue.benchmarks.people.kind import convert, kind
 from ensue.benchmarks.people.numbers import bonuses
 from ensue.benchmarks.qags.data.files import read_judgments
 from ensue.benchmarks.squality.data import check_references, read_stories
 from ensue.benchmarks.squality.human_eval import read_human_eval
+from ensue.cli.main import app
+from ensue.errors import EnsueError
 from ensue.platform.annotation.building import build
 from ensue.platform.annotation.projects import Projects, Wanted
 from ensue.platform.service import Platform
@@ -31,9 +35,9 @@ def round_of(platform: Platform, folder: Path, name: str, **settings: object) ->
     given = {**case.settings, **settings}
     wanted = Wanted("round", name, case.data, given, 1)
     project = Projects(platform).insert(wanted, build(name, case.data, given, 1))
-    app = create_app(platform)
+    served = create_app(platform)
     export, told = run_case(
-        platform, project, case, lambda: TestClient(app, raise_server_exceptions=False), folder
+        platform, project, case, lambda: TestClient(served, raise_server_exceptions=False), folder
     )
     return export, told["bonuses"]
 
@@ -56,7 +60,8 @@ def test_every_item_is_answered_by_as_many_as_wanted(platform: Platform, tmp_pat
 
 def test_consistency(platform: Platform, tmp_path: Path) -> None:
     export, paid = round_of(platform, tmp_path, "consistency")
-    judged = read_judgments(write_native(export, tmp_path / "out") / "qags" / "judgments.jsonl", "own")
+    convert(tmp_path / "round.jsonl", tmp_path / "out")
+    judged = read_judgments(tmp_path / "out" / "qags" / "judgments.jsonl", "own")
     assert [len(one.sentences) for one in judged] == [3] * 8
     assert {len(sentence.responses) for one in judged for sentence in one.sentences} == {3}
     assert sum(one.consistency for one in judged) / 8 == pytest.approx(2 / 3, abs=0.1)
@@ -69,9 +74,15 @@ def test_consistency(platform: Platform, tmp_path: Path) -> None:
 
 
 def test_transitions(platform: Platform, tmp_path: Path) -> None:
-    export, _ = round_of(platform, tmp_path, "transitions", sample=4)
-    found = read_annotations(write_native(export, tmp_path / "out") / "annotations.csv")
-    assert len(found.transitions) == 4
+    round_of(platform, tmp_path, "transitions", sample=4)
+    told = CliRunner().invoke(
+        app,
+        ["annotate", "convert", str(tmp_path / "round.jsonl"), "--output", str(tmp_path / "out"), "--json"],
+    )
+    assert json.loads(told.stdout)["files"] == ["annotations.csv"]
+    assert len(read_annotations(tmp_path / "out" / "annotations.csv").transitions) == 4
+    with pytest.raises(EnsueError, match="not empty; choose another --output"):
+        convert(tmp_path / "round.jsonl", tmp_path / "out")
 
 
 def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
@@ -87,7 +98,8 @@ def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
     }
     for one in export.answers():
         assert one.annotator not in one.key.get("of", {}).values()
-    out = write_native(export, tmp_path / "out")
+    out = tmp_path / "out"
+    assert convert(tmp_path / "round.jsonl", out).notes[0] == "1 of 1 stories have all answers, 1 all reviews"
     (story,) = read_stories(out / "test.jsonl")
     check_references([story], out / "test.jsonl")
     assert (story.document, len(story.questions)) == (STORY, 5)

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from ensue import lazy
+from ensue.atomic import replacing
 from ensue.benchmarks import registry
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.people.export import BARRED, Export
+from ensue.benchmarks.people.export import read as read_export
 from ensue.benchmarks.people.form import Form, Values
 from ensue.errors import EnsueError
 from ensue.report.figure import Figure
@@ -249,6 +251,19 @@ def kind(name: str) -> Kind:
         raise EnsueError(f"There is no kind of annotation {name!r}; {hint}")
     found: Kind = lazy.load(known[name])
     return found
+
+
+def convert(path: str | Path, folder: Path, data: str | None = None) -> Files:
+    """Write an export in the format of its kind's benchmark to a folder, which must be new or empty."""
+    export = read_export(path)
+    files = kind(export.kind).files(export, data)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise EnsueError(f"{folder} is there already and not empty; choose another --output.")
+    with replacing(folder) as part:
+        for name, text in files.texts.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).write_text(text, "utf-8")
+    return files
 
 
 def instructions(module: str, name: str) -> str:
