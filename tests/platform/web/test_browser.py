@@ -5,6 +5,7 @@ Every page is looked at as `visiting` says.
 
 from __future__ import annotations
 
+import re
 import signal
 import zipfile
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
             full = filling.add_board(connection, "full", title="Full")
             filling.add_published(connection, full)
             filling.add_many(connection, full, 120)
+        platform.accounts.add("olga@example.org", "organiser", password=PASSWORD)
     return home
 
 
@@ -251,6 +253,74 @@ def test_without_scripts_everything_works_by_loading_pages(
     page.get_by_role("button", name="Check and submit").click()
     expect(page.get_by_role("listitem").filter(has_text="BoolQ.jsonl, line 1:")).to_be_visible(timeout=60_000)
     context.close()
+
+
+def test_an_organiser_makes_a_board_and_replaces_its_labels(visit: Visit, tmp_path: Path) -> None:
+    page, name = visit.page, f"harbour-{visit.look}"
+    folder = tmp_path / "harbour"
+    folder.mkdir()
+    (folder / "board.toml").write_text(
+        'name = "Harbour"\nsplit = "test"\n[tasks.fate]\nlabels = "{split}.csv"\nmetrics = ["accuracy"]\n'
+    )
+    (folder / "test.csv").write_text("id,label\n1,sunk\n2,home\n2,home\n")
+    page.goto("/sign-in")
+    page.get_by_label("E-mail address").fill("olga@example.org")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Organise").click()
+    page.get_by_role("link", name="New board").click()
+    visit.check("organise-new")
+    page.get_by_label("Name in addresses").fill(name)
+    page.get_by_label("A zip").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"hello"}
+    )
+    expect(page.get_by_role("alert")).to_contain_text("notes.txt is no .zip file")
+    page.get_by_label("Or a folder").set_input_files(folder)
+    expect(page.get_by_role("alert")).to_be_hidden()
+    page.get_by_role("button", name="Make the board").click()
+    expect(page.get_by_role("alert")).to_contain_text("test.csv, line 4:", timeout=60_000)
+    visit.check("organise-problem")
+    (folder / "test.csv").write_text("id,label\n1,sunk\n2,home\n")
+    page.get_by_label("Or a folder").set_input_files(folder)
+    page.get_by_role("button", name="Make the board").click()
+    page.wait_for_url(f"**/organise/{name}?done=made", timeout=60_000)
+    expect(page.get_by_role("status").first).to_have_text("The board is made and takes submissions.")
+    visit.check("organise-board")
+
+    (folder / "test.csv").write_text("id,label\n1,home\n2,sunk\n")
+    page.get_by_label("Or a folder").set_input_files(folder)
+    page.get_by_role("button", name="Replace the labels").click()
+    page.wait_for_url(f"**/organise/{name}?done=labels", timeout=60_000)
+    page.get_by_label("listed among the boards").uncheck()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("unlisted", exact=True)).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export everything").click()
+    assert download.value.suggested_filename.startswith(name)
+    page.get_by_role("link", name="Show the board").click()
+    expect(page.locator("#regraded")).to_contain_text("(version 2): 0 systems graded again")
+    page.goto("/organise")
+    expect(page.get_by_role("link", name="Harbour").first).to_be_visible()
+    visit.check("organise")
+    page.get_by_role("link", name="Invitations").click()
+    page.get_by_label("Note to yourself").fill("for the reading group")
+    page.get_by_role("button", name="Make an invitation").click()
+    expect(page.get_by_text("It is shown this once")).to_be_visible()
+    visit.check("invitations")
+
+
+def test_the_chart_of_a_task_is_chosen_by_a_link(page: Page) -> None:
+    page.goto("/boards/full")
+    page.get_by_label("Filter systems").press_sequentially("xl")
+    expect(page).to_have_url(re.compile("q=xl"))
+    link = page.get_by_role("link", name="RTE acc.")
+    expect(link).to_have_attribute("href", "?q=xl&chart=RTE.accuracy#over-time")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Best RTE acc. over time")).to_be_in_viewport()
+    drawn = page.locator(".chart svg.wide")
+    expect(drawn).to_have_attribute("aria-label", re.compile("Best RTE acc. over time: .*; human 0.936"))
+    assert "q=xl" in page.url
 
 
 def test_a_text_is_tried_shown_and_deleted(visit: Visit, home: Path, tmp_path: Path) -> None:

@@ -32,8 +32,18 @@ def install(app: FastAPI, platform: Platform) -> None:
     app.state.reader = Reader(Boards(platform))
     app.state.navigation.append(("/", "Boards"))
     app.state.templates.filters["shade"] = standing.shade
+    app.state.templates.filters["breakable"] = breakable
     app.state.templates.globals["fewest"] = standing.FEWEST
     app.include_router(router)
+
+
+def breakable(words: str) -> Markup:
+    """Return words that may be broken after a slash, where a column is narrow.
+
+    >>> breakable("Intervals/Numbers")
+    Markup('Intervals/<wbr>Numbers')
+    """
+    return Markup("/<wbr>").join(words.split("/"))
 
 
 @router.get("/")

@@ -104,6 +104,8 @@ def scale(least: float, most: float) -> tuple[float, float, list[float]]:
     (0.65, 0.95, [0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
     >>> scale(0.5, 0.5)
     (0.4, 0.6, [0.4, 0.5, 0.6])
+    >>> scale(0.7, 1.0)
+    (0.6, 1.0, [0.6, 0.7, 0.8, 0.9, 1.0])
     """
     span = most - least
     step = next((one for one in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if span and span / one <= 6), 0.1)
@@ -112,6 +114,8 @@ def scale(least: float, most: float) -> tuple[float, float, list[float]]:
     # A value on the frame is hard to see.
     first -= first * step >= least - step / 10
     last += last * step <= most + step / 10
+    # Nothing is better than all right.
+    last = min(last, round(1 / step)) if most <= 1 and first < round(1 / step) else last
     ticks = [round(number * step, 4) for number in range(first, last + 1)]
     return ticks[0], ticks[-1], ticks
 
