@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ensue.errors import EnsueError
+from ensue.text.visible import visible
 
 if TYPE_CHECKING:
     from ensue.report.table import Table
@@ -101,7 +102,7 @@ def print_tables(tables: Sequence[Table], form: str = "table") -> None:
 
 def say(words: str) -> None:
     """A line for people, on standard error."""
-    print(words, file=sys.stderr, flush=True)
+    print(visible(words), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import ensue
 from ensue.fetch.following import encoder_mark, home_file, known_calibrations
 from ensue.models.card import CARD_FILE, read_card_facts
 from ensue.scoring.following import Pieces, measure
-from ensue.scoring.verdict import RATE, calibrate, threshold
+from ensue.scoring.verdict import RATE, RULE, calibrate, threshold
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
 from tests.support.corpus import document
@@ -58,7 +58,7 @@ def test_it_is_what_the_measures_say_and_lies_in_the_folder_s_card(llama, encode
     assert printed["least"] == pytest.approx(expected.least, abs=1e-2)
     assert printed["place"] == str(llama / CARD_FILE)
     assert "left out: 1" in done.err
-    known = known_calibrations(ensue.load_model(str(llama)).card)
+    known = known_calibrations(ensue.load_model(str(llama)).card, RULE)
     assert list(known) == [encoder_mark(compared.card)]
     assert known[encoder_mark(compared.card)]["data"] == "stories"
     assert not home_file().exists()
@@ -73,7 +73,7 @@ def test_it_is_what_the_measures_say_and_lies_in_the_folder_s_card(llama, encode
 
 def test_a_sentence_below_the_threshold_stands_out(llama, data):
     assert here("calibrate", llama, "--data", data, "--encoder", "none").code == 0
-    calibrations = known_calibrations(ensue.load_model(str(llama)).card)
+    calibrations = known_calibrations(ensue.load_model(str(llama)).card, RULE)
     from ensue.scoring.verdict import Calibration
 
     fitted = Calibration.of(calibrations["none"])
@@ -105,8 +105,8 @@ def test_other_weights_find_none_and_other_facts_stay(llama, data, tmp_path):
     assert json.loads((llama / CARD_FILE).read_text())["mine"] == 1
     other = tiny.save_llama(tmp_path / "other", seed=7, max_length=512)
     shutil.copy(llama / CARD_FILE, other)
-    assert known_calibrations(ensue.load_model(str(llama)).card)
-    assert not known_calibrations(ensue.load_model(str(other)).card)
+    assert known_calibrations(ensue.load_model(str(llama)).card, RULE)
+    assert not known_calibrations(ensue.load_model(str(other)).card, RULE)
 
 
 def test_without_a_folder_it_is_kept_at_home_by_the_model_s_fingerprint(data, tmp_path):
@@ -116,10 +116,10 @@ def test_without_a_folder_it_is_kept_at_home_by_the_model_s_fingerprint(data, tm
     assert "24 texts" in random.out
     assert len(json.loads(home_file().read_text())) == 2
     for name in ("unigram", "random"):
-        (facts,) = known_calibrations(ensue.load_model(name).card).values()
+        (facts,) = known_calibrations(ensue.load_model(name).card, RULE).values()
         assert facts["model"] == name
     counted = write_lines(tmp_path / "counts.jsonl", [{"text": "Other words."}])
-    assert not known_calibrations(ensue.load_model(f"unigram:{counted}").card)
+    assert not known_calibrations(ensue.load_model(f"unigram:{counted}").card, RULE)
 
 
 def test_a_file_of_one_s_own_is_used_when_named_and_not_otherwise(data, tmp_path):

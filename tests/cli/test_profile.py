@@ -225,3 +225,18 @@ def test_a_long_text_has_all_its_sentences(tmp_path):
     assert (read.faults, read.open) == ([], [])
     table = here("score", text, "--model", "random", "--profile").out
     assert len(table.splitlines()) < 150
+
+
+def test_what_steers_a_terminal_is_shown_and_not_sent(tmp_path):
+    sentences = document(3, 6)
+    sentences[2] = "Then \x1b[2J\x1b]0;title\x07 it \x9b31m rained\u202e."
+    rows = [{"id": f"t{n}\x1b[31m", "text": " ".join(sentences)} for n in range(2)]
+    shown = here("score", write_lines(tmp_path / "t.jsonl", rows), "--model", "random", "--profile")
+    assert shown.code == 0
+    assert not [letter for letter in shown.out + shown.err if letter in "\x1b\x07\x9b\u202e"]
+    assert "␛[2J" in shown.out
+    assert "t0␛[31m" in shown.out
+
+
+def test_windows_that_overlap_are_refused_at_once(texts):
+    refused(here("score", texts, "--model", "no-model", "--profile", "--set", "window=average"), "window")

@@ -55,15 +55,28 @@ def test_what_is_kept_last_is_found_and_the_rest_stays():
     keep_in_file(home_file(), CARD, ENCODER, {"data": "encoded"})
     keep_in_file(home_file(), CARD, None, {"data": "new"})
     keep_in_file(home_file(), replace(CARD, identity={"weights": "other"}), None, {"data": "other"})
-    assert known_calibrations(CARD) == {"none": {"data": "new"}, encoder_mark(ENCODER): {"data": "encoded"}}
+    assert known_calibrations(CARD, 1) == {
+        "none": {"data": "new"},
+        encoder_mark(ENCODER): {"data": "encoded"},
+    }
     assert encoder_mark(ENCODER) == "0123456789abcdef"
 
 
 def test_home_comes_before_the_card(tmp_path):
-    stated = replace(CARD, following={"aa": {"none": {"data": "card"}}, "bb": {"none": {"data": "stale"}}})
-    assert known_calibrations(stated) == {"none": {"data": "card"}}
-    keep_in_file(home_file(), CARD, None, {"data": "home"})
-    assert known_calibrations(stated) == {"none": {"data": "home"}}
+    card, at_home = {"data": "card", "rule": 1}, {"data": "home", "rule": 1}
+    stated = replace(CARD, following={"aa": {"none": card}, "bb": {"none": {"data": "of others"}}})
+    assert known_calibrations(stated, 1) == {"none": card}
+    keep_in_file(home_file(), CARD, None, at_home)
+    assert known_calibrations(stated, 1) == {"none": at_home}
+
+
+def test_one_of_another_version_of_the_rule_gives_way():
+    card, stale = {"data": "card", "rule": 2}, {"data": "home", "rule": 1}
+    keep_in_file(home_file(), CARD, None, stale)
+    assert known_calibrations(CARD, 2) == {"none": stale}, "the reader is to be told of it"
+    stated = replace(CARD, following={"aa": {"none": card}})
+    assert known_calibrations(stated, 2) == {"none": card}
+    assert known_calibrations(stated, 1) == {"none": stale}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"aa": 3}', '{"aa": {"none": 3}}', "{}", '{"bb": {}}'])

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
 import ensue
 from ensue.errors import EnsueError
+from ensue.fetch.catalog import catalog
+from ensue.fetch.store import folder_of
 from ensue.models.profile import Profile
-from ensue.models.request import Request
+from ensue.models.request import Policy, Request
+from ensue.runs.calibrate import calibrate_model
 from ensue.runs.profile import in_hundred, open_profiler, portions, profile_of_row, profiles_of
-from ensue.runs.texts import Text
+from ensue.runs.texts import Text, whole_texts
 from tests.scoring import naive
 from tests.support import tiny
+from tests.support.command import write_lines
 from tests.support.corpus import document
 
 
@@ -75,6 +81,69 @@ def test_without_a_calibration_there_is_no_verdict_but_a_command(llama, tmp_path
     (found,) = ensue.profile(["One. Two."], model="random", encoder=None)
     assert "`ensue calibrate random --data DOCUMENTS --encoder none` makes one" in found.why
     assert {one.standing for one in found.sentences} == {None}
+
+
+def test_a_window_in_which_tokens_are_scored_twice_is_refused_before_any_work():
+    for window in ("average", "released"):
+        with pytest.raises(
+            EnsueError, match=f"every token once, so window is strided or refuse, not {window}"
+        ):
+            open_profiler("no such model", policy=Policy(window=window))
+
+
+@pytest.fixture
+def sound(tmp_path, monkeypatch):
+    """A home of its own, and texts that are sound."""
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
+    rows = [{"id": str(n), "text": " ".join(document(n, 6))} for n in range(24)]
+    path = write_lines(tmp_path / "sound.jsonl", rows)
+    return whole_texts(str(path), {"joiner": " ", "encoding": "utf-8", "text_column": None}, limit=None)
+
+
+def test_a_calibration_made_otherwise_is_told_of(sound, llama, tmp_path):
+    kept = tmp_path / "kept.json"
+    calibrate_model(str(llama), sound, about="news", encoder=None, output=kept)
+    text = " ".join(document(1, 6))
+    (same,) = ensue.profile([text], model=str(llama), calibration=kept)
+    assert "otherwise" not in same.why
+    short = Policy(window="strided", overflow="truncate", max_length=256)
+    (found,) = ensue.profile([text], model=str(llama), calibration=kept, policy=short)
+    said = "(the calibration was made otherwise: window:strided/512 then, window:strided/256 now)"
+    assert found.why == f"{same.why} {said}"
+    assert found.false_alarm == same.false_alarm
+
+
+def test_a_calibration_with_another_encoder_is_named(sound, encoder):
+    calibrate_model("random", sound, about="news", encoder=str(encoder))
+    text = " ".join(document(1, 6))
+    (found,) = ensue.profile([text], model="random", encoder=None)
+    assert f"without an encoder, but there is one with --set encoder={encoder}; `ensue calibrate" in found.why
+    assert "--encoder none` makes one" in found.why
+    (found,) = ensue.profile([text], model="random")
+    assert found.false_alarm is not None
+
+
+def test_an_encoder_that_is_gone_is_one_sentence(sound, tmp_path):
+    gone = tiny.save_encoder(tmp_path / "gone")
+    calibrate_model("random", sound, about="news", encoder=str(gone))
+    gone.rename(tmp_path / "elsewhere")
+    with pytest.raises(
+        EnsueError, match=r"made with the encoder .*/gone, which cannot be had here .* --set encoder"
+    ):
+        ensue.profile(["One. Two. Three. Four."], model="random")
+    (found,) = ensue.profile([" ".join(document(1, 6))], model="random", encoder=str(tmp_path / "elsewhere"))
+    assert found.false_alarm is not None
+
+
+def test_the_folder_of_a_pulled_encoder_is_the_encoder(sound, encoder, tmp_path):
+    folder = folder_of(catalog()["minilm"])
+    shutil.copytree(encoder, folder)
+    calibrate_model("random", sound, about="news", encoder=str(folder))
+    profiler = open_profiler("random")
+    assert profiler.calibration is not None
+    assert profiler.calibration.encoder == "minilm"
+    assert open_profiler("random", encoder="minilm").calibration == profiler.calibration
+    assert open_profiler("random", encoder=f"{folder.parent}/./{folder.name}").calibration is not None
 
 
 FORMS = {

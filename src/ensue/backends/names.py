@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ensue.backends.hf.loading import ModelFolder, Options, need_torch
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import Entry, catalog
-from ensue.fetch.store import pull, pulled
+from ensue.fetch.store import entry_at, pull, pulled
 from ensue.lazy import load
 from ensue.models.protocols import Model
 
@@ -204,9 +204,7 @@ def _find_folder(model: str, name: str | None, options: Options) -> ModelFolder:
         entry = catalog()[model]
         if entry.format in _NO_MODELS:
             raise EnsueError(f"{model} is {_NO_MODELS[entry.format]}, not a model that can be run.")
-        # What an earlier version fetched says less about itself than the catalogue does.
-        facts = {"weights_name": entry.weights_name, "package": entry.digest}
-        return ModelFolder.read(pull_model(entry), name or model, options, facts)
+        return ModelFolder.read(pull_model(entry), name or model, options, _stated(entry))
     path = Path(model).expanduser()
     if model.endswith(".gguf"):
         if not os.path.isfile(path):
@@ -215,12 +213,19 @@ def _find_folder(model: str, name: str | None, options: Options) -> ModelFolder:
         return ModelFolder.read(folder, name or path.stem, options, {"source": str(path)})
     # Not Path.is_dir and Path.exists, which raise on a name that is too long.
     if model and os.path.isdir(path):
-        return ModelFolder.read(path, name or path.resolve().name, options)
+        known = entry_at(path)
+        facts = {} if known is None else _stated(known)
+        return ModelFolder.read(path, name or path.resolve().name, options, facts)
     if os.path.exists(path) or model.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(model):
         raise EnsueError(
             f"{model} is not a model: give a folder, a .gguf file, an endpoint or a model's name."
         )
     return _from_hub(model, name or model, options)
+
+
+def _stated(entry: Entry) -> dict[str, str]:
+    """Return what the catalogue states of a folder: what an earlier version fetched says less about itself."""
+    return {"weights_name": entry.weights_name, "package": entry.digest}
 
 
 def _from_hub(model: str, name: str, options: Options) -> ModelFolder:

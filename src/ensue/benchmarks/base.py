@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ensue import lazy
 from ensue.errors import EnsueError
@@ -131,6 +131,14 @@ class Prepared(Protocol):
     def source(self) -> str: ...
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome: ...
+
+
+@runtime_checkable
+class Depending(Protocol):
+    """A prepared benchmark whose results depend on more than its data, its settings and the model's weights."""
+
+    def depends_on(self, model: Model) -> dict[str, Any]:
+        """Return what that is, by name: a run of anything else is another run."""
 
 
 class Task(Protocol):

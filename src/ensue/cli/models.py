@@ -71,9 +71,10 @@ def show(
     from ensue.backends.names import load_model
     from ensue.fetch.following import known_calibrations
     from ensue.models import abilities
+    from ensue.scoring.verdict import RULE
 
     model = load_model(name, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-    known = known_calibrations(model.card).values()
+    known = [one for one in known_calibrations(model.card, RULE).values() if one.get("rule") == RULE]
     calibrated = [f"on {one['documents']} texts ({one['data']}) with {one['encoder']}" for one in known]
     facts = {**model.card.as_dict(), "can": abilities(model), "calibrated": calibrated}
     if json:

@@ -17,6 +17,7 @@ from ensue.runs.profile import SETTINGS, open_profiler, profiles_of
 from ensue.runs.score import policy_of
 from ensue.runs.texts import STANDARD_INPUT, Texts, whole_texts
 from ensue.text.io.rows import is_read_of
+from ensue.text.visible import visible
 
 if TYPE_CHECKING:
     from ensue.models.profile import Profile
@@ -101,4 +102,4 @@ def _told(stream: Iterator[Profile], texts: Texts, progress: Progress) -> Iterat
 
 def _print(found: Profile) -> None:
     console.print_tables([profile_table(found)])
-    print(f"{found.verdict}\n{found.why[:1].upper()}{found.why[1:]}.\n")
+    print(visible(f"{found.verdict}\n{found.why[:1].upper()}{found.why[1:]}.\n"))

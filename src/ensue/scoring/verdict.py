@@ -54,7 +54,8 @@ class Calibration:
     `rule` is the version of the rule it was fitted by. `given` stands in for what a last sentence gives. `quartile`
     is the mean over texts of the lower quartile of their standings, `slope` by how many nats the least of them falls
     when there are e times as many sentences. `least` holds quantiles of the least standing, made good for looseness
-    and length, at fixed levels; `percentiles` those of all sentences' standings.
+    and length, at fixed levels; `percentiles` those of all sentences' standings. `scored` says how the texts were
+    scored, as a signature has it; nothing where that is not known.
     """
 
     rule: int
@@ -68,6 +69,7 @@ class Calibration:
     slope: float
     least: tuple[float, ...]
     percentiles: tuple[float, ...]
+    scored: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -90,9 +92,22 @@ class Calibration:
             raise refused
         return made
 
+    def scored_otherwise(self, scored: str) -> str:
+        """Return in words what of how texts are scored is not as it was; nothing where all is.
+
+        >>> one = Calibration(1, "m", "none", "news", 20, 90, 0.0, 0.0, 0.0, (), (), "bos:1 dtype:float32")
+        >>> one.scored_otherwise("bos:1 dtype:bfloat16")
+        'dtype:float32 then, dtype:bfloat16 now'
+        """
+        then, now = self.scored.split(), scored.split()
+        if not then or then == now:
+            return ""
+        gone, new = [one for one in then if one not in now], [one for one in now if one not in then]
+        return f"{' '.join(gone)} then, {' '.join(new)} now"
+
     def _is_sound(self) -> bool:
         """Say whether names are names and numbers finite, and quantiles rise."""
-        names = (self.model, self.encoder, self.data)
+        names = (self.model, self.encoder, self.data, self.scored)
         numbers = (self.given, self.quartile, self.slope, *self.least, *self.percentiles)
         return (
             all(isinstance(one, str) for one in names)
@@ -159,7 +174,9 @@ def threshold(calibration: Calibration, sentences: int, rate: float = RATE) -> f
     return float(np.interp(rate, _LEVELS, calibration.least)) - calibration.slope * math.log(sentences - 1)
 
 
-def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: str) -> Calibration:
+def calibrate(
+    measured: Sequence[Measured], *, model: str, encoder: str, data: str, scored: str = ""
+) -> Calibration:
     """Fit the verdict on untouched texts."""
     texts = [one.sentences for one in measured if len(one.sentences) >= FEWEST]
     if len(texts) < 20:
@@ -185,6 +202,7 @@ def calibrate(measured: Sequence[Measured], *, model: str, encoder: str, data: s
         slope=round(slope, 4),
         least=tuple(round(float(one), 4) for one in np.quantile(least, _LEVELS)),
         percentiles=tuple(round(float(one), 4) for one in np.percentile(every, _PERCENTILES)),
+        scored=scored,
     )
 
 

@@ -15,6 +15,7 @@ from ensue.backends.baselines import RandomModel
 from ensue.benchmarks.intruder import task
 from ensue.benchmarks.intruder.edits import KINDS
 from ensue.benchmarks.intruder.rules import RULES
+from ensue.errors import EnsueError
 from ensue.scoring.following import Pieces, follow, measure
 from ensue.scoring.verdict import calibrate, judge
 from tests.support import tiny
@@ -219,6 +220,14 @@ def test_the_thresholds_of_the_models_card_are_shown_beside(tmp_path):
     assert not any(
         r["metric"] == "auc" and r["settings"]["rule"] == "calibrated" for r in found.results["metrics"]
     )
+    # A run from before the calibration is another run.
+    with pytest.raises(EnsueError, match="a finished run with calibration"):
+        run(tmp_path / "run", RandomModel(), data=data, kinds="random", false_alarms=0.2)
+    # One that was made otherwise is told of.
+    otherwise = replace(calibration, scored="dtype:bfloat16").as_dict()
+    model.card = replace(model.card, following={model.card.fingerprint: {"none": otherwise}})
+    noted = run(tmp_path / "otherwise", model, data=data, kinds="random")
+    assert [n for n in noted.results["notes"] if "made otherwise (dtype:bfloat16 then" in n]
     # Fitted with another encoder, they say nothing here.
     known = {model.card.fingerprint: {"other": calibration.as_dict()}}
     model.card = replace(model.card, following=known)

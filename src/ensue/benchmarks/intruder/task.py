@@ -25,9 +25,10 @@ from ensue.benchmarks.intruder.rules import RULES, crossfit
 from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.records import digest_of
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
-from ensue.scoring.verdict import RATE, Calibration
+from ensue.scoring.verdict import RATE, RULE, Calibration
 from ensue.text.documents import Document, Documents
 
 # Of fewer sentences there is too little to tell one from the others.
@@ -77,6 +78,11 @@ class IntruderRun:
     def source(self) -> str:
         return self.documents.source
 
+    def depends_on(self, model: Model) -> dict[str, Any]:
+        """Return what results depend on beside data, settings and weights: the calibrations of the model."""
+        known = known_calibrations(model.card, RULE)
+        return {"calibration": digest_of(known)[:16]} if known else {}
+
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure the sentences of every version of every document, and judge each rule by them."""
         scorer = require(model, Scorer, "The intruder")
@@ -85,7 +91,12 @@ class IntruderRun:
         scorer.check(policy_of(self.settings))
         versions, skipped, notes = self.versions()
         measured, tokens = self._measure(scorer, encoder, versions, context, notes)
-        items, examples = self._judge(versions, measured, rules, self._calibration(model, encoder), notes)
+        calibration = self._calibration(model, encoder)
+        if calibration and (
+            otherwise := calibration.scored_otherwise(scorer.policy_signature(policy_of(self.settings)))
+        ):
+            notes[f"versions judged by a calibration that was made otherwise ({otherwise})"] += len(versions)
+        items, examples = self._judge(versions, measured, rules, calibration, notes)
         return Outcome(
             items=items,
             metrics=list(metric_rows(items)),
@@ -192,7 +203,8 @@ class IntruderRun:
 
     def _calibration(self, model: Model, encoder: Encoder | None) -> Calibration | None:
         """Return the verdict's own thresholds, where they are known of this model and encoder."""
-        facts = known_calibrations(model.card).get(encoder_mark(None if encoder is None else encoder.card))
+        known = known_calibrations(model.card, RULE)
+        facts = known.get(encoder_mark(None if encoder is None else encoder.card))
         return None if facts is None else Calibration.of(facts)
 
     def _signature(self, encoder: Encoder | None) -> str:

@@ -18,6 +18,8 @@ TASK = "intruder"
 # A corpus with a domain per site would make a table nobody reads.
 MOST_DOMAINS = 24
 _ORDER = (*RULES, CALIBRATED)
+# What a terminal shows where it is among the rules; seven rules of five kinds are no table to read there.
+_SHOWN = ("following", CALIBRATED)
 
 
 class Figures:
@@ -66,24 +68,30 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
         "untouched documents with a sentence below it; AUC: how often an edited document's lowest sentence is below "
         "an untouched one's; rank: of the edited sentence, 1 the lowest."
     )
+    if any(not row.in_terminal for row in table.rows):
+        table.caption += " All rules: --format markdown, or the page (--report)."
     return [table]
 
 
 def rules_table(figures: Figures, rate: str) -> Table:
-    """Return hit rates, false alarms, AUC and rank by kind of edit and rule, chance last."""
+    """Return hit rates, false alarms, AUC and rank by kind of edit and rule, chance last.
+
+    A terminal has the rule that verdicts go by and the verdicts themselves, unless neither is there.
+    """
+    shown = [rule for rule in figures.rules if rule in _SHOWN] or figures.rules
     table = Table(
         [
             Column("kind", words=True),
             Column("rule", words=True),
             Column("hit\nrate"),
-            Column("95 %\ninterval"),
+            Column("95 % interval", in_terminal=False),
             Column(f"at\n{rate}", wide=f"hit rate at {rate} false alarms"),
             Column("95 %\ninterval"),
             Column("false\nalarms"),
             Column("95 % interval", in_terminal=False),
             Column("AUC"),
             Column("95 % interval", in_terminal=False),
-            Column("rank"),
+            Column("rank", in_terminal=False),
             Column("documents", in_terminal=False),
         ]
     )
@@ -106,6 +114,7 @@ def rules_table(figures: Figures, rate: str) -> Table:
                 None if rank is None else Cell(rank.text(1), value=rank.value),
                 at.n,
                 section=first,
+                in_terminal=rule in shown,
             )
             label = blank_on_page(kind)
         chance = figures.get("chance", kind)
