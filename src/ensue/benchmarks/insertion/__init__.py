@@ -8,4 +8,5 @@ benchmark = Benchmark(
     task="ensue.benchmarks.insertion.task:TASK",
     tables="ensue.benchmarks.insertion.report:tables",
     page="ensue.benchmarks.insertion.report:PAGE",
+    people={"insertion": "ensue.benchmarks.coherence.people:INSERTION"},
 )

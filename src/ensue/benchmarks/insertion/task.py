@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,7 +21,10 @@ from ensue.benchmarks.coherence.documents import (
 )
 from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import find_neighbours
+from ensue.benchmarks.coherence.people import people_outcome
 from ensue.benchmarks.insertion.positions import Removed, judge, requests_of, values_between, values_of
+from ensue.benchmarks.people.export import Record
+from ensue.benchmarks.people.human import people_of
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import score
@@ -79,7 +82,11 @@ class InsertionRun:
         return self.documents.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
-        """Score every position of every sentence that is taken out, and judge the best."""
+        """Score every position of every sentence that is taken out, and judge the best; people chose one."""
+        export = people_of(model, "insertion")
+        if export is not None:
+            documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
+            return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
         method = self.settings["method"] or ("text" if isinstance(model, Scorer) else "neighbours")
         if method == "text" or not isinstance(model, Encoder):
             require(model, Scorer, "Insertion")
@@ -184,6 +191,16 @@ def _item(removed: Removed, values: Sequence[float]) -> Item:
         content=content_of(removed.document.sentences, removed.place),
         asked=content_of(removed.rest, removed.sentence),
     )
+
+
+def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, Any]]]) -> Item:
+    """Return an item whose values are how many people chose each position."""
+    removed = Removed(document, int(given[0][1]["place"]))
+    chosen = [int(one.values["place"]) for one, _ in given]
+    found = _item(removed, [float(chosen.count(at)) for at in range(len(document.sentences))])
+    off = [min(abs(at - right) for right in removed.right()) for at in chosen]
+    found["scores"] = {"accuracy": off.count(0) / len(off), "distance": sum(off) / len(off)}
+    return found
 
 
 def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:

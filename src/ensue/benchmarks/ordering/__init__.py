@@ -8,4 +8,5 @@ benchmark = Benchmark(
     task="ensue.benchmarks.ordering.task:TASK",
     tables="ensue.benchmarks.ordering.report:tables",
     page="ensue.benchmarks.ordering.report:PAGE",
+    people={"ordering": "ensue.benchmarks.coherence.people:ORDERING"},
 )

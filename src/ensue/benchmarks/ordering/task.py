@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,8 +21,11 @@ from ensue.benchmarks.coherence.documents import (
 )
 from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
+from ensue.benchmarks.coherence.people import order_of, people_outcome
 from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search, set_and_last, whole_order
 from ensue.benchmarks.ordering.gains import Gains
+from ensue.benchmarks.people.export import Record
+from ensue.benchmarks.people.human import people_of
 from ensue.metrics.ordering import (
     edit_distance,
     kendall_tau,
@@ -99,7 +102,11 @@ class OrderingRun:
         return self.documents.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
-        """Search for the best order of every document, and hold it against its own."""
+        """Search for the best order of every document, and hold it against its own; people found theirs."""
+        export = people_of(model, "ordering")
+        if export is not None:
+            documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
+            return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
         method = self.settings["method"] or ("beam" if isinstance(model, Scorer) else "neighbours")
         if method != "neighbours" or not isinstance(model, Encoder):
             require(model, Scorer, "Ordering")
@@ -219,11 +226,7 @@ def _item(shuffled: Shuffled, found: Hypothesis, written: float) -> Item:
         task="ordering",
         settings={},
         scores={
-            "kendall_tau": kendall_tau(order),
-            "perfect": perfect_match(order),
-            "lcs": lcs_share(order),
-            "edit_distance": edit_distance(order),
-            "positional_accuracy": positional_accuracy(order),
+            **_scores(order),
             # Where the written order is worth more, the search missed it and the model did not.
             "accuracy_search": float(found.value >= written - TIE),
         },
@@ -239,10 +242,40 @@ def _item(shuffled: Shuffled, found: Hypothesis, written: float) -> Item:
     )
 
 
+def _scores(order: Sequence[int]) -> dict[str, float]:
+    return {
+        "kendall_tau": kendall_tau(order),
+        "perfect": perfect_match(order),
+        "lcs": lcs_share(order),
+        "edit_distance": edit_distance(order),
+        "positional_accuracy": positional_accuracy(order),
+    }
+
+
+def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, Any]]]) -> Item:
+    """Return the mean of what people's orders are worth; nobody searched, so nothing is said of a search."""
+    orders = [order_of(one.values["order"], gold["order"]) for one, gold in given]
+    each = [_scores(order) for order in orders]
+    return Item(
+        id=document.id,
+        cluster=document.id,
+        task="ordering",
+        settings={},
+        scores={name: sum(one[name] for one in each) / len(each) for name in each[0]},
+        outputs={
+            "domain": document.domain,
+            "orders": orders,
+            "chance_positional": 1.0 / len(document.sentences),
+        },
+        content=content_of(document.sentences),
+    )
+
+
 def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
     """Yield every metric, of all documents and by domain."""
     for task, chosen in by_domain("ordering", items):
-        yield from mean_rows(task, chosen, METRICS, {})
+        known = [metric for metric in METRICS if metric in chosen[0]["scores"]]
+        yield from mean_rows(task, chosen, known, {})
         yield from known_rows(task, chosen, CHANCE, {})
 
 

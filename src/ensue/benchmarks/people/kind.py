@@ -1,7 +1,7 @@
 """Kinds of annotation projects: what makes the items that people are given, and judges those that have a gold answer.
 
 A benchmark names its kinds as `people` (by name, `module:object`); another package may name one under the entry point
-group `ensue.annotation`. Those in this folder belong to no benchmark.
+group `ensue.annotation`. `custom` belongs to nobody.
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ from ensue.stats.ranges import SHARE, Bounds
 Phase = Literal["training", "qualification", "work"]
 PHASES: tuple[Phase, ...] = ("training", "qualification", "work")
 _GROUP = "ensue.annotation"
-_OWN = {
-    "custom": "ensue.benchmarks.people.custom:KIND",
-    "insertion": "ensue.benchmarks.people.sentences:INSERTION",
-    "ordering": "ensue.benchmarks.people.sentences:ORDERING",
-}
+_OWN = {"custom": "ensue.benchmarks.people.custom:KIND"}
 
 
 @dataclass(frozen=True)

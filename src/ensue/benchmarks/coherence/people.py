@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Setting, content_of
+from ensue.benchmarks.base import Outcome, Setting, content_of
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
 from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.errors import EnsueError
-from ensue.metrics.correlation import kendall
-from ensue.report.results import MetricRow
+from ensue.metrics.ordering import kendall_tau, perfect_match
+from ensue.models.protocols import Model
+from ensue.report.results import Item, MetricRow
 from ensue.stats.ranges import CORRELATION, POSITIVE
 from ensue.text.documents import BUNDLED, Document, read_documents
 
@@ -118,11 +119,11 @@ class Ordering(_Sentences):
         documents = [one.item for one, _ in answers]
         if not answers:
             return []
-        taus = [_tau(one.values["order"], gold["order"]) for one, gold in answers]
-        right = [float(list(one.values["order"]) == list(gold["order"])) for one, gold in answers]
+        orders = [order_of(one.values["order"], gold["order"]) for one, gold in answers]
+        taus, right = [kendall_tau(order) for order in orders], [perfect_match(order) for order in orders]
         return [
             mean_row(self.name, "accuracy", right, documents),
-            mean_row(self.name, "kendall", taus, documents, CORRELATION),
+            mean_row(self.name, "kendall_tau", taus, documents, CORRELATION),
         ]
 
 
@@ -130,9 +131,49 @@ def _judged(export: Export) -> list[tuple[Record, Mapping[str, Any]]]:
     return [(one, one.gold) for one in export.answers() if one.gold is not None]
 
 
-def _tau(order: Sequence[str], gold: Sequence[str]) -> float:
-    right = {id: place for place, id in enumerate(gold)}
-    return kendall(list(range(len(order))), [right[id] for id in order])
+def order_of(chosen: Sequence[str], gold: Sequence[str]) -> list[int]:
+    """Return an order of entries as the sentences' own numbers."""
+    numbers = {id: number for number, id in enumerate(gold)}
+    return [numbers[id] for id in chosen]
+
+
+def people_outcome(
+    documents: Sequence[Document],
+    model: Model,
+    export: Export,
+    item_of: Callable[[Document, Sequence[tuple[Record, Mapping[str, Any]]]], Item],
+    rows_of: Callable[[Sequence[Item]], Iterable[MetricRow]],
+    skipped: Counter[str],
+) -> Outcome:
+    """Return what people are worth on the documents of a run; an item's scores are the mean over its annotators."""
+    known = {document.id: document for document in documents}
+    given: dict[str, list[tuple[Record, Mapping[str, Any]]]] = {}
+    for one, gold in _judged(export):
+        given.setdefault(one.item, []).append((one, gold))
+    items = []
+    for id, some in given.items():
+        if id not in known:
+            skipped["items of people whose document is not here"] += 1
+            continue
+        if content_of(known[id].sentences) != some[0][0].key["content"]:
+            raise EnsueError(
+                f"The document {id} is not the one people read; run on the project's data ({export.source}), with"
+                f" --set max_sentences={export.settings['max_sentences']}."
+            )
+        items.append(item_of(known[id], some))
+    if not items:
+        raise EnsueError(
+            f"People answered for none of these documents; run on the project's data ({export.source})."
+        )
+    skipped["documents that nobody was asked about"] = len(known) - len(items)
+    people = len({one.annotator for some in given.values() for one, _ in some})
+    return Outcome(
+        items=items,
+        metrics=list(rows_of(items)),
+        signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
+        skipped=dict(+skipped),
+        tokens=0,
+    )
 
 
 def _documents(data: str | None, settings: Mapping[str, Any]) -> tuple[list[Document], Counter[str]]:

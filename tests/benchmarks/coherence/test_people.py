@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy.stats import kendalltau
 
+import ensue
+from ensue.benchmarks.coherence.people import INSERTION, ORDERING
+from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.kind import Kind, WorkItem, kind
 from ensue.benchmarks.people.numbers import overview
-from ensue.benchmarks.people.sentences import INSERTION, ORDERING
 from ensue.errors import EnsueError
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.people.answering import chosen, exported
 
 TEXTS = {f"d{n}": [f"Sentence {place} of text {n}." for place in range(4 + n)] for n in range(6)}
@@ -22,6 +26,24 @@ def written(folder: Path, texts: dict[str, list[str]] = TEXTS) -> str:
     rows = [json.dumps({"id": id, "sentences": sentences}) for id, sentences in texts.items()]
     (folder / "texts.jsonl").write_text("\n".join(rows))
     return str(folder / "texts.jsonl")
+
+
+def measured(name: str, export: Export, folder: Path, **settings: Any) -> Any:
+    """People as a model on the documents that they read."""
+    path = folder / "export.jsonl"
+    head = {
+        "ensue": "annotation",
+        "version": 1,
+        "project": "p",
+        "kind": name,
+        "settings": dict(export.settings),
+    }
+    lines = [{**asdict(one)} for one in export.records]
+    path.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)))
+    data = str(folder / "texts.jsonl")
+    return ensue.run(
+        name, model=f"human:{path}", data=data, output=folder / f"run-{len(settings)}", **settings
+    )
 
 
 def order_of(item: WorkItem) -> dict[str, str]:
@@ -79,6 +101,13 @@ def test_places_off_are_counted(tmp_path: Path) -> None:
         return {"place": right - off[person] if right >= off[person] else right + off[person]}
 
     export = exported(INSERTION, built, tuple(off), answer, settings)
+    run = measured("insertion", export, tmp_path)
+    figures = {row["metric"]: row["value"] for row in run.results["metrics"]}
+    assert (figures["accuracy"], figures["distance"]) == (pytest.approx(1 / 3), pytest.approx(1.0))
+    assert 0 < figures["chance"] < 1 / 3
+    assert {item["cluster"] for item in run.items} == set(TEXTS)
+    with pytest.raises(EnsueError, match=r"not the one people read.*max_sentences=10"):
+        measured("insertion", export, tmp_path, max_sentences=4)
     accuracy, distance = INSERTION.scores(export)
     assert (accuracy["metric"], accuracy["value"], accuracy["n"], accuracy["clusters"]) == (
         "accuracy",
@@ -101,12 +130,18 @@ def test_orders_are_scored_by_kendalls_tau(tmp_path: Path) -> None:
 
     export = exported(ORDERING, built, ("ada", "ben", "cid"), answer, settings)
     accuracy, tau = ORDERING.scores(export)
+    run = measured("ordering", export, tmp_path)
+    figures = {row["metric"]: row["value"] for row in run.results["metrics"]}
+    assert figures["kendall_tau"] == pytest.approx(tau["value"])
+    assert figures["perfect"] == pytest.approx(1 / 3)
+    assert "accuracy_search" not in figures
+    assert metrics_tables(run.results, None)
     assert accuracy["value"] == pytest.approx(1 / 3)
     expected = []
     for one in export.answers():
         assert one.gold is not None
         places = [one.gold["order"].index(id) for id in one.values["order"]]
         expected.append(kendalltau(range(len(places)), places).statistic)
-    assert tau["metric"] == "kendall"
+    assert tau["metric"] == "kendall_tau"
     assert tau["value"] == pytest.approx(sum(expected) / len(expected))
     assert ORDERING.scores(exported(ORDERING, built, (), answer, settings)) == []
