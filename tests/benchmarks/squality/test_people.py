@@ -9,12 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.crowd.protocol import PLOT_QUESTION
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import check_answer
+from ensue.benchmarks.people.human import People
 from ensue.benchmarks.people.kind import Done, WorkItem, kind
 from ensue.benchmarks.people.numbers import bonuses, overview
 from ensue.benchmarks.squality.data import check_references, read_stories
@@ -23,6 +25,7 @@ from ensue.benchmarks.squality.people import KIND
 from ensue.benchmarks.squality.systems import named
 from ensue.benchmarks.squality.task import TASK
 from ensue.errors import EnsueError
+from ensue.models.card import ModelCard
 from tests.benchmarks.people.answering import chosen, exported, write_files
 from tests.benchmarks.squality.invented import QUICK, asked, story_row, write_rows
 
@@ -298,3 +301,29 @@ def test_unfinished_stories_are_not_exported_and_changed_ones_refused(
     other = write_rows(tmp_path / "test.jsonl", story_row("9001", "Another story."))
     with pytest.raises(EnsueError, match="The story 9001 is not as it was read"):
         KIND.files(project, str(other))
+
+
+def test_people_who_answer_the_datas_questions_are_a_system(data: Path, tmp_path: Path) -> None:
+    """Whoever writes a reference anew is as good as it is; who writes something else is measured by ROUGE."""
+    references = [question.references for question in read_stories(data)[0].questions]
+
+    def copying(item: WorkItem, person: str) -> dict[str, Any]:
+        place = PEOPLE.index(person)
+        return {f"answer{n}": texts[place] for n, texts in enumerate(references, 1)}
+
+    settings = chosen(KIND, stages="writing", limit=1, least_words=1)
+    export = exported(KIND, KIND.build(str(data), settings, 0), PEOPLE, copying, settings)
+    run = TASK.prepare("", str(data), None, 0, asked(**QUICK))
+    people = People(ModelCard("human-test", "human", "export.jsonl"), export)
+    outcome = run.evaluate(people, RunContext())
+    found = {row["metric"]: (row["value"], row["n"]) for row in outcome.metrics}
+    assert found["rouge1"] == (pytest.approx(1.0), 2)
+    words = [np.mean([len(text.split()) for text in texts]) for texts in references]
+    assert found["words"][0] == pytest.approx(np.mean(words))
+    assert outcome.skipped == {"questions that nobody answered": 2}
+    others = run.evaluate(named("human"), RunContext())
+    assert {row["metric"] for row in others.metrics} == set(found)
+    changed = write_rows(tmp_path / "test.jsonl", story_row("9001", "Another story."))
+    other = TASK.prepare("", str(changed), None, 0, asked(**QUICK))
+    with pytest.raises(EnsueError, match="not the one people read"):
+        other.evaluate(people, RunContext())

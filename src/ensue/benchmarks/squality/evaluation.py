@@ -105,6 +105,29 @@ def human_items(
     return items
 
 
+def people_items(
+    examples: Sequence[StoryQuestion],
+    answers: Sequence[Mapping[str, str]],
+    measures: Sequence[Measure],
+    settings: Mapping[str, Any],
+) -> list[Item]:
+    """Return an item for every question that people of a project answered anew, by writer: the mean over them."""
+    pairs = [(place, text) for place, given in enumerate(answers) for text in given.values()]
+    texts = [text for _, text in pairs]
+    by_metric = scores_of(texts, [examples[place].question.references for place, _ in pairs], measures)
+    rows = iter([{name: values[at] for name, values in by_metric.items()} for at in range(len(pairs))])
+    items = []
+    for example, given in zip(examples, answers, strict=True):
+        own = {writer: next(rows) for writer in given}
+        each = [{**named(own[writer]), WORDS: float(count_words(text))} for writer, text in given.items()]
+        scores = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+        summaries = [
+            {"writer": writer, "summary": text, "by_reference": own[writer]} for writer, text in given.items()
+        ]
+        items.append(_item(example, settings, scores, {"summaries": summaries}))
+    return items
+
+
 def asked_of(example: StoryQuestion) -> str:
     """Return a digest of a story and a question, without people's answers."""
     return content_of(example.story.document, example.question.text)

@@ -18,7 +18,7 @@ from ensue.benchmarks.crowd.rankings import ReviewerRanking, agreeing_pairs
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Values
 from ensue.benchmarks.people.kind import Earned, Files, mean_row
-from ensue.benchmarks.squality.data import Question, find_file, read_stories, versions
+from ensue.benchmarks.squality.data import Question, StoryQuestion, find_file, read_stories, versions
 from ensue.benchmarks.squality.human_eval import FILE as EVALUATION
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, REVIEWS
 from ensue.errors import EnsueError
@@ -189,6 +189,22 @@ def reviews_in(reviews: Iterable[Answered], writers: Sequence[str], questions: i
     given = rankings(reviews, writers)
     done = {(number, one.reviewer) for number, some in given.items() for one in some}
     return done == {(number, writer) for number in range(1, questions + 1) for writer in writers}
+
+
+def answers_to(export: Export, examples: Sequence[StoryQuestion]) -> list[dict[str, str]]:
+    """Return what people wrote in answer to each of the data's own questions, by writer; nothing where nobody did."""
+    known = {one.story: one for one in rounds_of(export)}
+    found: list[dict[str, str]] = []
+    for example in examples:
+        one = known.get(example.story.id)
+        if one is not None and one.content != content_of(example.story.text):
+            raise EnsueError(f"The story {one.story} is not the one people read; run on the project's data.")
+        if one is None or example.question.text not in one.questions:
+            found.append({})
+            continue
+        place = one.questions.index(example.question.text)
+        found.append({writer: given[place] for writer, given in sorted(one.answers.items())})
+    return found
 
 
 # Numbers and pay

@@ -12,6 +12,8 @@ from typing import Any
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import LoadModel, Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu.files import file_digest
+from ensue.benchmarks.people.export import Export
+from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.squality import systems
 from ensue.benchmarks.squality.data import (
     REFERENCES,
@@ -30,11 +32,13 @@ from ensue.benchmarks.squality.evaluation import (
     human_items,
     judged_items,
     measures_of,
+    people_items,
     rows_of,
 )
 from ensue.benchmarks.squality.human_eval import TASK as HUMAN_EVAL
 from ensue.benchmarks.squality.human_eval import HumanEvalRun
 from ensue.benchmarks.squality.inputs import STYLES
+from ensue.benchmarks.squality.rounds import answers_to
 from ensue.benchmarks.squality.statistics import statistics_row
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model
@@ -110,6 +114,9 @@ class SqualityRun:
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Have every question answered, and measure the answers against people's."""
+        export = people_of(model, "squality")
+        if export is not None:
+            return self._by_people(model, export, context)
         system = systems.system_of(model, self.settings["system"])
         notes: Counter[str] = Counter()
         skipped: Counter[str] = Counter()
@@ -146,6 +153,33 @@ class SqualityRun:
             skipped=dict(skipped),
             tokens=0,
             extras={} if row is None else {"statistics": [row]},
+            notes=+notes,
+        )
+
+    def _by_people(self, model: Model, export: Export, context: RunContext) -> Outcome:
+        """Measure what the writers of a project answered to the data's own questions, as a model is measured."""
+        notes: Counter[str] = Counter()
+        asked = list(examples(self.stories))
+        answers = answers_to(export, asked)
+        chosen = [place for place, given in enumerate(answers) if given]
+        if not chosen:
+            raise EnsueError(
+                f"{model.card.source} has no answer to a question of {self.path}; in a project without the stage"
+                " questions people answer those of the data."
+            )
+        measures = measures_of(self.settings, context.load_further, notes)
+        about = {"version": self.label, "split": self.settings["split"]}
+        kept = [asked[place] for place in chosen]
+        items = people_items(kept, [answers[place] for place in chosen], measures, about)
+        left = len(asked) - len(chosen)
+        people = len({writer for given in answers for writer in given})
+        return Outcome(
+            items=items,
+            metrics=rows_of(items),
+            signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people} "
+            f"set:{self.label}/{self.settings['split']} references:best rouge:stems",
+            skipped={"questions that nobody answered": left} if left else {},
+            tokens=0,
             notes=+notes,
         )
 
