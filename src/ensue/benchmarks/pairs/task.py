@@ -1,0 +1,125 @@
+"""Targeted pairs: of two endings of a text that differ in one thing, the model should prefer the one that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.coherence.judging import mean_rows
+from ensue.benchmarks.coherence.neighbours import NOTHING
+from ensue.benchmarks.pairs.data import Pair, Pairs, read_pairs
+from ensue.errors import EnsueError
+from ensue.metrics.preference import prefer_total
+from ensue.models.protocols import Model, Scorer, require
+from ensue.models.request import Policy, Request, Score
+from ensue.report.results import Item, MetricRow
+from ensue.scoring.engine import choices, score
+
+METRICS = ("accuracy", "accuracy_alone", "ties")
+
+SETTINGS = {
+    "joiner": Setting(" ", "what stands between context and ending", read.text),
+    **{name: read.POLICY_SETTINGS[name] for name in ("bos", "max_length", "masked")},
+}
+
+
+@dataclass(frozen=True)
+class PairsRun:
+    """The test with its pairs read and its settings fixed."""
+
+    pairs: Pairs
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.pairs.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.pairs.source
+
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
+        """Score both endings of every pair after their context, and on their own."""
+        scorer = require(model, Scorer, "The test of pairs")
+        requests = [request for pair in self.pairs.items for request in self._requests(pair)]
+        policy = self._policy()
+        scored = score(scorer, requests, policy=policy, journal=context.journal, progress=context.progress)
+        four = zip(*(iter(scored.scores),) * 4, strict=True)
+        items = [_item(pair, *scores) for pair, scores in zip(self.pairs.items, four, strict=True)]
+        joiner = self.settings["joiner"].encode("unicode_escape").decode()
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{choices(scorer, policy)} joiner:'{joiner}' ties:1e-4",
+            skipped={},
+            tokens=scored.tokens,
+            notes=scored.notes,
+        )
+
+    def _requests(self, pair: Pair) -> Iterator[Request]:
+        """Return both endings after the context, and both on their own: what their words alone give away."""
+        for ending in (pair.good, pair.bad):
+            if pair.context:
+                yield Request(self.settings["joiner"] + ending, pair.context)
+            else:
+                yield Request(ending)
+        for ending in (pair.good, pair.bad):
+            yield Request(ending, NOTHING)
+
+    def _policy(self) -> Policy:
+        s = self.settings
+        return Policy(window="refuse", bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
+
+
+def _item(pair: Pair, good: Score, bad: Score, good_alone: Score, bad_alone: Score) -> Item:
+    verdict = prefer_total(good.logprob, bad.logprob)
+    alone = prefer_total(good_alone.logprob, bad_alone.logprob)
+    return Item(
+        id=pair.id,
+        cluster=pair.group,
+        task="pairs",
+        settings={"phenomenon": pair.phenomenon},
+        scores={
+            "accuracy": float(verdict == "good"),
+            "accuracy_alone": float(alone == "good"),
+            "ties": float(verdict == "same"),
+        },
+        outputs={
+            name: {"logprob": one.logprob, "tokens": one.tokens}
+            for name, one in (
+                ("good", good),
+                ("bad", bad),
+                ("good_alone", good_alone),
+                ("bad_alone", bad_alone),
+            )
+        },
+        content=content_of(pair.context, pair.good, pair.bad),
+    )
+
+
+def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
+    """Yield rows of all pairs, and of each phenomenon where there are several; groups of pairs are independent."""
+    yield from mean_rows("pairs", items, METRICS, {})
+    phenomena = list(dict.fromkeys(item["settings"]["phenomenon"] for item in items))
+    for name in phenomena if len(phenomena) > 1 else ():
+        chosen = [item for item in items if item["settings"]["phenomenon"] == name]
+        yield from mean_rows("pairs", chosen, METRICS, {"phenomenon": name})
+
+
+class PairsTask:
+    """Make and judge the items of the benchmark."""
+
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        if task:
+            raise EnsueError(f"pairs has no tasks, so there is no pairs/{task}.")
+        return PairsRun(read_pairs(data, limit), settings)
+
+
+TASK = PairsTask()
