@@ -70,14 +70,16 @@ def test_endings_are_scored_after_their_context_and_alone(tmp_path):
     assert [item["id"] for item in items] == ["1", "x", "3"]
     assert [item["settings"]["phenomenon"] for item in items] == ["all", "odd", "odd"]
     for item, row in zip(items, OWN, strict=True):
-        found = {}
+        found, gains = {}, {}
         for name in ("good", "bad"):
             context = row.get("context")
             found[name] = naive.after(" " + row[name], context) if context else naive.total(row[name])
             assert item["outputs"][name]["logprob"] == pytest.approx(found[name], abs=1e-3)
             alone = item["outputs"][f"{name}_alone"]["logprob"]
             assert alone == pytest.approx(naive.after(row[name], "\n\n"), abs=1e-3)
+            gains[name] = found[name] - alone
         assert item["scores"]["accuracy"] == float(found["good"] > found["bad"])
+        assert item["scores"]["accuracy_gain"] == float(gains["good"] > gains["bad"])
     (row,) = [r for r in run.results["metrics"] if r["metric"] == "accuracy" and not r["settings"]]
     assert row["value"] == pytest.approx(sum(item["scores"]["accuracy"] for item in items) / 3)
 

@@ -10,8 +10,9 @@ from ensue.report.results import Results
 from ensue.report.table import Column, Table
 
 _CAPTION = (
-    "accuracy: pairs whose good ending is likelier after the context, chance 0.5; alone: pairs whose good ending is "
-    "likelier without it, which should be near 0.5, or else its words give it away."
+    "accuracy: pairs whose good ending is likelier after the context, chance 0.5; by gain: pairs whose good ending "
+    "gains more from the context; alone: pairs whose good ending is likelier without it, which should be near 0.5, or "
+    "else its words give it away."
 )
 
 
@@ -25,10 +26,11 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
             Column("phenomenon", words=True),
             Column("accuracy"),
             Column("95 %\ninterval"),
-            Column("alone", wide="accuracy without the context"),
+            Column("by\ngain", wide="accuracy by gain"),
             Column("95 %\ninterval"),
+            Column("alone", wide="accuracy without the context"),
             Column("pairs"),
-            Column("groups"),
+            Column("groups", in_terminal=False),
         ],
         title=f"Pairs · {results.get('model', '')}",
         caption=_CAPTION,
@@ -44,7 +46,8 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
         table.add(
             name or "all",
             *main_cells(accuracy),
-            *cells(figures.get("pairs", "accuracy_alone", settings)),
+            *cells(figures.get("pairs", "accuracy_gain", settings)),
+            *cells(figures.get("pairs", "accuracy_alone", settings))[:1],
             None if accuracy is None else accuracy.n,
             None if accuracy is None else accuracy.clusters,
             section=place == 1,

@@ -18,7 +18,7 @@ from ensue.models.request import Policy, Request, Score
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices, score
 
-METRICS = ("accuracy", "accuracy_alone", "ties")
+METRICS = ("accuracy", "accuracy_gain", "accuracy_alone", "ties")
 
 SETTINGS = {
     "joiner": Setting(" ", "what stands between context and ending", read.text),
@@ -77,6 +77,8 @@ class PairsRun:
 def _item(pair: Pair, good: Score, bad: Score, good_alone: Score, bad_alone: Score) -> Item:
     verdict = prefer_total(good.logprob, bad.logprob)
     alone = prefer_total(good_alone.logprob, bad_alone.logprob)
+    # What the context adds to an ending, however likely that is without it.
+    gain = prefer_total(good.logprob - good_alone.logprob, bad.logprob - bad_alone.logprob)
     return Item(
         id=pair.id,
         cluster=pair.group,
@@ -84,6 +86,7 @@ def _item(pair: Pair, good: Score, bad: Score, good_alone: Score, bad_alone: Sco
         settings={"phenomenon": pair.phenomenon},
         scores={
             "accuracy": float(verdict == "good"),
+            "accuracy_gain": float(gain == "good"),
             "accuracy_alone": float(alone == "good"),
             "ties": float(verdict == "same"),
         },
