@@ -77,6 +77,8 @@ def test_a_board_stands_by_score_and_what_has_none_is_last(client: TestClient, b
         ("sort=-WSC.accuracy", "Human", "Outside Best"),
         ("sort=score", "CBoW", "gamma"),
         ("sort=nothing", "beta", "gamma"),
+        ("sort=-team", "Human", "gamma"),
+        ("sort=team", "beta", "Outside Best"),
         ("q=uppsala", "beta", "gamma"),
         ("q=uppsala&sort=-RTE.accuracy", "alpha", "gamma"),
         ("page=99", "beta", "gamma"),

@@ -243,10 +243,12 @@ class Head(NamedTuple):
     group: str
     value: str
     aria: str  # how the table is sorted by it now, empty where it is not
+    below: Head | None = None  # what else stands in the same column
 
 
 def _heads(columns: list[Column], view: View) -> Iterator[Head]:
-    yield _head(view, "system", "System", "", largest_first=False)
+    team = _head(view, "team", "Team", "", largest_first=False)
+    yield _head(view, "system", "System", "", largest_first=False)._replace(below=team)
     yield _head(view, standing.SCORE, "Score", "", largest_first=True)
     for column in columns:
         yield _head(view, column.key, column.words, column.heading, largest_first=True)
