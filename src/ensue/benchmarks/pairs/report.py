@@ -11,8 +11,8 @@ from ensue.report.table import Column, Table
 
 _CAPTION = (
     "accuracy: pairs whose good ending is likelier after the context, chance 0.5; by gain: pairs whose good ending "
-    "gains more from the context; alone: pairs whose good ending is likelier without it, which should be near 0.5, or "
-    "else its words give it away."
+    "gains more from the context; alone: pairs whose good ending is likelier without it, which should be near 0.5, "
+    "or else its words give it away."
 )
 
 
