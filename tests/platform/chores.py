@@ -51,4 +51,9 @@ def fill(path: str, megabytes: int) -> None:
 
 
 def surroundings() -> dict[str, Any]:
-    return {"environment": sorted(os.environ), "session": os.getsid(0) == os.getpid()}
+    return {
+        "environment": sorted(os.environ),
+        "session": os.getsid(0) == os.getpid(),
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "scheduler": os.sched_getscheduler(0),
+    }

@@ -45,6 +45,12 @@ def test_a_sentence_for_the_user_comes_back_and_an_error_without_its_words(tmp_p
             assert "entailment" not in file.read_text()
 
 
+def test_it_stands_behind_those_who_read(tmp_path: Path) -> None:
+    found = run(tmp_path, "surroundings").value
+    assert found["nice"] == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 15)
+    assert found["scheduler"] == os.SCHED_BATCH
+
+
 def test_memory_is_limited(tmp_path: Path) -> None:
     assert run(tmp_path, "hungry", Limits(megabytes=400), megabytes=100) == Outcome("done", 100 << 20)
     outcome = run(tmp_path, "hungry", Limits(megabytes=400), megabytes=600)
