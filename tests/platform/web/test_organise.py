@@ -126,6 +126,9 @@ def test_only_who_made_a_board_and_admins_may_change_it(
     mine = read(organiser, "/organise")
     assert ('href="/organise/mine"' in mine, 'href="/organise/small"' in mine) == (True, False)
     assert 'href="/organise/small"' in read(admin, "/organise")
+    for who, may in ((visitor, False), (ada, False), (organiser, False), (admin, True)):
+        assert ("organise it" in read(who, "/boards/small")) == may
+    assert "organise it" in read(organiser, "/boards/mine")
     read(organiser, "/organise/small", 403)
     read(organiser, "/organise/nothing", 404)
     before = Boards(platform)

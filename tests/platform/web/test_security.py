@@ -14,14 +14,15 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from ensue.platform.clock import SetClock
 from ensue.platform.database.opening import Database
 from ensue.platform.logs import JsonLines
-from ensue.platform.refusals import TooMany
+from ensue.platform.refusals import Forbidden, TooMany
 from ensue.platform.service import Platform
 from ensue.platform.web.app import create_app
-from ensue.platform.web.security import RATES, Rate, RateLimits
+from ensue.platform.web.security import RATES, Rate, RateLimits, check_form_token
 from tests.platform.conftest import NOON
 from tests.platform.web.browser import PASSWORD, Browser
 
@@ -40,6 +41,16 @@ def changing(app: FastAPI) -> list[tuple[str, str]]:
 
 
 # Forged forms
+
+
+def test_who_was_given_no_form_is_refused_before_the_body_is_read() -> None:
+    async def receive() -> Any:
+        raise AssertionError("the body is read")
+
+    headers = [(b"content-type", b"multipart/form-data; boundary=x")]
+    request = Request({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive)
+    with pytest.raises(Forbidden):
+        asyncio.run(check_form_token(request))
 
 
 def test_no_route_takes_a_change_from_a_signed_in_browser_without_its_token(

@@ -21,7 +21,7 @@ from ensue.errors import EnsueError
 from ensue.platform.accounts import User
 from ensue.platform.boards import keeping
 from ensue.platform.boards.baselines import Baselines
-from ensue.platform.boards.board import Wanted
+from ensue.platform.boards.board import Wanted, may_change
 from ensue.platform.boards.exporting import zipped_board
 from ensue.platform.boards.giving import MOST_FILES, GivenFile, laid_out, take_definition
 from ensue.platform.refusals import Invalid, NotFound, Refusal
@@ -62,6 +62,7 @@ _DONE = {
 
 
 def install(app: FastAPI, platform: Platform) -> None:
+    app.state.templates.globals["may_change"] = may_change
     app.state.larger_bodies["/organise/"] = platform.settings.largest_upload + _OVERHEAD
     app.include_router(router)
 
