@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget, cache_peak, make_plan, needed_steps
 from ensue.scoring.probe import find_causal_way
-from ensue.scoring.tree import Node, build_tree, common_prefix, pack_leaves, split_long
+from ensue.scoring.tree import Node, build_tree, common_prefix, merge_spines, pack_leaves, split_long
 from tests.scoring.networks import network
 from tests.scoring.test_causal import ROOMY, trees
 
@@ -38,6 +39,45 @@ def path(nodes: list[Node], index: int | None) -> list[Node]:
         found.insert(0, nodes[index])
         index = nodes[index].parent
     return found
+
+
+@given(sequences, thresholds, st.integers(8, 40), st.booleans())
+def test_runs_that_go_on_spell_the_same_parts(
+    rows: list[list[int]], limits: tuple[int, int], longest: int, branch: bool
+) -> None:
+    parts = as_parts(rows)
+    built = split_long(build_tree(parts, min_run=limits[0], min_saved=limits[1]), longest)
+    apart = pack_leaves(built, parts, branch=branch, row=8)
+    nodes = merge_spines(apart, longest)
+    assert sorted(part for node in nodes for part in node.ends) == list(range(len(parts)))
+    assert len(nodes) <= len(apart)
+    for node in nodes:
+        assert node.length <= longest or node.pack is not None
+        above = path(nodes, node.index)
+        for one, child in pairwise(above):
+            assert child.parent == one.index < child.index
+            assert child.index in one.children
+            assert one.begin < child.begin <= one.end
+        if node.pack is None:
+            for part in node.ends:
+                borders = [n.begin for n in above] + [len(rows[part])]
+                pieces = [n.ids[a:b] for n, (a, b) in zip(above, pairwise(borders), strict=True)]
+                assert np.concatenate(pieces).tolist() == rows[part]
+                assert all(n.scored_from <= max(n.begin, parts[part].start) for n in above)
+
+
+def test_a_text_that_is_branched_off_after_every_sentence_is_one_run() -> None:
+    text = np.arange(400, dtype=np.int32)
+    parts = [TokenPart(text, 1)]
+    ends, tail = range(10, 320, 10), np.arange(80, dtype=np.int32)
+    parts += [TokenPart(np.concatenate([text[:end], 1000 + end + tail]), end) for end in ends]
+    nodes = merge_spines(build_tree(parts, min_run=1, min_saved=1), 8192)
+    assert (nodes[0].begin, nodes[0].end, nodes[0].ends) == (0, 400, [0])
+    assert [node.parent for node in nodes[1:]] == [0] * 31
+    assert sorted(node.begin for node in nodes[1:]) == list(ends)
+    steps = make_plan(nodes, Budget(batch=1024, full=256, cache=10_000, attended=100_000, run=8192))
+    assert steps[0].nodes == (0,)
+    assert len(steps) == 4  # the text, then 31 times 80 tokens in batches of 1,024
 
 
 @given(sequences, thresholds, st.integers(1, 30))

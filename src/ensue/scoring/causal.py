@@ -12,7 +12,7 @@ import torch
 from ensue.models.request import PartScore, TokenPart
 from ensue.scoring.network import BranchCache, Network, Pool, Slots
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
-from ensue.scoring.tree import ROW, Node, build_tree, pack_leaves, split_long
+from ensue.scoring.tree import ROW, Node, build_tree, kept_tokens, merge_spines, pack_leaves, split_long
 
 Finished = list[tuple[int, PartScore]]
 Array = npt.NDArray[np.float64]
@@ -86,12 +86,9 @@ class CausalExecutor(Executor):
 
     def attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         if self.share:
-            nodes = pack_leaves(
-                split_long(build_tree(parts), self.budget.longest_run),
-                parts,
-                branch=self.pack,
-                row=min(ROW, self.budget.batch),
-            )
+            runs = split_long(build_tree(parts), self.budget.longest_run)
+            rows = pack_leaves(runs, parts, branch=self.pack, row=min(ROW, self.budget.batch))
+            nodes = merge_spines(rows, self.budget.longest_run)
         else:
             nodes = build_tree(parts, min_run=NO_SHARING)
         steps = make_plan(nodes, self.budget)
@@ -103,7 +100,7 @@ class CausalExecutor(Executor):
                 continue
             pass_.step(step)
             batch = [
-                (part, PartScore(pass_.collect(index, part, parts[part].start)))
+                (part, PartScore(pass_.collect(index, part, parts[part])))
                 for index in step.nodes
                 for part in nodes[index].ends
                 if part not in done
@@ -122,7 +119,8 @@ class _Pass:
         self.network, self.nodes, self.pool, self.share = network, nodes, pool, share
         self.length = length
         self.paths: dict[int, Slots] = {}
-        self.last_hidden: dict[int, torch.Tensor] = {}
+        # The states that others go on from, by run and by the position after them.
+        self.last_hidden: dict[int, dict[int, torch.Tensor]] = {}
         self.logprobs: dict[int, Array] = {}
 
     def step(self, step: Step) -> None:
@@ -131,7 +129,7 @@ class _Pass:
             batch = [self.nodes[i] for i in step.nodes]
             if not any(node.length for node in batch):
                 # Each asks only for one token after its parent, so nothing is run.
-                above = next(iter(self.last_hidden.values()))
+                above = self._above(batch[0])
                 hidden = above.new_empty((len(batch), 1, len(above)))
             else:
                 hidden = self._forward(batch)
@@ -139,8 +137,19 @@ class _Pass:
             flat = hidden.flatten(0, 1)
             self._score(batch, flat, width)
             for row, node in enumerate(batch):
-                if node.children:
-                    self.last_hidden[node.index] = flat[row * width + node.length - 1].clone()
+                first = row * width - node.begin - 1
+                begins = {self.nodes[child].begin for child in node.children}
+                if begins:
+                    self.last_hidden[node.index] = {begin: flat[first + begin].clone() for begin in begins}
+
+    def _above(self, node: Node) -> torch.Tensor:
+        """Return the state that a run goes on from."""
+        assert node.parent is not None  # the first token of a text is never scored
+        return self.last_hidden[node.parent][node.begin]
+
+    def _path(self, node: Node) -> Slots:
+        """Return the slots of all tokens before a run."""
+        return self.paths[node.parent][: node.begin] if node.parent is not None else np.empty(0, np.int64)
 
     def _forward(self, batch: Sequence[Node]) -> torch.Tensor:
         device = self.network.device
@@ -179,13 +188,11 @@ class _Pass:
         longest = max(node.begin for node in batch)
         if longest == 0:
             return None, None
-        if len({node.parent for node in batch}) == 1:
-            path = self.paths[batch[0].parent]  # type: ignore[index]
-            return torch.from_numpy(path[None]).to(device), None
+        if len({(node.parent, node.begin) for node in batch}) == 1:
+            return torch.from_numpy(self._path(batch[0])[None]).to(device), None
         slots = np.zeros((len(batch), longest), dtype=np.int64)
         for row, node in enumerate(batch):
-            if node.parent is not None:
-                slots[row, longest - node.begin :] = self.paths[node.parent]
+            slots[row, longest - node.begin :] = self._path(node)
         begins = np.asarray([node.begin for node in batch])
         mask = None
         if begins.min() < longest:
@@ -216,10 +223,9 @@ class _Pass:
         flat, slots = [], []
         for row, node in enumerate(batch):
             if node.children:
-                taken = self.pool.take(node.length)
-                above = self.paths[node.parent] if node.parent is not None else taken[:0]
-                self.paths[node.index] = np.concatenate([above, taken])
-                flat.append(row * width + np.arange(node.length))
+                taken = self.pool.take(kept_tokens(self.nodes, node))
+                self.paths[node.index] = np.concatenate([self._path(node), taken])
+                flat.append(row * width + np.arange(len(taken)))
                 slots.append(taken)
         if not flat:
             return None, None
@@ -231,33 +237,28 @@ class _Pass:
 
     def _score(self, batch: Sequence[Node], flat: torch.Tensor, width: int) -> None:
         """Score the wanted tokens; a run's first token is read off its parent's last state."""
-        own: list[int] = []  # places in `flat`, or -1 - (place in `above`)
+        places, tokens, counts = [], [], []
         above: list[torch.Tensor] = []
-        targets: list[int] = []
-        counts = []
         for row, node in enumerate(batch):
-            before = len(targets)
             if node.pack is not None:
-                wanted = node.pack.wanted
+                asked = np.asarray(node.pack.wanted, dtype=np.int64).reshape(-1, 2)
+                place, token = asked[:, 0], asked[:, 1]
             else:
                 begin = max(node.scored_from, 1)
-                wanted = [(p - 1 - node.begin, int(node.ids[p])) for p in range(begin, node.end)]
-            for place, token in wanted:
-                if place < 0:
-                    own.append(-1 - len(above))
-                    above.append(self.last_hidden[node.parent])  # type: ignore[index]
-                else:
-                    own.append(row * width + place)
-                targets.append(token)
-            counts.append(len(targets) - before)
-        index = np.asarray(own, dtype=np.int64)
+                place = np.arange(begin, max(node.end, begin)) - (node.begin + 1)
+                token = node.ids[begin : node.end].astype(np.int64)
+            before = place < 0
+            above.extend(self._above(node) for _ in range(int(before.sum())))
+            places.append(np.where(before, -1, place + row * width))
+            tokens.append(token)
+            counts.append(len(place))
+        index, wanted_ids = np.concatenate(places), np.concatenate(tokens)
         inside = index >= 0
         rows = flat.index_select(0, torch.from_numpy(index[inside]).to(flat.device))
         if above:
             rows = torch.cat([rows, torch.stack(above)])
-        wanted_ids = np.asarray(targets, dtype=np.int64)
         scored = self.network.logprobs(rows, np.concatenate([wanted_ids[inside], wanted_ids[~inside]]))
-        found = np.empty(len(targets))
+        found = np.empty(len(index))
         found[inside] = scored[: int(inside.sum())]
         found[~inside] = scored[int(inside.sum()) :]
         cursor = 0
@@ -265,20 +266,20 @@ class _Pass:
             self.logprobs[node.index] = found[cursor : cursor + count]
             cursor += count
 
-    def collect(self, index: int, part: int, start: int) -> Array:
-        """Return log-probabilities of a part from position `start` on, along the path of the node it ends in."""
+    def collect(self, index: int, place: int, part: TokenPart) -> Array:
+        """Return the log-probabilities of a part's scored tokens, along the path of the run it ends in."""
         node = self.nodes[index]
         pieces: list[Array] = []
         current: int | None = index
+        end = len(part.ids)
         if node.pack is not None:
-            pieces.append(self.logprobs[index][node.pack.of[part]])
-            current = node.parent
-        while current is not None:
+            pieces.append(self.logprobs[index][node.pack.of[place]])
+            current, end = node.parent, node.begin
+        while current is not None and end > part.start:
             node = self.nodes[current]
-            if node.end > start:
-                have = node.end - len(self.logprobs[current])
-                pieces.append(self.logprobs[current][max(start - have, 0) :])
-            current = node.parent
+            have = node.end - len(self.logprobs[current])
+            pieces.append(self.logprobs[current][max(part.start - have, 0) : end - have])
+            current, end = node.parent, node.begin
         return np.concatenate(pieces[::-1])
 
     def release(self, step: Step) -> None:

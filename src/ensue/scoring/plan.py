@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ensue.errors import RunFailed
-from ensue.scoring.tree import Node
+from ensue.scoring.tree import Node, kept_tokens
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def make_plan(nodes: Sequence[Node], budget: Budget) -> list[Step]:
     """
     weight = [0] * len(nodes)
     for node in reversed(nodes):
-        weight[node.index] += node.length if node.children else 0
+        weight[node.index] += kept_tokens(nodes, node)
         if node.parent is not None:
             weight[node.parent] += weight[node.index]
     steps: list[Step] = []
@@ -84,7 +84,7 @@ def make_plan(nodes: Sequence[Node], budget: Budget) -> list[Step]:
             node = nodes[chunk[0]]
             steps.append(Step((node.index,), ()))
             stack.append(([node.index], -1))
-            stack.append((list(node.children), max(room - node.length, budget.cache // 8)))
+            stack.append((list(node.children), max(room - kept_tokens(nodes, node), budget.cache // 8)))
         else:
             steps.extend(_levels(nodes, chunk, budget))
     return steps
@@ -137,9 +137,9 @@ def cache_peak(nodes: Sequence[Node], steps: Sequence[Step]) -> int:
     """Return the largest number of cached tokens the steps hold at any moment."""
     held = peak = 0
     for step in steps:
-        held += sum(nodes[i].length for i in step.nodes if nodes[i].children)
+        held += sum(kept_tokens(nodes, nodes[i]) for i in step.nodes)
         peak = max(peak, held)
-        held -= sum(nodes[i].length for i in step.free)
+        held -= sum(kept_tokens(nodes, nodes[i]) for i in step.free)
     return peak
 
 

@@ -15,7 +15,9 @@ Ids = npt.NDArray[np.int32]
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A run of tokens `[begin, end)` that follows its parent's run; `ends` names the parts that end here.
+    """A run of tokens `[begin, end)` that branches off its parent's at `begin`; `ends` names the parts that end here.
+
+    A tree as it is built branches at the ends of runs alone, and parts end there; see `merge_spines`.
 
     `scored_from` is the first position in the run that any part through it wants scored.
     """
@@ -148,6 +150,46 @@ def split_long(nodes: list[Node], limit: int) -> list[Node]:
             parent = piece.index
         last_piece[node.index] = parent if parent is not None else -1
     return cut
+
+
+def merge_spines(nodes: Sequence[Node], limit: int) -> list[Node]:
+    """Let every run go on, up to `limit` tokens, into the child that leads furthest; parents come before children.
+
+    The others then branch off inside it, and parts may end inside it: a text that something branches off after every
+    sentence is one run, not a chain of short ones that wait for each other.
+    """
+    reach = [node.end for node in nodes]
+    for node in reversed(nodes):
+        if node.parent is not None:
+            reach[node.parent] = max(reach[node.parent], reach[node.index])
+    heirs = set()
+    for node in nodes:
+        able = [child for child in node.children if nodes[child].pack is None]
+        if able and node.pack is None:
+            heirs.add(max(able, key=lambda child: (reach[child], -child)))
+    merged: list[Node] = []
+    spine: dict[int | None, int | None] = {None: None}
+    for node in nodes:
+        above = spine[node.parent]
+        if above is not None and node.index in heirs and node.end - merged[above].begin <= limit:
+            longer = merged[above]
+            if longer.scored_from == longer.end:
+                longer.scored_from = node.scored_from
+            longer.end, longer.ids, longer.ends = node.end, node.ids, longer.ends + node.ends
+            spine[node.index] = above
+            continue
+        spine[node.index] = len(merged)
+        copy = Node(len(merged), above, node.begin, node.end, node.ids, node.scored_from, list(node.ends))
+        copy.pack = node.pack
+        merged.append(copy)
+        if above is not None:
+            merged[above].children.append(copy.index)
+    return merged
+
+
+def kept_tokens(nodes: Sequence[Node], node: Node) -> int:
+    """Count the tokens of a run that others branch from."""
+    return max((nodes[child].begin for child in node.children), default=node.begin) - node.begin
 
 
 Ints = npt.NDArray[np.int64]
