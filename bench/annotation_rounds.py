@@ -256,7 +256,9 @@ def insertion(folder: Path, real: Path | None) -> Case:
         right, last = places[asked.more["sentence"]], len(form.panels[0].sentences or ())
         return {"place": right if chance.random() < 0.75 else right - 1 if right == last else right + 1}
 
-    return Case("insertion", None, answer, 4, {"max_sentences": 8}, _scored, 40)
+    return Case(
+        "insertion", None, answer, 4, {"max_sentences": 8}, _as_model("insertion", max_sentences=8), 40
+    )
 
 
 def ordering(folder: Path, real: Path | None) -> Case:
@@ -271,12 +273,9 @@ def ordering(folder: Path, real: Path | None) -> Case:
             order[at], order[at + 1] = order[at + 1], order[at]
         return {"order": order}
 
-    return Case("ordering", None, answer, 4, {"max_sentences": 6}, _scored, 120)
-
-
-def _scored(export: Export, out: Path) -> str:
-    rows = kind(export.kind).scores(export)
-    return ", ".join(f"{row['metric']} {row['value']:.3f}" for row in rows)
+    return Case(
+        "ordering", None, answer, 4, {"max_sentences": 6}, _as_model("ordering", max_sentences=6), 120
+    )
 
 
 # SQuALITY
@@ -379,6 +378,87 @@ def squality(folder: Path, real: Path | None) -> Case:
     return Case("squality", str(path), answer, 4, {"stages": stages}, read_back, 900)
 
 
+# The Shuffle Test
+
+
+def shuffle(folder: Path, real: Path | None) -> Case:
+    """The original is found nine times in ten, and beside mixed words always."""
+    originals = {" ".join(document.sentences[:20]) for document in read_documents()}
+
+    def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
+        right = next(side for side in ("left", "right") if form.panel(side).text in originals)
+        other = form.panel("right" if right == "left" else "left").text or ""
+        # Words that are mixed leave no sentence whole.
+        plain = not any(sentence in other for document in read_documents() for sentence in document.sentences)
+        sure = plain or chance.random() < 0.9
+        return {"original": right if sure else "right" if right == "left" else "left"}
+
+    return Case(
+        "shuffle",
+        None,
+        answer,
+        4,
+        {"training": 1, "controls": 2, "block_size": "1,2"},
+        _as_model("shuffle"),
+        50,
+    )
+
+
+def _as_model(benchmark: str, **settings: Any) -> Callable[[Export, Path], str]:
+    """Read an export back as people who are a model of a benchmark."""
+
+    def read_back(export: Export, out: Path) -> str:
+        import ensue
+
+        human = f"human:{out / f'{export.project}.jsonl'}"
+        data = None if export.source == "bundled" else export.source
+        run = ensue.run(benchmark, model=human, data=data, output=out / "run", **settings)
+        rows = [
+            row for row in run.results["metrics"] if row["metric"] in ("accuracy", "distance", "kendall_tau")
+        ]
+        shown = ", ".join(
+            f"{row['metric']} {row['value']:.3f}"
+            + "".join(f" at {key} {value}" for key, value in row["settings"].items())
+            for row in rows
+            if row["task"].partition("/")[0] in (benchmark.partition("/")[0], benchmark.rpartition("/")[2])
+            and "/" not in row["task"]
+        )
+        return f"ensue run {benchmark} --model human: {shown}"
+
+    return read_back
+
+
+# Classification
+
+
+def classification(folder: Path, real: Path | None) -> Case:
+    """RTE: seventeen in twenty are told right."""
+    data = folder / "superglue" if real is None else real / "superglue"
+    truth: dict[str, str] = {}
+    if real is None:
+        (data / "RTE").mkdir(parents=True)
+        for split, count in (("train", 12), ("val", 12)):
+            lines = []
+            for n in range(count):
+                label = ("entailment", "not_entailment")[n % 2]
+                hypothesis = f"The mill of {split} {n} {'burned' if n % 2 == 0 else 'stood'}."
+                row = {"premise": f"In spring the mill of {split} {n} burned.", "hypothesis": hypothesis}
+                lines.append(json.dumps({**row, "label": label, "idx": n}) + "\n")
+            (data / "RTE" / f"{split}.jsonl").write_text("".join(lines))
+    for split in ("train", "val"):
+        for line in (data / "RTE" / f"{split}.jsonl").read_text("utf-8").splitlines():
+            row = json.loads(line)
+            truth[row["premise"] + row["hypothesis"]] = row["label"]
+
+    def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
+        right = truth["".join(panel.text or "" for panel in form.panels)]
+        other = next(label for label in ("entailment", "not_entailment") if label != right)
+        return {"label": right if chance.random() < 0.85 else other}
+
+    settings = {"task": "superglue/RTE", "examples": 12, "training": 2, "qualification": 2, "labels": 3}
+    return Case("classification", str(data), answer, 7, settings, _as_model("superglue/RTE"), 25)
+
+
 # Anybody's own
 
 PROJECT = """
@@ -414,7 +494,7 @@ def custom(folder: Path, real: Path | None) -> Case:
     (folder / "project.toml").write_text(PROJECT)
     rows = [
         {"id": f"{n}", "one": "It rained. " * (n % 4 + 1), "two": "It rained. " * (4 - n % 4)}
-        for n in range(16)
+        for n in range(8)
     ]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -430,6 +510,8 @@ def custom(folder: Path, real: Path | None) -> Case:
 
 CASES: Mapping[str, Callable[[Path, Path | None], Case]] = {
     "custom": custom,
+    "shuffle": shuffle,
+    "classification": classification,
     "consistency": consistency,
     "transitions": transitions,
     "insertion": insertion,
@@ -516,7 +598,7 @@ def main() -> None:
                 wanted = Wanted(f"{name}-round", name, case.data, dict(case.settings), 1)
                 project, _ = Projects(platform).create(wanted)
                 export, told = run_case(platform, project, case, lambda: httpx.Client(base_url=url), folder)
-                has_format = name not in ("custom", "insertion", "ordering")
+                has_format = name in ("consistency", "transitions", "squality")
                 out = folder / "out" if has_format else folder
                 if has_format:
                     convert(folder / f"{project.name}.jsonl", out)
