@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ensue.models.request import TokenPart
+from ensue.scoring.attention import attention
 from ensue.scoring.causal import CausalExecutor
 from ensue.scoring.network import Network
-from ensue.scoring.packed import PackedExecutor, TreeRunner, attention
+from ensue.scoring.packed import PackedExecutor, TreeRunner
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, tree_gap
 from ensue.scoring.rows import BLOCK, make_rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import warnings
 from collections.abc import Iterator, Sequence, Set
@@ -13,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn.attention.flex_attention import BlockMask, flex_attention
-from transformers import AttentionInterface
+from torch.nn.attention.flex_attention import BlockMask
 
 from ensue.models.request import PartScore, TokenPart
+from ensue.scoring.attention import attention, takes_varlen
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
@@ -320,79 +319,6 @@ class TextRunner:
     @cached_property
     def _no_mask(self) -> torch.Tensor:
         return torch.zeros((1, 1, 1, 1), device=self.network.device)
-
-
-@cache
-def _varlen() -> Any | None:
-    """Return torch's attention over texts of different lengths, where this torch has it."""
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
-        return None
-    return varlen_attn if "window_size" in inspect.signature(varlen_attn).parameters else None
-
-
-def takes_varlen(network: Network) -> bool:
-    """Return whether a model may run texts end to end: on CUDA, in half precision, with heads of up to 256."""
-    half = network.dtype in (torch.bfloat16, torch.float16)
-    return network.device.type == "cuda" and half and _varlen() is not None
-
-
-def _attend(
-    module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: Any,
-    scaling: float | None = None,
-    softcap: float | None = None,
-    **more: Any,
-) -> tuple[torch.Tensor, None]:
-    """Attend as a row says: by the mask of a tree, or by the borders of texts."""
-    if more.get("s_aux") is not None or more.get("sliding_window") is not None:
-        raise NotImplementedError("attention sinks and windows are not run in packed rows")
-    if isinstance(attention_mask, BlockMask):
-        cap = None if softcap is None else (lambda score, *_: softcap * torch.tanh(score / softcap))
-        grouped = query.shape[1] != key.shape[1]
-        out = flex_attention(
-            *(query, key, value, cap, attention_mask, scaling, grouped), kernel_options=_kernel(query)
-        )
-        return out.transpose(1, 2), None
-    if softcap is not None:
-        raise NotImplementedError("texts end to end take no soft cap")
-    attend = _varlen()
-    assert attend is not None  # asked by `takes_varlen`
-    borders, longest = more["cu_seq_lens_q"], more["max_length_q"]
-    # Older versions take fewer heads of keys without being told.
-    grouped = {"enable_gqa": True} if "enable_gqa" in inspect.signature(attend).parameters else {}
-    rows = [one[0].transpose(0, 1) for one in (query, key, value)]
-    out = attend(*rows, borders, borders, longest, longest, scale=scaling, window_size=(-1, 0), **grouped)
-    return out[None], None
-
-
-def _kernel(query: torch.Tensor) -> dict[str, Any] | None:
-    """Return how FlexAttention's kernel is laid out: the best of several on an H200 for narrow heads."""
-    if query.device.type != "cuda" or query.shape[-1] > 64 or query.dtype == torch.float32:
-        return None
-    return {"BLOCK_M": 128, "BLOCK_N": 64, "num_warps": 4, "num_stages": 3, "ROWS_GUARANTEED_SAFE": True}
-
-
-_NAME = "ensue_packed"
-AttentionInterface.register(_NAME, _attend)
-
-
-@contextmanager
-def attention(model: Any) -> Iterator[None]:
-    """Let a model attend by `_attend` for a while."""
-    configs = {id(part.config): part.config for part in model.modules() if hasattr(part, "config")}
-    before = {key: config._attn_implementation for key, config in configs.items()}
-    try:
-        for config in configs.values():
-            config._attn_implementation = _NAME
-        yield
-    finally:
-        for key, config in configs.items():
-            config._attn_implementation = before[key]
 
 
 def _stack(trunk: torch.nn.Module) -> list[torch.nn.Module]:
