@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from ensue.platform.service import Settings, opened
 from tests.platform.processes import serving
 from tests.platform.web.annotated import FORMS, HEBREW, SENTENCES, STORY, WHEN, items, make
+from tests.platform.web.browser import PASSWORD
 from tests.platform.web.visiting import LOOKS, Visit
 
 Act = Callable[[Page], None]
@@ -50,6 +51,12 @@ def served(home: Path) -> Iterator[Served]:
         projects["phases"] = make(platform, "phases", [*first, *items(WHEN, 2)], labels=9, bar=0.5)
         # A lease of a second or two, so that it can be lost while a test looks on.
         projects["lost"] = make(platform, "lost", items(FORMS["choice"], 1), labels=1, lease_minutes=0.03)
+        owner = platform.accounts.add("owner@example.org", "organiser")
+        platform.accounts.set_password(owner.id, PASSWORD)
+        for look in LOOKS:
+            name = f"judged-{look.id}"
+            five = items(FORMS["choice"], 5)
+            projects[name] = make(platform, name, five, labels=2, by=owner.id, control_rate=0.0)
         found.paths = {name: project.path for name, project in projects.items()}
     with serving(home) as (_, url):
         found.address = url
@@ -205,7 +212,7 @@ def _order_by_mouse(page: Page) -> None:
 def _sentences_by_mouse(page: Page) -> None:
     page.get_by_role("button", name=SENTENCES[1]).click()
     page.get_by_role("radio", name="No", exact=True).click()
-    page.get_by_label("Why?").fill("It says three.")
+    page.get_by_label("Why? (optional)").fill("It says three.")
 
 
 NOBODY = STORY.index("Nobody")
@@ -540,7 +547,7 @@ def test_reading_is_set_and_remembered(work: Callable[..., Worker]) -> None:
     assert before is not None
     assert after is not None
     assert after["width"] > before["width"]
-    page.wait_for_function("document.querySelector('.reading').scrollTop === 200")
+    expect(reading).to_have_js_property("scrollTop", 200)
     page.keyboard.press("1")
     expect(page.get_by_role("radio", name="Yes")).not_to_be_checked()
 
@@ -587,3 +594,43 @@ def test_every_page_is_readable_by_everybody(work: Callable[..., Worker], look: 
             worker.page.keyboard.press("Control+Enter")
             expect(worker.page.locator("#code")).to_be_visible()
             worker.visit.check("annotate-done")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_organiser_follows_a_project(work: Callable[..., Worker], served: Served, look: Any) -> None:
+    name = f"judged-{look[0]}-{look[1]}"
+    organiser = work(name, look)
+    page, visit = organiser.page, organiser.visit
+    page.goto("/sign-in?next=/projects")
+    page.get_by_label("E-mail address").fill("owner@example.org")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Annotation")).to_be_visible()
+    visit.check("projects")
+    page.get_by_role("link", name="New project").click()
+    visit.check("project-new")
+    page.goto(f"/projects/{name}")
+    expect(page.get_by_text("0 of 10 answers")).to_be_visible()
+    for id, keys in (("ada", "11111"), ("bob", "11113")):
+        worker = work(name, look)
+        worker.enter(id)
+        for number, key in enumerate(keys, 1):
+            worker.page.keyboard.press(key)
+            worker.page.keyboard.press("Enter")
+            expect(worker.page.locator("#far")).to_have_text(f"{number} of 5 done")
+    # The page follows by itself.
+    expect(page.get_by_text("10 of 10 answers")).to_be_visible(timeout=20_000)
+    page.get_by_text("Act", exact=True).first.click()
+    visit.check("project")
+    page.get_by_role("link", name="Agreement, times and pay").click()
+    expect(page.get_by_role("heading", name="What people disagree on")).to_be_visible()
+    expect(page.get_by_text("0% of pairs agree")).to_be_visible()
+    visit.check("project-numbers")
+    page.goto(f"/projects/{name}")
+    page.get_by_text("Act", exact=True).first.click()
+    page.get_by_role("button", name="Exclude").first.click()
+    expect(page.get_by_text("5 of 10 answers")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Answers as JSON lines").click()
+    lines = Path(download.value.path()).read_text("utf-8").splitlines()
+    assert len(lines) == 1 + 10  # the head, and what does not count is marked so

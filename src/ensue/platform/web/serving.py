@@ -23,11 +23,15 @@ router = APIRouter(include_in_schema=False)
 
 
 class _Static(StaticFiles):
-    """Files that browsers may keep for an hour."""
+    """Files that browsers may keep for an hour where the version is in the address, and ask about otherwise.
+
+    A module that another imports has none, and must not be older than it.
+    """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = "public, max-age=3600"
+        keeping = "max-age=3600" if scope["query_string"].startswith(b"v=") else "no-cache"
+        response.headers["Cache-Control"] = f"public, {keeping}"
         return response
 
 

@@ -18,7 +18,8 @@ export function sentences(field, { changed, source, submit }) {
   const inputs = field.options.map((one, place) => h("input", { type: "radio", name, onchange: () => { judged[at].value = values[place]; show(); changed(); } }));
   const options = h("div", { class: "options" }, inputs.map((input, place) =>
     h("label", { class: "option", dir: "auto" }, input, place < 9 && h("kbd", { "aria-hidden": "true" }, place + 1), h("span", {}, field.options[place].label))));
-  const why = typeof field.reason === "string" ? field.reason : "Why?";
+  const isAsked = field.reason === "required";
+  const why = isAsked ? "Why?" : "Why? (optional)";
   const reason = h("textarea", { rows: 2, maxlength: 5000, dir: "auto", "aria-label": why, placeholder: why,
     oninput: () => { judged[at].reason = clean(reason.value); changed(); } });
   const where = h("p", { class: "soft", "aria-live": "polite" });
@@ -80,8 +81,10 @@ export function sentences(field, { changed, source, submit }) {
     },
     words: (value) => value.map((one, place) => `${place + 1}: ${labelOf(one?.value)}`).join("; "),
     problem(value) {
-      const open = judged.findIndex((one) => one.value === null);
-      return value && open >= 0 ? `Sentence ${open + 1} is not judged yet.` : "";
+      const open = value ? judged.findIndex((one) => one.value === null || (isAsked && !one.reason.trim())) : -1;
+      if (open < 0) return "";
+      go(open);
+      return judged[open].value === null ? `Sentence ${open + 1} is not judged yet.` : `Say in a few words why, for sentence ${open + 1}.`;
     },
     close() { closed = true; show(); },
     key(event) {

@@ -1,0 +1,265 @@
+"""A whole round of each kind of annotation in a real browser, by several people at once, from the link to the export.
+
+Whatever a form asks is answered with mouse and keys; people take turns, so that stages follow one another as they do
+when many are at work. Screenshots are left in `build/screenshots`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from ensue.benchmarks.people.export import read
+from ensue.platform.annotation.answering import Answering
+from ensue.platform.annotation.projects import Wanted
+from ensue.platform.service import Settings, opened
+from tests.platform.processes import serving
+from tests.platform.web.test_annotating import Worker
+
+STORY = " ".join(
+    f"On day {n} Ilse carried pail {n} down to the landing, and waited there for the ferry."
+    for n in range(40)
+)
+
+
+class Round(NamedTuple):
+    """A kind to be worked off: its data, its settings, how many people, and how many answers that makes."""
+
+    kind: str
+    data: Callable[[Path], str | None]
+    settings: Mapping[str, Any]
+    people: int
+    answers: int
+
+
+def _articles(folder: Path) -> str:
+    rows = [
+        {
+            "article": f"The ferry to {place} left at six. Ruth steered it through the fog all day.",
+            "sentences": [f"The ferry went to {place}.", "The sun shone all day."],
+        }
+        for place in ("Lund", "Cork", "Ghent", "Split")
+    ]
+    return _written(folder / "summaries.jsonl", rows)
+
+
+def _chapters(folder: Path) -> str:
+    chapters = [
+        {"ctx": STORY, "pos": f"In the morning of part {n} nobody was there.", "negs": ["No."] * 5}
+        for n in range(2)
+    ]
+    path = folder / "chapterbreak.json"
+    path.write_text(json.dumps({"ao3": {"book": chapters}}))
+    return str(path)
+
+
+def _documents(folder: Path) -> str:
+    texts = [f"First came {n}. Then came the rain. Later it stopped. In the end all went home." for n in "ab"]
+    return _written(
+        folder / "documents.jsonl", [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+    )
+
+
+def _stories(folder: Path) -> str:
+    questions = [
+        {
+            "question_number": 1,
+            "question_text": "What is the plot of the story?",
+            "responses": [{"worker_id": "1", "response_text": "x"}],
+        }
+    ]
+    row = {"metadata": {"passage_id": "9001"}, "document": STORY, "questions": questions}
+    return _written(folder / "test.jsonl", [row])
+
+
+def _written(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def _entailment(folder: Path) -> str:
+    (folder / "RTE").mkdir()
+    for name in ("train", "val"):
+        rows = [
+            {
+                "premise": f"Mara of house {n} sold her boat to Ruth in the spring, and has not been at sea since.",
+                "hypothesis": f"Ruth has a boat from house {n}.",
+                "label": "entailment",
+                "idx": n,
+            }
+            for n in range(4)
+        ]
+        _written(folder / "RTE" / f"{name}.jsonl", rows)
+    return str(folder)
+
+
+# People answer as fast as a test does, and as the robot below does: neither is held against them.
+_PATIENT = {"labels": 1, "minimum_seconds": 0.0, "most_missed": 9, "bar": "none"}
+_RTE = {"task": "superglue/RTE", "examples": 2, "training": 1, "qualification": 1}
+_STAGES = {"stages": "questions,writing,reviewing,rating", "own_questions": 1, "least_words": 5}
+ROUNDS = {
+    "shuffle": Round("shuffle", _documents, {**_PATIENT, "training": 1, "controls": 0}, 1, 1),
+    "classification": Round("classification", _entailment, {**_PATIENT, **_RTE}, 1, 2),
+    "consistency": Round(
+        "consistency", _articles, {**_PATIENT, "training": 1, "controls": 1, "labels": 2}, 2, 8
+    ),
+    "transitions": Round("transitions", _chapters, _PATIENT, 1, 2),
+    "insertion": Round("insertion", _documents, _PATIENT, 1, 1),
+    "ordering": Round("ordering", _documents, _PATIENT, 1, 1),
+    "squality": Round("squality", _stories, {**_PATIENT, **_STAGES}, 4, 24),
+}
+NAMES = [pytest.param(name, marks=pytest.mark.slow if name == "squality" else ()) for name in sorted(ROUNDS)]
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+    """A server with a project of each kind; the address, and the link of each."""
+    home = tmp_path_factory.mktemp("rounds") / "home"
+    paths = {}
+    with opened(Settings(home=home)) as platform:
+        part = Answering(platform)
+        owner = platform.accounts.add("owner@example.org", "admin")
+        paths["token"] = platform.accounts.add_token(owner.id, "test")
+        for name, one in ROUNDS.items():
+            folder = tmp_path_factory.mktemp(name)
+            wanted = Wanted(name, one.kind, one.data(folder), {"completion_code": "DONE", **one.settings})
+            part.projects.create(wanted, by=owner.id)
+            paths[name] = part.projects.set_state(name, "open").path
+    with serving(home) as (_, url):
+        yield url, paths
+
+
+# Answering whatever is asked
+
+
+def fill(page: Page, worker: Worker, who: int) -> str:
+    """Answer the form on the page; return its stage."""
+    (now,) = (one for one in worker.get(f"projects/{worker.name}/assignments") if one["state"] == "leased")
+    item = worker.get(f"assignments/{now['id']}")["item"]
+    for field in item["form"]["fields"]:
+        box = page.locator(f"[data-field={json.dumps(field['id'])}]")
+        if box.is_visible():
+            _FILL[field["type"]](page, box, field, who)
+    return str(item["stage"])
+
+
+def _choose(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    inputs = box.locator(".option")
+    inputs.nth(who % inputs.count()).click()
+
+
+def _scale(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    if box.get_by_role("spinbutton").count():
+        box.get_by_role("spinbutton").fill(str(field["most"] - who))
+    else:
+        _choose(page, box, field, who)
+
+
+def _write(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    words = max(int(field.get("least_words") or 0), 4)
+    box.get_by_role("textbox").fill(" ".join(f"{field['id']}-{who}-{n}" for n in range(words)))
+
+
+def _mark(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    page.locator(f"[data-panel={json.dumps(field['panel'])}] .text").focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Control+Shift+ArrowRight")
+    box.locator(".label").first.click()
+    expect(box.locator(".spans li")).to_have_count(1)
+
+
+def _order(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    box.locator(".handle").first.press("ArrowDown")
+
+
+def _place(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    box.get_by_role("radio").nth(who).click()
+
+
+def _rank(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    for number, row in enumerate(box.locator(".rank li").all()):
+        row.locator(".option").nth(number).click()
+
+
+def _judge(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
+    for sentence in box.locator(".one").all():
+        sentence.click()
+        box.locator(".option").first.click()
+        if field.get("reason"):
+            box.get_by_role("textbox").fill("as it says")
+
+
+_FILL: dict[str, Callable[[Page, Locator, Mapping[str, Any], int], None]] = {
+    "choice": _choose,
+    "choices": _choose,
+    "preference": _choose,
+    "scale": _scale,
+    "text": _write,
+    "spans": _mark,
+    "order": _order,
+    "place": _place,
+    "rank": _rank,
+    "sentences": _judge,
+}
+
+
+class Person:
+    """Somebody who does one item after the other."""
+
+    def __init__(self, browser: Browser, address: str, path: str, number: int) -> None:
+        self.worker, self.number, self.done = Worker(browser, address, path), number, 0
+        self.page = self.worker.enter(f"worker-{number}")
+        self.seen: set[str] = set()
+
+    def work(self) -> bool:
+        """Do what there is to do now; return whether there was something."""
+        page = self.page
+        if not page.locator(".question").first.is_visible():
+            page.reload()
+            expect(page.locator("#stage > *").first).to_be_visible()
+        if not page.locator(".question").first.is_visible():
+            return False
+        stage = fill(page, self.worker, self.number)
+        if stage not in self.seen:
+            self.seen.add(stage)
+            if not self.number:
+                self.worker.visit.look_at("-".join(filter(None, ("round", self.worker.name, stage))))
+        page.locator(".question").first.evaluate("element => { element.dataset.old = '1'; }")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".feedback, #stage:not(:has([data-old]))").first).to_be_visible()
+        if page.locator(".feedback").is_visible():
+            page.get_by_role("button", name="Go on").click()
+        expect(page.locator("[data-old]")).to_have_count(0)
+        self.done += 1
+        return True
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_round_in_the_browser(
+    chromium: Browser, links: tuple[str, dict[str, str]], name: str, tmp_path: Path
+) -> None:
+    address, paths = links
+    one = ROUNDS[name]
+    people = [Person(chromium, address, paths[name], number) for number in range(one.people)]
+    while sum(person.work() for person in people):
+        pass
+    for person in people:
+        expect(person.page.locator("#code")).to_have_text("DONE")
+        assert person.worker.visit.complaints == []
+    asked = people[0].page.request
+    token = {"Authorization": f"Bearer {paths['token']}"}
+    found = asked.get(f"/api/v1/projects/{name}/export", headers=token)
+    (tmp_path / "export.jsonl").write_text(found.text(), "utf-8")
+    export = read(tmp_path / "export.jsonl", one.kind)
+    assert sum(person.done for person in people) == len(export.records)
+    assert len(list(export.answers())) == one.answers
+    if name == "squality":
+        bonuses = asked.get(f"/api/v1/projects/{name}/bonuses.csv", headers=token).text()
+        assert bonuses.startswith("participant_id,amount\nworker-")
+    for person in people:
+        person.worker.context.close()
