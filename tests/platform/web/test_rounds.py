@@ -40,7 +40,8 @@ class Round(NamedTuple):
 def _articles(folder: Path) -> str:
     rows = [
         {
-            "article": f"The ferry to {place} left at six. Ruth steered it through the fog all day.",
+            "article": f"The ferry to {place} left at six in the morning. Ruth steered it through the fog all day,"
+            " and nobody on the shore had seen a ship for a week. The council had promised a new pier by spring.",
             "sentences": [f"The ferry went to {place}.", "The sun shone all day."],
         }
         for place in ("Lund", "Cork", "Ghent", "Split")
@@ -59,10 +60,16 @@ def _chapters(folder: Path) -> str:
 
 
 def _documents(folder: Path) -> str:
-    texts = [f"First came {n}. Then came the rain. Later it stopped. In the end all went home." for n in "ab"]
-    return _written(
-        folder / "documents.jsonl", [{"id": str(n), "text": text} for n, text in enumerate(texts)]
-    )
+    rows = [
+        {
+            "id": place,
+            "text": f"The ferry left {place} before dawn. Its lamps were lit, and the deck was wet with spray. Two"
+            " fishermen stood at the rail and watched the harbour grow small. By noon they had reached the mainland."
+            " There the men carried their baskets ashore.",
+        }
+        for place in ("Lund", "Cork")
+    ]
+    return _written(folder / "documents.jsonl", rows)
 
 
 def _stories(folder: Path) -> str:
@@ -111,7 +118,7 @@ ROUNDS = {
     "transitions": Round("transitions", _chapters, _PATIENT, 1, 2),
     "insertion": Round("insertion", _documents, _PATIENT, 1, 1),
     "ordering": Round("ordering", _documents, _PATIENT, 1, 1),
-    "squality": Round("squality", _stories, {**_PATIENT, **_STAGES}, 4, 24),
+    "squality": Round("squality", _stories, {**_PATIENT, **_STAGES}, 4, 25),
 }
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name == "squality" else ()) for name in sorted(ROUNDS)]
 
@@ -160,9 +167,12 @@ def _scale(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None
         _choose(page, box, field, who)
 
 
+_NAMES = ("Ada", "Bob", "Cleo", "Dan")
+
+
 def _write(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:
-    words = max(int(field.get("least_words") or 0), 4)
-    box.get_by_role("textbox").fill(" ".join(f"{field['id']}-{who}-{n}" for n in range(words)))
+    said = f"{_NAMES[who % 4]} holds that a woman is kept by the water because she hopes for a boat."
+    box.get_by_role("textbox").fill("Why does she wait there?" if "question" in field["id"] else said)
 
 
 def _mark(page: Page, box: Locator, field: Mapping[str, Any], who: int) -> None:

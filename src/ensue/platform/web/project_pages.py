@@ -198,7 +198,7 @@ class Bar(NamedTuple):
     words: str
 
 
-def histogram(counts: Sequence[int], width: int = 44, height: float = 100.0) -> list[Bar]:
+def histogram(counts: Sequence[int], width: int = 62, height: float = 100.0) -> list[Bar]:
     """Return the bars of how many answers took up to so long.
 
     >>> [bar.words for bar in histogram([1, 0, 3] + [0] * 8)][:3]
