@@ -1,0 +1,179 @@
+"""Ratings: correlations against scipy, AUC against scikit-learn, files of every kind, reports and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, pearsonr, spearmanr
+from sklearn.metrics import roc_auc_score
+
+import ensue
+from ensue.benchmarks.ratings.task import auc_of
+from ensue.runs.tables import metrics_tables
+from tests.support import tiny
+from tests.support.command import here, refused, write_lines
+from tests.support.corpus import document
+from tests.support.naive_texts import NaiveCausal
+from tests.support.pages import printed
+
+ROWS = [
+    {
+        "id": f"g{group}/{system}",
+        "group": f"g{group}",
+        "system": system,
+        "sentences": document(10 * group + place, 3 + place),
+        "coherence": float((group * 3 + place * 2) % 5),
+    }
+    for group in range(4)
+    for place, system in enumerate("abc")
+]
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    return tiny.save_llama(tmp_path_factory.mktemp("llama"), max_length=512)
+
+
+@pytest.fixture(scope="module")
+def finished(llama, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    data = write_lines(folder / "rated.jsonl", ROWS)
+    return ensue.run("ratings", model=str(llama), data=data, output=folder / "run")
+
+
+def value(run, metric, **settings):
+    (row,) = [r for r in run.results["metrics"] if (r["metric"], r["settings"]) == (metric, settings)]
+    return row["value"]
+
+
+def test_measures_are_those_of_the_text_and_of_its_worst_sentence(finished, llama):
+    naive = NaiveCausal(llama)
+    for item, row in list(zip(finished.items, ROWS, strict=True))[:4]:
+        outputs, sentences = item["outputs"], row["sentences"]
+        total = naive.total(" ".join(sentences))
+        assert (outputs["rating"], outputs["total"]) == (row["coherence"], pytest.approx(total, abs=1e-3))
+        assert outputs["per_token"] == pytest.approx(total / outputs["tokens"], abs=1e-4)
+        gains = []
+        for at in range(1, len(sentences)):
+            before = " ".join(sentences[:at])
+            gain = naive.after(" " + sentences[at], before) - naive.after(sentences[at], "\n\n")
+            gains.append(gain / (len(naive.ids(before + " " + sentences[at])) - len(naive.ids(before))))
+        assert outputs["gains"][0] is None
+        assert outputs["gains"][1:] == pytest.approx(gains, abs=1e-3)
+        assert outputs["worst_sentence"] == pytest.approx(min(gains), abs=1e-3)
+
+
+def test_correlations_are_scipys_over_texts_systems_and_within_groups(finished):
+    items = list(finished.items)
+    y = np.asarray([item["outputs"]["rating"] for item in items])
+    for measure in ("total", "per_token", "worst_sentence", "tokens"):
+        x = np.asarray([item["outputs"][measure] for item in items])
+        a, b = x.reshape(4, 3), y.reshape(4, 3)
+        for kind, reference in (("spearman", spearmanr), ("pearson", pearsonr), ("kendall", kendalltau)):
+            found = {
+                level: value(finished, kind, measure=measure, level=level)
+                for level in ("texts", "systems", "within groups")
+            }
+            within = [reference(one, other).statistic for one, other in zip(a, b, strict=True)]
+            assert found == pytest.approx(
+                {
+                    "texts": reference(x, y).statistic,
+                    "systems": reference(a.mean(0), b.mean(0)).statistic,
+                    "within groups": np.nanmean(within),
+                }
+            )
+
+
+def test_texts_of_unequal_groups_have_one_level(llama, tmp_path):
+    data = write_lines(tmp_path / "rated.jsonl", ROWS[:-1])
+    run = ensue.run("ratings", model=str(llama), data=data, output=tmp_path / "run")
+    assert {row["settings"]["level"] for row in run.results["metrics"]} == {"texts"}
+
+
+def test_marked_sentences_have_the_auc_of_scikit_learn():
+    generator = np.random.default_rng(0)
+    items = [
+        {
+            "id": str(number),
+            "outputs": {
+                "gains": [None, *generator.normal(size=5).round(1)],
+                "marks": [True, *(bool(one) for one in generator.random(5) < 0.3)],
+            },
+        }
+        for number in range(12)
+    ]
+    gains = np.asarray([gain for item in items for gain in item["outputs"]["gains"][1:]])
+    marks = np.asarray([mark for item in items for mark in item["outputs"]["marks"][1:]])
+    found = auc_of(items)
+    assert (found.value, found.n, found.clusters) == (pytest.approx(roc_auc_score(marks, -gains)), 60, 12)
+    low, high = found.interval()
+    assert low < found.value < high
+    assert auc_of([{"id": "x", "outputs": {"gains": [None, 1.0], "marks": [False, False]}}]) is None
+
+
+def test_marks_become_a_row_and_a_report(llama, tmp_path):
+    rows = [{**row, "marks": [place == 1 for place in range(len(row["sentences"]))]} for row in ROWS]
+    data = write_lines(tmp_path / "rated.jsonl", rows)
+    done = here("run", "ratings", "--model", llama, "--data", data, "--output", tmp_path / "run", "--report")
+    assert done.code == 0, done.err
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    (auc,) = [row for row in results["metrics"] if row["metric"] == "auc"]
+    assert (auc["settings"], auc["clusters"]) == ({"measure": "gain of a sentence"}, 12)
+    shown = "".join("".join(printed(table.to_rich())) for table in metrics_tables(results))
+    assert "…" not in shown
+    assert "worst sentence" in shown
+    assert "find coherent what people do" in (tmp_path / "run" / "report.html").read_text("utf-8")
+
+
+def test_a_collection_of_summaries(llama, tmp_path):
+    articles = {
+        f"a{number}": {
+            "src": "A source.",
+            "ref_summs": ["A reference."],
+            "sys_summs": {
+                system: {
+                    "sys_summ": " ".join(document(number * 7 + place, 2)),
+                    "scores": {"coherence": float(1 + (number + place) % 3)},
+                }
+                for place, system in enumerate("xy")
+            },
+        }
+        for number in range(3)
+    }
+    data = tmp_path / "collection.json"
+    data.write_text(json.dumps(articles), "utf-8")
+    run = ensue.run("ratings", model=str(llama), data=data, output=tmp_path / "run", limit=2)
+    assert [item["id"] for item in run.items] == ["a0/x", "a0/y", "a1/x", "a1/y"]
+    assert {item["cluster"] for item in run.items} == {"a0", "a1"}
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"text": "One. Two."}, "line 1 has null as 'rating', where a number is expected"),
+        ({"text": "One. Two.", "coherence": "good"}, "a string as 'coherence'"),
+        ({"text": " ", "rating": 1}, "has no text"),
+        ({"sentences": ["A.", "B."], "rating": 1, "marks": [1]}, "1 marks for 2 sentences"),
+        ({"sentences": ["A.", "B."], "rating": 1, "marks": [1, 3]}, "a list of true and false is expected"),
+        ({"text": "One.", "rating": 1, "group": 3}, "a number as 'group'"),
+    ],
+)
+def test_rows_that_are_refused(tmp_path, row, words):
+    data = write_lines(tmp_path / "rated.jsonl", [row])
+    refused(here("run", "ratings", "--model", "random", "--data", data, "--output", tmp_path / "no"), words)
+    assert not (tmp_path / "no").exists()
+
+
+def test_what_is_refused(tmp_path):
+    def run(*more):
+        return here("run", "ratings", "--model", "random", "--output", tmp_path / "no", *more)
+
+    refused(run(), "ratings needs --data")
+    refused(run("--data", tmp_path / "none.jsonl"), "is not there")
+    twice = write_lines(tmp_path / "twice.jsonl", [{"id": "x", "text": "A. B.", "rating": 1}] * 2)
+    refused(run("--data", twice), "line 2 has the id 'x', which line 1 has already")
+    alike = write_lines(tmp_path / "alike.jsonl", [{"text": f"A {n}. B.", "rating": 1} for n in range(3)])
+    refused(run("--data", alike), "all have one rating")
+    refused(here("run", "ratings/x", "--model", "random"), "ratings has no tasks")
