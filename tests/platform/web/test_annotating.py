@@ -584,6 +584,13 @@ def test_every_page_is_readable_by_everybody(work: Callable[..., Worker], look: 
             ANSWERS[name][0](worker.page)
             worker.wait_saved()
         worker.visit.check(f"annotate-{name}")
+        if name == "preference":
+            # What has the focus is not covered by the bar at the bottom.
+            chosen, bar = worker.page.locator(".option:has(:focus)"), worker.page.locator(".hand-in")
+            low, high = chosen.bounding_box(), bar.bounding_box()
+            assert low is not None
+            assert high is not None
+            assert low["y"] + low["height"] <= high["y"]
         if name == "choice":
             worker.page.get_by_role("button", name="Instructions").click()
             worker.visit.check("annotate-instructions")
