@@ -86,13 +86,13 @@ def test_a_port_that_is_taken_and_a_home_that_is_served_are_one_sentence(tmp_pat
         assert here("backup", str(tmp_path / "all.tar.gz"), "--home", str(tmp_path)).code == 0
 
 
-def test_importing_the_application_does_not_import_torch() -> None:
+def test_importing_the_application_does_not_import_torch_or_numpy() -> None:
     code = (
         "import sys; import ensue.platform.web.server, ensue.platform.service, ensue.platform.commands\n"
         "from ensue.platform.web.app import PARTS\n"
         "import importlib\n"
         "[importlib.import_module(part) for part in PARTS]\n"
-        "print(sorted(set(sys.modules) & {'torch', 'transformers', 'scipy', 'matplotlib', 'alembic'}))"
+        "print(sorted(set(sys.modules) & {'torch', 'transformers', 'numpy', 'scipy', 'matplotlib', 'alembic'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -26,7 +26,6 @@ from ensue.benchmarks.people.form import Form, Values
 from ensue.errors import EnsueError
 from ensue.report.figure import Figure
 from ensue.report.results import MetricRow
-from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import SHARE, Bounds
 
 Phase = Literal["training", "qualification", "work"]
@@ -182,6 +181,8 @@ def mean_row(
     **settings: Any,
 ) -> MetricRow:
     """Return the mean of what answers are worth as a row of results.json; an item's answers are resampled whole."""
+    from ensue.stats.clustered import clustered_interval  # with numpy, which those who ask people do without
+
     return Figure(*clustered_interval(values, items, bounds=bounds)).row(task, metric, settings)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from ensue.benchmarks.people import numbers
 from ensue.benchmarks.people.export import MARK, VERSION, Export
 from ensue.platform.annotation.projects import Project
 from ensue.platform.boards.exports import plain_cell
@@ -77,6 +76,8 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def bonuses(connection: Connection, project: Project) -> str:
     """Return what is to be paid on top, as CSV: to whom by the other site's id, or by pseudonym without one."""
+    from ensue.benchmarks.people import numbers  # with numpy, which a server at rest does without
+
     cents = numbers.bonuses(export_of(connection, project), project.load_kind())
     query = select(participants.c.pseudonym, participants.c.external_id)
     known = connection.execute(query.where(participants.c.project_id == project.id)).all()

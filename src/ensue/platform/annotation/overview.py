@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, case, func, or_, select
 
-from ensue.benchmarks.people import numbers
 from ensue.platform.annotation import exporting
 from ensue.platform.annotation.projects import Project
 from ensue.platform.clock import Clock
@@ -24,6 +23,8 @@ def facts(project: Project) -> dict[str, Any]:
 
 def overview(connection: Connection, project: Project, clock: Clock) -> dict[str, Any]:
     """Return how far a project is, by phase, everybody at work on it, and what their answers say (`numbers`)."""
+    from ensue.benchmarks.people import numbers  # with numpy, which a server at rest does without
+
     found = numbers.overview(exporting.export_of(connection, project), project.load_kind())
     return {
         "progress": progress(connection, project, clock),

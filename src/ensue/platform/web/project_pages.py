@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from ensue.benchmarks.people import numbers
 from ensue.benchmarks.people.kind import kinds
 from ensue.platform.accounts import User
 from ensue.platform.annotation import exporting, overview
@@ -183,7 +182,9 @@ def numbers_page(request: Request, part: ThePart, user: MaybeCaller, name: str) 
     with part.database.reading() as connection:
         project = own(connection, part, user, name)
         export = exporting.export_of(connection, project)
-    found = numbers.overview(export, project.load_kind()).as_dict()
+    from ensue.benchmarks.people.numbers import overview  # with numpy, which a server at rest does without
+
+    found = overview(export, project.load_kind()).as_dict()
     charts = [(one, histogram(one["bins"])) for one in found["times"]]
     return render(request, "project_numbers.html.j2", project=project, found=found, charts=charts)
 
@@ -204,18 +205,15 @@ def histogram(counts: Sequence[int], width: int = 62, height: float = 100.0) -> 
     >>> [bar.words for bar in histogram([1, 0, 3] + [0] * 8)][:3]
     ['≤ 5 s', '≤ 10 s', '≤ 20 s']
     """
+    from ensue.benchmarks.people.numbers import BINS
+
     most = max(max(counts), 1)
     bars = []
-    for place, (count, end) in enumerate(zip(counts, numbers.BINS, strict=True)):
+    for place, (count, end) in enumerate(zip(counts, BINS, strict=True)):
         tall = round(height * count / most, 1)
-        bars.append(Bar(place * width, round(height - tall, 1), tall, count, _end_words(end)))
+        words = f"> {_span(BINS[-2])}" if math.isinf(end) else f"≤ {_span(end)}"
+        bars.append(Bar(place * width, round(height - tall, 1), tall, count, words))
     return bars
-
-
-def _end_words(end: float) -> str:
-    if math.isinf(end):
-        return f"> {_span(numbers.BINS[-2])}"
-    return f"≤ {_span(end)}"
 
 
 def _span(value: float) -> str:
