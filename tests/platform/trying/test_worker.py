@@ -88,7 +88,8 @@ def test_a_killed_worker_gives_its_text_to_the_next_and_a_server_is_waited_for(
     options = ("--model", llama, "--home", tmp_path)
     with serving(tmp_path) as (server, url):
         with working(*options) as (worker, _):
-            # It takes the text and never says a word again.
+            # It takes the text, once it has asked for one, and never says a word again.
+            time.sleep(2)
             worker.send_signal(signal.SIGSTOP)
             id = tried(url)
             for _ in range(100):
