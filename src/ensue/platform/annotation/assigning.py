@@ -218,6 +218,7 @@ class Assigning:
         """Extend a lease, or take one that ended again where a slot is free; return how long it lasts now."""
         now = self.clock.now()
         if assignment.state == "expired" and project.state != "closed":
+            self.expire(connection, project.id)
             wanted = select(project_items.c.wanted).where(project_items.c.id == assignment.item_id)
             candidate = Candidate(assignment.item_id, connection.execute(wanted).scalar())
             participant = self.people.get(connection, assignment.participant_id)

@@ -1,0 +1,158 @@
+"""200 annotators save every 5 s for five minutes on SQLite: python bench/annotation.py [--people N] [--seconds S].
+
+A server of its own; each annotator takes an item, saves drafts of a growing text every five seconds and a final
+answer after some of them. Prints the times of saves (median, p99, most), and exits with 1 where p99 is above 250 ms
+or a save that was answered is not found in the history afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from sqlalchemy import select
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.platform_faults import serving
+from ensue.platform.database.schema import answer_history, assignments
+from ensue.platform.service import Settings, opened
+from tests.platform.annotation.working import item, make
+
+GOAL_MS, EVERY = 250.0, 5.0
+SENTENCE = "The second text begins with a name that only the first introduces, so it cannot be the original. "
+
+
+class Measured:
+    """Seconds of saves and takes, and what was acknowledged: the digest of each save by its key."""
+
+    def __init__(self) -> None:
+        self.saves: list[float] = []
+        self.takes: list[float] = []
+        self.kept: dict[str, str] = {}
+        self.wrong: list[str] = []
+
+
+async def annotate(
+    client: httpx.AsyncClient, number: int, key: str, begin: float, until: float, found: Measured
+) -> None:
+    """Be one annotator: enter, then take, save and finish until the time is over."""
+    chance = random.Random(number)
+    # They come within the first five seconds, not all at once.
+    await asyncio.sleep(max(0.0, begin - time.monotonic()) + chance.uniform(0, EVERY))
+    body = {"key": key, "external_id": f"worker-{number}", "session_id": "s", "consent": True}
+    entered = await client.post("/projects/rain/enter", json=body)
+    headers = {"x-csrf-token": entered.json()["csrf"]}
+    name, value = next(one for one in entered.cookies.items() if one[0].startswith("ensue_participant_"))
+    visitor = entered.cookies["ensue_visitor"]
+    headers["Cookie"] = f"{name}={value}; ensue_visitor={visitor}"
+    while time.monotonic() < until:
+        started = time.monotonic()
+        taken = await client.post("/projects/rain/assignments", headers=headers)
+        found.takes.append(time.monotonic() - started)
+        if taken.status_code != 201:
+            found.wrong.append(f"taking: {taken.status_code} {taken.text[:100]}")
+            return
+        saves = chance.randint(3, 8)
+        for seq in range(1, saves + 1):
+            await asyncio.sleep(EVERY)
+            if time.monotonic() >= until:
+                return
+            await _save(
+                client, headers, f"{number}-{taken.json()['id']}-{seq}", taken.json()["id"], seq, saves, found
+            )
+
+
+async def _save(
+    client: httpx.AsyncClient,
+    headers: dict[str, str],
+    key: str,
+    assignment: str,
+    seq: int,
+    last: int,
+    found: Measured,
+) -> None:
+    why = SENTENCE * seq * 4
+    body: dict[str, Any] = {"values": {"label": "yes", "why": why}, "final": seq == last, "seq": seq}
+    body |= {"active_ms": 5000 * seq, "elapsed_ms": 5000 * seq}
+    started = time.monotonic()
+    answer = await client.put(
+        f"/assignments/{assignment}/answer", json=body, headers={**headers, "Idempotency-Key": key}
+    )
+    found.saves.append(time.monotonic() - started)
+    if answer.status_code == 200:
+        found.kept[key] = why
+    else:
+        found.wrong.append(f"saving: {answer.status_code} {answer.text[:100]}")
+
+
+async def measure(url: str, key: str, people: int, seconds: float) -> Measured:
+    """Have everybody work for so long."""
+    found, begin = Measured(), time.monotonic() + 1
+    limits = httpx.Limits(max_connections=people, max_keepalive_connections=people)
+    async with httpx.AsyncClient(
+        base_url=f"{url}/api/v1", timeout=60, limits=limits, trust_env=False, cookies=_NoCookies()
+    ) as client:
+        until = begin + seconds
+        await asyncio.gather(*(annotate(client, n, key, begin, until, found) for n in range(people)))
+    return found
+
+
+class _NoCookies(httpx.Cookies):
+    """A client that is everybody at once keeps nobody's cookies."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        return
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=300.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ensue-annotation-") as folder:
+        home = Path(folder) / "home"
+        settings = Settings(home=home, database=f"sqlite:///{home / 'database.sqlite3'}")
+        with opened(settings) as platform:
+            project = make(platform, [item(f"w{n}") for n in range(2000)], labels=5, control_rate=0.0)
+        with serving(settings, Path(folder) / "log") as (_, url):
+            found = asyncio.run(measure(url, project.entry_key, given.people, given.seconds))
+        with opened(settings) as platform, platform.database.reading() as connection:
+            rows = connection.execute(select(answer_history.c.key, answer_history.c.given)).all()
+            history = {row.key: row.given["why"] for row in rows}
+            held = connection.execute(
+                select(assignments.c.item_id, assignments.c.slot).where(
+                    assignments.c.state.in_(("leased", "answered"))
+                )
+            ).all()
+    lost = sum(history.get(key) != why for key, why in found.kept.items())
+    milliseconds = 1000 * np.array(found.saves)
+    p99 = float(np.quantile(milliseconds, 0.99))
+    told = {
+        "people": given.people,
+        "seconds": given.seconds,
+        "saves": len(found.saves),
+        "median_ms": round(float(np.median(milliseconds)), 1),
+        "p99_ms": round(p99, 1),
+        "most_ms": round(float(milliseconds.max()), 1),
+        "takes": len(found.takes),
+        "takes_p99_ms": round(1000 * float(np.quantile(found.takes, 0.99)), 1),
+        "saves not found": lost,
+        "slots held twice": len(held) - len(set(held)),
+        "wrong": found.wrong[:10],
+    }
+    print(json.dumps(told))
+    sys.exit(1 if p99 > GOAL_MS or lost or found.wrong or len(held) != len(set(held)) else 0)
+
+
+if __name__ == "__main__":
+    main()
