@@ -231,8 +231,8 @@ def test_assignments_do_as_the_model_of_them(database_url: str, clock: SetClock)
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
                 Machine,
                 settings=settings(
-                    max_examples=25,
-                    stateful_step_count=40,
+                    max_examples=12,
+                    stateful_step_count=30,
                     deadline=None,
                     derandomize=True,
                     suppress_health_check=list(HealthCheck),
