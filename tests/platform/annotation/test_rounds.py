@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from bench.annotation_rounds import CASES, STORY, run_case
+from bench.annotation_rounds import CASES, STORY, Worker, run_case, work_off
 from ensue.benchmarks.chapterbreak.annotation import read_annotations
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.kind import convert, kind
@@ -24,7 +24,10 @@ from ensue.benchmarks.squality.human_eval import read_human_eval
 from ensue.cli.main import app
 from ensue.errors import EnsueError
 from ensue.platform.annotation.building import build
+from ensue.platform.annotation.exporting import export_of
+from ensue.platform.annotation.people import People
 from ensue.platform.annotation.projects import Projects, Wanted
+from ensue.platform.clock import SetClock
 from ensue.platform.service import Platform
 from ensue.platform.web.app import create_app
 
@@ -114,3 +117,34 @@ def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
     assert lines[0] == "participant_id,amount"
     assert sorted(line.partition(",")[0] for line in lines[1:]) == [f"round-{n}" for n in range(4)]
     assert sum(round(100 * float(line.partition(",")[2])) for line in lines[1:]) == sum(owed.values())
+
+
+def test_a_writer_who_is_excluded_is_replaced(platform: Platform, clock: SetClock, tmp_path: Path) -> None:
+    """The others review the new answers, and nobody waits for who has gone."""
+    case = CASES["squality"](tmp_path, None)
+    given = {"own_questions": 4, "stages": "questions,writing,reviewing"}
+    wanted = Wanted("round", "squality", case.data, given, 1)
+    project = Projects(platform).insert(wanted, build("squality", case.data, given, 1))
+    Projects(platform).set_state("round", "open")
+    served = create_app(platform)
+
+    def enter(number: int) -> Worker:
+        return Worker(TestClient(served, raise_server_exceptions=False), project, f"round-{number}", clock)
+
+    workers = [enter(number) for number in range(4)]
+    # One asks, then all write, and one reviews a question.
+    told = [one.work(case.answer, 60) for one in (workers[0], *workers, workers[0])]
+    assert told == ["done"] * 6
+    gone = workers.pop()
+    People(platform).exclude("round", gone.pseudonym)
+    workers.append(enter(4))
+    work_off(workers, case.answer, 60)
+    with platform.database.reading() as connection:
+        export = export_of(connection, project)
+    assert {one.state for one in export.people if one.annotator != gone.pseudonym} == {"finished"}
+    files = kind("squality").files(export, None)
+    assert files.notes[0] == "1 of 1 stories have all answers, 1 all reviews"
+    story = json.loads(files.texts["test.jsonl"])
+    writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
+    assert writers == {one.pseudonym for one in workers}
+    assert gone.pseudonym not in bonuses(export, kind("squality"))

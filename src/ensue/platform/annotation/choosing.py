@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, false, func, or_, select
 
+from ensue.benchmarks.people.export import BARRED
 from ensue.platform.annotation.people import Participant, People
 from ensue.platform.annotation.projects import Project, Projects
-from ensue.platform.database.schema import assignments, project_items
+from ensue.platform.database.schema import assignments, participants, project_items
 from ensue.platform.service import Platform
 
 _TRIED = 200  # items that are looked at for one person; more only where some are not for everybody
@@ -198,7 +199,13 @@ class Choosing:
             .scalar_subquery()
         )
         here = (project_items.c.project_id == project.id, project_items.c.wanted > answered)
-        return connection.execute(select(project_items.c.id).where(*here).limit(1)).first() is not None
+        barred = (participants.c.project_id == project.id, participants.c.state.in_(BARRED))
+        gone = set(connection.execute(select(participants.c.pseudonym).where(*barred)).scalars())
+        # What only somebody who has gone could do is waited for in vain.
+        return any(
+            not secret.get("among") or set(secret["among"]) - gone
+            for secret in connection.execute(select(project_items.c.secret).where(*here)).scalars()
+        )
 
 
 def _touched(participant_id: str) -> Any:
