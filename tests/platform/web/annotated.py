@@ -76,7 +76,7 @@ WHEN = Form(
             "choice",
             "Does it follow?",
             options(("y", "Yes"), ("n", "No")),
-            help="Think of one scene.",
+            help="<img src=x onerror=alert(1)> is text.",
         ),
         Field("why", "text", "Why not?", {"least_words": 2}, when={"field": "label", "equals": "n"}),
     ),

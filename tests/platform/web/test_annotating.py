@@ -331,6 +331,8 @@ def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callab
     page = worker.enter()
     why = page.get_by_label("Why not?")
     expect(page.locator("mark.fixed")).to_have_text("man")
+    # What looks like HTML is shown as it is written.
+    expect(page.get_by_text("<img src=x onerror=alert(1)> is text.")).to_be_visible()
     expect(why).to_be_hidden()
     page.keyboard.press("2")
     expect(why).to_be_visible()

@@ -72,6 +72,8 @@ export function splitter(container) {
 
 // Keep where a text was scrolled to: the same text again, in this item or the next, is where it was.
 export function keepScroll(element, words) {
+  const before = kept.keys("scroll:");
+  if (before.length > 200) before.forEach((one) => kept.forget(one));
   let sum = 5381;
   for (let at = 0; at < words.length; at += 1) sum = (sum * 33 + words.charCodeAt(at)) >>> 0;
   const key = `scroll:${sum}:${words.length}`;
@@ -83,5 +85,4 @@ export function keepScroll(element, words) {
     waiting = true;
     setTimeout(() => { waiting = false; if (element.isConnected) kept.write(key, Math.round(element.scrollTop)); }, 200);
   }, { passive: true });
-  return key;
 }
