@@ -274,7 +274,19 @@ def test_a_deleted_account_leaves_what_it_published_and_nothing_else(platform: P
                 id="b", name="superglue", title="B", definition={}, split="test", created_at=now
             )
         )
-        for name, published in (("kept", now), ("gone", None)):
+        entries: dict[str, dict[str, Any]] = {
+            "kept": {"published_at": now, "team": "The Engines", "link": "https://example.org/engines"},
+            "unnamed": {"published_at": now, "team": "Ada Lovelace"},  # as where no team is named
+            "hidden": {
+                "published_at": now,
+                "is_anonymous": True,
+                "team": "Analytical",
+                "link": "x",
+                "code": "x",
+            },
+            "gone": {"published_at": None},
+        }
+        for name, facts in entries.items():
             size = {"digest": "0" * 64, "size": 3, "created_at": now, "name": "x.zip"}
             connection.execute(insert(uploads).values(id=f"u-{name}", user_id=user.id, **size))
             job = platform.queue.add(connection, "grade", subject=name)
@@ -286,10 +298,9 @@ def test_a_deleted_account_leaves_what_it_published_and_nothing_else(platform: P
                     upload_id=f"u-{name}",
                     job_id=job,
                     system="BERT",
-                    team="The Engines",
                     contact="ada@example.org",
                     created_at=now,
-                    published_at=published,
+                    **facts,
                 )
             )
     accounts.delete(user.id)
@@ -306,14 +317,17 @@ def test_a_deleted_account_leaves_what_it_published_and_nothing_else(platform: P
     for personal in ("ada@example.org", "Lovelace", "Analytical", "$argon2id$", "browser"):
         assert personal not in stored
     with platform.database.reading() as connection:
-        assert connection.execute(select(submissions.c.id, submissions.c.team)).all() == [
-            ("kept", "The Engines")
-        ]
-        assert connection.execute(select(uploads.c.id)).scalars().all() == ["u-kept"]
+        told = select(submissions.c.id, submissions.c.team, submissions.c.link, submissions.c.code)
+        assert set(connection.execute(told).all()) == {
+            ("kept", "The Engines", "https://example.org/engines", ""),
+            ("unnamed", "", "", ""),
+            ("hidden", "", "", ""),
+        }
+        assert "u-gone" not in connection.execute(select(uploads.c.id)).scalars().all()
         assert connection.execute(select(func.count()).select_from(tokens)).scalar() == 0
         states = dict(connection.execute(select(jobs.c.subject, jobs.c.state)).all())  # type: ignore[arg-type]
         kinds = connection.execute(select(events.c.kind)).scalars().all()
-    assert states == {"kept": "queued", "gone": "cancelled"}
+    assert states == {"kept": "queued", "unnamed": "queued", "hidden": "queued", "gone": "cancelled"}
     assert kinds[-1] == "account deleted"
     # The address is free again.
     assert accounts.sign_up("ada@example.org", PASSWORD).id != user.id

@@ -197,6 +197,9 @@ def test_damaged_or_cut_backups_restore_nothing(platform: Platform, tmp_path: Pa
         "empty": b"",
         "text": b"this is no backup" * 100,
     }
+    with pytest.raises(EnsueError, match=r"There is no file .*missing\.tar to restore from"):
+        restore(Settings(home=tmp_path / "none", clock=platform.clock), tmp_path / "missing.tar")
+    assert not (tmp_path / "none").exists()
     for name, contents in damaged.items():
         file = tmp_path / name
         file.write_bytes(contents)

@@ -136,6 +136,25 @@ def test_a_run_is_sent_with_what_is_said_about_it_and_a_retry_is_one_submission(
     assert len(board.taken) == 1
 
 
+@pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
+def test_what_ended_without_a_grade_is_sent_once_more_with_a_key_of_its_own(
+    board: SmallBoard, tmp_path: Path, state: str
+) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "1", "prediction": "x"}\n')
+    ended = (201, {"id": "ended", "state": state, "position": None})
+    for _ in range(2):
+        board.answers = [ended]
+        done = here("submit", "harbour", file, "--to", board.url, "--token", TOKEN, "--json")
+        assert (json.loads(done.out)["id"], json.loads(done.out)["state"]) == ("s0", "queued")
+    (key,) = board.taken
+    assert key != key_of(file, None)
+    board.answers = [ended] * 100
+    done = here("submit", "harbour", file, "--to", board.url, "--token", TOKEN)
+    assert done.code == 1
+    assert f"/submissions/ended and those before it are {state}; nothing was sent." in done.sentence
+
+
 def test_another_run_or_file_has_another_key(tmp_path: Path, run: Path) -> None:
     file = tmp_path / "a.zip"
     file.write_bytes(b"one")

@@ -116,7 +116,7 @@ def _send(
 ) -> None:
     """Send what was written, or a file as it is."""
     from ensue.report.results import read_run
-    from ensue.runs.upload import NotTaken, address_of, key_of, upload
+    from ensue.runs.upload import NotTaken, address_of, key_of, send
 
     file, folder = (run, None) if written is None else (written.path, run)
     if folder is not None and "system" not in about:
@@ -124,7 +124,7 @@ def _send(
         name = model.get("name") if isinstance(model, dict) else None
         about = {"system": name, **about} if isinstance(name, str) else about
     try:
-        sent = upload(address_of(to, suite), file, token, about, key_of(file, folder))
+        sent = send(address_of(to, suite), file, token, about, key_of(file, folder))
     except NotTaken as refused:
         if json:
             console.print_json({"problems": refused.problems})

@@ -123,6 +123,8 @@ def _plain(value: Any) -> Any:
 
 def restore(settings: Settings, path: Path) -> dict[str, Any]:
     """Restore a backup into a home and a database that hold nothing yet; all of it, or nothing."""
+    if not path.is_file():
+        raise EnsueError(f"There is no file {path} to restore from.")
     home = Home(settings.home)
     with home.held():
         url = settings.database or f"sqlite:///{home.path / 'database.sqlite3'}"

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # Seconds to wait before each further attempt, where no answer came or the server was not ready.
 _WAITS = (1.0, 4.0)
 _NOT_READY = (502, 503, 504)
+# A submission that ended so used no quota, and sending it again is meant as another.
+_ENDED = ("failed", "expired", "cancelled")
+_MOST_ENDED = 20
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10.0, 120.0
 # An answer is read so far; what it says is shown so far.
 _ANSWER_BYTES, _SHOWN = 1 << 20, 400
@@ -90,6 +93,19 @@ def key_of(file: Path, run: Path | None) -> str:
     except OSError as error:
         raise EnsueError(f"{file} cannot be sent: {error.strerror or error}.") from None
     return digest.hexdigest()
+
+
+def send(address: Address, file: Path, token: str, fields: Mapping[str, str], key: str) -> Sent:
+    """Send a file to a board; where it was sent before and that failed, expired or was cancelled, once more.
+
+    The key of each further submission follows from the one that ended, so a retry of it is still one.
+    """
+    for _ in range(_MOST_ENDED):
+        sent = upload(address, file, token, fields, key)
+        if sent.state not in _ENDED:
+            return sent
+        key = hashlib.sha256(f"{key} {sent.id}".encode()).hexdigest()
+    raise RunFailed(f"{sent.page} and those before it are {sent.state}; nothing was sent.")
 
 
 def upload(

@@ -105,8 +105,9 @@ def test_a_board_that_will_not_do_is_not_made(
     platform: Platform, tmp_path: Path, wrong: dict[str, Any], words: str
 ) -> None:
     told: dict[str, Any] = {"name": "small", "suite": "superglue", "split": "dev"} | wrong
-    with pytest.raises(EnsueError, match=words):
+    with pytest.raises(EnsueError, match=words) as raised:
         Boards(platform).create(Wanted(**told), labels(tmp_path / "labels"))
+    assert str(platform.home.path) not in str(raised.value)  # where labels lie is the server's own affair
     with platform.database.reading() as connection:
         assert Boards(platform).all(connection) == []
     assert [path for path in platform.home.labels.rglob("*") if path.is_file()] == []

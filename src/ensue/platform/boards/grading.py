@@ -30,7 +30,8 @@ def describe(folder: str, given: str, suite: str | None, split: str | None, **op
     try:
         board = _open(folder, suite, split, **options)
     except EnsueError as error:
-        raise Invalid(str(error).replace(str(Path(folder) / DATA), given)) from None
+        told = str(error).replace(str(Path(folder) / DATA), given)
+        raise Invalid(told.replace(str(Path(folder) / DEFINITION), DEFINITION)) from None
     parts = board.parts()
     columns = [
         column._asdict() | {"settings": dict(column.settings), "covers": parts.get(column.task, "")}
