@@ -174,6 +174,16 @@ def test_every_answer_has_the_headers(app: FastAPI) -> None:
         assert len(answer.headers["x-request-id"]) == 22
 
 
+@pytest.mark.parametrize(
+    ("path", "status"), [("/", 200), ("/healthz", 200), ("/nowhere", 404), ("/sign-out", 405)]
+)
+def test_head_answers_as_get_does_without_the_body(app: FastAPI, path: str, status: int) -> None:
+    browser = Browser(app)
+    head, get = browser.head(path), browser.get(path)
+    assert (head.status_code, head.content) == (status, b"")
+    assert (get.status_code, head.headers["content-type"]) == (status, get.headers["content-type"])
+
+
 def test_cookies_are_out_of_reach_of_scripts_and_other_sites(app: FastAPI, platform: Platform) -> None:
     answer = Browser(app).sign_up("ada@example.org")
     cookie = next(

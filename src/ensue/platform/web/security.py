@@ -56,6 +56,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # what GET answers; the server keeps the body to itself
+            scope = {**scope, "method": "GET"}
         await self.app(scope, self._counted(scope, receive), self._with_headers(scope, send))
 
     def _with_headers(self, scope: Scope, send: Send) -> Send:
