@@ -108,7 +108,17 @@ def test_a_run_is_sent_with_what_is_said_about_it_and_a_retry_is_one_submission(
     board: SmallBoard, run: Path
 ) -> None:
     about = ("--description", "A knot; it holds.", "--parameters", "12 million", "--training-data", "none")
-    done = send(board, run, *about, "--link", "https://example.org/knot", "--json")
+    more = (
+        "--sharing",
+        "all",
+        "--affiliation",
+        "Knots",
+        "--code",
+        "https://example.org",
+        "--email",
+        "a@example.org",
+    )
+    done = send(board, run, *about, *more, "--link", "https://example.org/knot", "--json")
     assert (done.code, done.err) == (0, "")
     said = json.loads(done.out)
     assert said == {
@@ -127,6 +137,10 @@ def test_a_run_is_sent_with_what_is_said_about_it_and_a_retry_is_one_submission(
         "parameters": b"12 million",
         "data": b"none",
         "link": b"https://example.org/knot",
+        "sharing": b"all",
+        "affiliation": b"Knots",
+        "code": b"https://example.org",
+        "email": b"a@example.org",
         "filename": b"glue-dev.zip",
         "file": (run / "glue-dev.zip").read_bytes(),
     }

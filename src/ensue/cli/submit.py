@@ -44,6 +44,14 @@ def submit(
     ] = None,
     training_data: Annotated[str | None, typer.Option(help="With --to: what it was trained on.")] = None,
     link: Annotated[str | None, typer.Option(help="With --to: where more is said about it.")] = None,
+    sharing: Annotated[
+        str | None, typer.Option(help="With --to: which parameters tasks share, if not said before.")
+    ] = None,
+    affiliation: Annotated[
+        str | None, typer.Option(help="With --to: the team (default: your account's affiliation or name).")
+    ] = None,
+    code: Annotated[str | None, typer.Option(help="With --to: where its code is.")] = None,
+    email: Annotated[str | None, typer.Option(help="With --to: an address for organisers alone.")] = None,
     json: console.Json = False,
 ) -> None:
     """Write a run's predictions as a submission; send it to a board.
@@ -56,6 +64,10 @@ def submit(
         "parameters": parameters,
         "data": training_data,
         "link": link,
+        "sharing": sharing,
+        "affiliation": affiliation,
+        "code": code,
+        "email": email,
     }
     given = {name: value for name, value in about.items() if value is not None}
     if to is None and given:
