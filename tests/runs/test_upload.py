@@ -144,10 +144,13 @@ def test_a_run_is_sent_with_what_is_said_about_it_and_a_retry_is_one_submission(
         "filename": b"glue-dev.zip",
         "file": (run / "glue-dev.zip").read_bytes(),
     }
-    again = send(board, run, *about, "--system", "sheet bend")
+    again = send(board, run, *about, *more, "--link", "https://example.org/knot")
     assert again.code == 0
     assert again.out.splitlines()[-1].startswith("sent: s0 is queued, place 1 in the queue: http")
     assert len(board.taken) == 1
+    # With other words it is another submission: a server refuses a key that comes with something else.
+    assert send(board, run, *about, "--system", "sheet bend").code == 0
+    assert len(board.taken) == 2
 
 
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
@@ -162,25 +165,26 @@ def test_what_ended_without_a_grade_is_sent_once_more_with_a_key_of_its_own(
         done = here("submit", "harbour", file, "--to", board.url, "--token", TOKEN, "--json")
         assert (json.loads(done.out)["id"], json.loads(done.out)["state"]) == ("s0", "queued")
     (key,) = board.taken
-    assert key != key_of(file, None)
+    assert key != key_of(file, None, {})
     board.answers = [ended] * 100
     done = here("submit", "harbour", file, "--to", board.url, "--token", TOKEN)
     assert done.code == 1
     assert f"/submissions/ended and those before it are {state}; nothing was sent." in done.sentence
 
 
-def test_another_run_or_file_has_another_key(tmp_path: Path, run: Path) -> None:
+def test_another_run_file_or_word_has_another_key(tmp_path: Path, run: Path) -> None:
     file = tmp_path / "a.zip"
     file.write_bytes(b"one")
-    keys = {key_of(file, None), key_of(file, run)}
+    keys = {key_of(file, None, {}), key_of(file, run, {})}
     (run / "run.json").write_text('{"model": {"name": "other"}}')
-    keys.add(key_of(file, run))
+    keys.add(key_of(file, run, {}))
     file.write_bytes(b"two")
-    keys.add(key_of(file, run))
-    assert len(keys) == 4
-    assert key_of(file, run) in keys
+    keys.add(key_of(file, run, {}))
+    keys.add(key_of(file, run, {"description": "Mended."}))
+    assert len(keys) == 5
+    assert key_of(file, run, {}) in keys
     with pytest.raises(EnsueError, match=r"none.zip cannot be sent: No such file"):
-        key_of(tmp_path / "none.zip", None)
+        key_of(tmp_path / "none.zip", None, {})
 
 
 def test_a_file_is_sent_as_it_is(board: SmallBoard, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def _send(
         name = model.get("name") if isinstance(model, dict) else None
         about = {"system": name, **about} if isinstance(name, str) else about
     try:
-        sent = send(address_of(to, suite), file, token, about, key_of(file, folder))
+        sent = send(address_of(to, suite), file, token, about, key_of(file, folder, about))
     except NotTaken as refused:
         if json:
             console.print_json({"problems": refused.problems})

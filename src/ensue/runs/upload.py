@@ -83,9 +83,9 @@ def address_of(url: str, suite: str) -> Address:
     return Address(f"{split.scheme}://{split.netloc}{split.path.rstrip('/')}", suite)
 
 
-def key_of(file: Path, run: Path | None) -> str:
-    """Return a key that is the same for the same run and file, so that sending it again is no second submission."""
-    digest = hashlib.sha256()
+def key_of(file: Path, run: Path | None, fields: Mapping[str, str]) -> str:
+    """Return a key of a run, a file and the words with it, so that sending the same again is no second submission."""
+    digest = hashlib.sha256(json.dumps(dict(fields), sort_keys=True).encode())
     try:
         for path in (file, *([run / "run.json"] if run is not None else [])):
             with path.open("rb") as stream:

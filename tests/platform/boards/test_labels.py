@@ -135,6 +135,8 @@ def test_what_cannot_be_graded_with_new_labels_stands_no_more_and_can_be_regrade
     shown = client.get(f"/api/v1/submissions/{made}", headers=ada.headers).json()
     assert (shown["state"], shown["scores"], len(shown["history"])) == ("failed", None, 1)
     assert "1 of 13 examples have no prediction: 99" in shown["reason"]
+    # Its scores were seen, so it is used all the same.
+    assert client.get("/api/v1/boards/small/quota", headers=ada.headers).json()["day"] == 1
     board = client.get("/api/v1/boards/small").json()
     assert (board["rows"], board["regraded"]["failed"], board["regraded"]["graded_again"]) == ([], 1, 0)
     # Its permanent link says so, and what it had; why, its owner knows.

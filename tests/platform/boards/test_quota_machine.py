@@ -45,7 +45,7 @@ class Expected:
         self.state, self.published, self.scores = "queued", False, []  # type: tuple[str, bool, list[float]]
 
     def counts(self, since: datetime) -> bool:
-        return self.state not in _VOID and self.at >= since
+        return (self.state not in _VOID or bool(self.scores)) and self.at >= since
 
 
 class Machine(RuleBasedStateMachine):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, exists, select
 
 from ensue.platform.boards.board import Board
-from ensue.platform.database.schema import submissions
+from ensue.platform.database.schema import gradings, submissions
 from ensue.platform.refusals import TooMany
 
-# These give the quota back.
+# These give the quota back, unless they were graded before.
 VOID = ("failed", "expired", "cancelled")
 
 
@@ -33,18 +33,25 @@ def quota_used(connection: Connection, user_id: str, board: Board, now: datetime
         submissions.c.board_id == board.id,
         submissions.c.user_id == user_id,
         submissions.c.kind == "submission",
-        submissions.c.state.not_in(VOID),
+        # Whose scores were seen once was used, whatever became of it when labels were replaced.
+        submissions.c.state.not_in(VOID) | _graded(),
         # No end: where the clock was set back, what seems to come later still counts.
         submissions.c.created_at >= day.replace(day=1),
     )
     times = list(connection.execute(select(submissions.c.created_at).where(*counted)).scalars())
+    times.sort()
     today = [time for time in times if time >= day]
     until = []
+    # Until one fewer than are allowed come later.
     if len(today) >= board.quota_day:
-        until.append(_midnight(max(today)) + timedelta(days=1))
+        until.append(_midnight(today[-board.quota_day]) + timedelta(days=1))
     if len(times) >= board.quota_month:
-        until.append(_next_month(max(times)))
+        until.append(_next_month(times[-board.quota_month]))
     return Quota(len(today), len(times), max(until, default=None))
+
+
+def _graded() -> ColumnElement[bool]:
+    return exists().where(gradings.c.submission_id == submissions.c.id)
 
 
 def refuse_beyond(connection: Connection, user_id: str, board: Board, now: datetime) -> None:
