@@ -9,7 +9,15 @@ import ensue
 from ensue.models.request import Request
 from ensue.scoring import following
 from ensue.scoring.engine import score
-from ensue.scoring.following import POLICY, Pieces, follow, measure
+from ensue.scoring.following import (
+    POLICY,
+    Following,
+    Pieces,
+    follow,
+    head_of,
+    like_those_around,
+    measure,
+)
 from tests.support import tiny
 from tests.support.corpus import document
 
@@ -39,12 +47,34 @@ def test_each_number_is_a_difference_of_two_log_likelihoods(scorer):
             assert sentences[place].received == pytest.approx(
                 here - alone(scorer, text[place], NOTHING), abs=1e-4
             )
-            shorter = " ".join(text[: place - 1])
-            rest = (
-                alone(scorer, " " + text[place], shorter) if shorter else alone(scorer, text[place], NOTHING)
-            )
-            assert sentences[place - 1].given == pytest.approx(here - rest, abs=1e-4)
+        assert sentences[0].given is None
+        for place in range(2, len(text)):
+            head = head_of(" " + text[place])
+            assert head.split() == text[place].split()[:8]
+            with_it = alone(scorer, head, " ".join(text[:place]))
+            without = alone(scorer, head, " ".join(text[: place - 1]))
+            assert sentences[place - 1].given == pytest.approx(with_it - without, abs=1e-4)
     assert scored.tokens
+    assert any(len(one.split()) > 8 for text in texts for one in text[2:]), "a head is less than a sentence"
+
+
+def test_likeness_is_the_mean_cosine_with_the_three_most_alike_of_those_around():
+    generator = np.random.default_rng(3)
+    vectors = generator.normal(size=(50, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = like_those_around(vectors)
+    for place in range(50):
+        near = [other for other in range(50) if other != place and abs(other - place) <= 20]
+        cosines = sorted(float(vectors[place] @ vectors[other]) for other in near)
+        assert found[place] == pytest.approx(sum(cosines[-3:]) / 3)
+    assert like_those_around(vectors[:1]).tolist() == [0.0]
+    assert like_those_around(vectors[:2]).tolist() == pytest.approx([float(vectors[0] @ vectors[1])] * 2)
+
+
+def test_the_share_of_next_to_no_surprisal_is_that_of_one_nat():
+    assert Following(5, 3.0, None, None, -9.0).share == pytest.approx(0.25)
+    assert Following(1, -0.5, None, None, -0.6).share == pytest.approx(-0.5)
+    assert Following(0, None, None, None).share is None
 
 
 def test_without_the_texts_the_sentences_have_the_same_measures(scorer):
@@ -68,7 +98,6 @@ def test_in_a_long_text_a_sentence_is_all_that_differs_between_with_and_without_
     for place in range(2, 12):
         context = whole[begin[place] : ends[place - 1]]
         shorter = whole[begin[place] : ends[place - 2]]
-        wanted = alone(scorer, " " + text[place], context) - alone(
-            scorer, " " + text[place], shorter or NOTHING
-        )
+        head = head_of(" " + text[place])
+        wanted = alone(scorer, head, context) - alone(scorer, head, shorter or NOTHING)
         assert found[0][place - 1].given == pytest.approx(wanted, abs=1e-4)

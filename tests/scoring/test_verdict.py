@@ -14,7 +14,9 @@ from ensue.models.request import Score
 from ensue.scoring.following import Following, Measured
 from ensue.scoring.verdict import (
     LIKENESS,
+    RECEIVED,
     RULE,
+    SHARE,
     Calibration,
     calibrate,
     judge,
@@ -41,8 +43,8 @@ PLAIN = Calibration(
 
 
 def text(*received: float, likeness: float | None = None) -> list[Following]:
-    """Sentences that receive so much and give nothing but to be counted; the first receives nothing."""
-    rest = [following(one, 0.0, likeness) for one in received]
+    """Sentences that give so much and receive nothing but to be counted; the first is not judged."""
+    rest = [following(0.0, one, likeness) for one in received]
     return [following(None, 0.0, likeness), *rest]
 
 
@@ -51,8 +53,14 @@ def following(received: float | None, given: float | None, likeness: float | Non
 
 
 def test_standing_is_what_is_received_and_given_and_how_like_it_is_to_the_rest() -> None:
-    sentences = [following(None, 1.0, 0.5), following(3.0, 2.0, 0.1), following(4.0, None, None)]
-    assert standings(sentences, given=5.0) == [None, pytest.approx(5.0 + LIKENESS * 0.1), pytest.approx(9.0)]
+    sentences = [following(None, 1.0, 0.5), following(3.0, 2.0, 0.1), following(6.0, None, None)]
+    sentences[1] = sentences[1]._replace(logprob=-9.0)
+    second = RECEIVED * 3.0 + SHARE * 0.25 + 2.0 + LIKENESS * 0.1
+    assert standings(sentences, given=5.0) == [
+        None,
+        pytest.approx(second),
+        pytest.approx(RECEIVED * 6.0 + 5.0),
+    ]
 
 
 def test_the_least_sentence_stands_out_where_few_untouched_texts_have_one_like_it() -> None:
@@ -220,11 +228,9 @@ def test_few_texts_make_no_calibration() -> None:
 def test_shares_of_a_loose_text_are_made_good_as_its_verdict_is():
     percentiles = tuple(float(one) for one in range(101))
     fitted = replace(PLAIN, quartile=40.0, percentiles=percentiles)
-    # Lower quartiles of 30.5 and 20 where 40 is usual: of what is missing three quarters are made good.
+    # Lower quartiles of 30.5 and 20 where 40 is usual: of what is missing nine tenths are made good.
     assert shares_below([None, 40.0, 40.0, 50.0, 2.0], fitted)[0] is None
-    assert shares_below([40.0, 40.0, 50.0, 2.0], fitted) == pytest.approx(
-        [0.47125, 0.47125, 0.57125, 0.09125]
-    )
-    assert shares_below([20.0, 20.0, 20.0, 30.0], fitted) == pytest.approx([0.35, 0.35, 0.35, 0.45])
+    assert shares_below([40.0, 40.0, 50.0, 2.0], fitted) == pytest.approx([0.4855, 0.4855, 0.5855, 0.1055])
+    assert shares_below([20.0, 20.0, 20.0, 30.0], fitted) == pytest.approx([0.38, 0.38, 0.38, 0.48])
     assert shares_below([90.0, 50.0], fitted) == pytest.approx([0.9, 0.5])
     assert shares_below([None], fitted) == [None]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +31,9 @@ def content_of(*parts: Any) -> str:
     >>> content_of("A question.", ["yes", "no"], "yes")
     '3167dd8609d82cd7'
     """
+    import hashlib
+    import json
+
     # With escapes, since a file of a hub may hold half of a surrogate pair, which has no UTF-8.
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 

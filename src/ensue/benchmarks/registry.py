@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import pkgutil
+import sys
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ensue.benchmarks.base import Benchmark
 from ensue.errors import EnsueError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _GROUP = "ensue.benchmarks"
 
 
 @cache
 def _own() -> dict[str, Benchmark]:
-    """The folders that export a `benchmark`; each says where its parts are and imports none of them."""
-    modules = [
-        importlib.import_module(f"{__package__}.{found.name}")
-        for found in pkgutil.iter_modules([str(Path(__file__).parent)])
-        if found.ispkg
-    ]
-    entries = [module.benchmark for module in modules if hasattr(module, "benchmark")]
-    return {entry.name: entry for entry in entries}
+    """The folders that state a `benchmark`; each says where its parts are and imports none of them."""
+    found = sorted(Path(__file__).parent.glob("*/__init__.py"))
+    # Folders that benchmarks share are not imported to find that they are none.
+    stated = [path.parent.name for path in found if "\nbenchmark = " in path.read_text("utf-8")]
+    modules = [importlib.import_module(f"{__package__}.{name}") for name in stated]
+    return {module.benchmark.name: module.benchmark for module in modules}
 
 
 def _others() -> dict[str, EntryPoint]:
+    if not any(_mentioned_in(folder) for folder in dict.fromkeys(sys.path)):
+        return {}
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group=_GROUP) if point.name not in _own()}
+
+
+@cache
+def _mentioned_in(place: str) -> bool:
+    """Say whether an installed package may name a benchmark: `importlib.metadata` takes longer than all the rest."""
+    folder = Path(place or ".")
+    if not folder.is_dir():
+        return folder.exists()  # an archive, which is looked into properly
+    there = (*folder.glob("*.dist-info/entry_points.txt"), *folder.glob("*.egg-info/entry_points.txt"))
+    return any(_GROUP.encode() in path.read_bytes() for path in there)
 
 
 def names() -> list[str]:
@@ -49,6 +63,8 @@ def find(name: str) -> Benchmark:
                 f"ensue.benchmarks.base.Benchmark is expected."
             )
         return found
+    import difflib
+
     close = difflib.get_close_matches(name, names(), n=1)
     hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names())}."
     raise EnsueError(f"There is no benchmark {name!r}; {hint}")

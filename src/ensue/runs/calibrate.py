@@ -20,7 +20,7 @@ from ensue.runs.score import load_scorer
 from ensue.runs.texts import Texts
 from ensue.scoring.engine import signature
 from ensue.scoring.following import Following, Measured, measure
-from ensue.scoring.verdict import Calibration, calibrate
+from ensue.scoring.verdict import RULE, Calibration, calibrate
 
 _MEASURES: Codec[list[Following]] = Codec(
     "following", lambda found: [list(one) for one in found], lambda rows: [Following(*row) for row in rows]
@@ -60,6 +60,7 @@ def calibrate_model(
     scorer = load_scorer(model, model_options, "A calibration")
     compared = load_encoder(encoder, model_options)
     who = digest_of(
+        RULE,
         signature(scorer, policy),
         asdict(policy),
         scorer.card.identity,

@@ -102,7 +102,7 @@ class Profiler:
         """Return a digest of everything that a text's profile depends on, what it is called included."""
         fitted = None if self.calibration is None else self.calibration.as_dict()
         said = [one.id, one.request.continuation, one.sentences, joiner]
-        return digest_of(self.signature, asdict(self.policy), self.scorer.card.identity, fitted, said)
+        return digest_of(RULE, self.signature, asdict(self.policy), self.scorer.card.identity, fitted, said)
 
     def profiles(
         self,

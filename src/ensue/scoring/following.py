@@ -1,12 +1,14 @@
 """How well each sentence of a text follows: what the text before gives to it, and it to the sentence after.
 
-A sentence that belongs is more likely after the text before it than on its own, and makes the next one more likely
-than it would be without it. Both differences are pointwise mutual information, in nats. An encoder may add how like
-the sentence is to those around it.
+A sentence that belongs is more likely after the text before it than on its own, and makes the beginning of the next
+one more likely than it would be without it. Both differences are pointwise mutual information, in nats. An encoder
+may add how like the sentence is to those around it.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -27,17 +29,21 @@ _NOTHING = "\n\n"
 _CONTEXT = 6_000
 # A text too long for the model is read in windows, a context that does not fit is cut at its beginning.
 POLICY = Policy(window="strided", overflow="truncate")
-# How many sentences on each side are around one, and how many of them near it.
-_AROUND, _NEAR = 10, 2
+# What a sentence gives shows in the first words of the next: more of them say no more (bench/results/intruder.md).
+_HEAD = re.compile(r"\s*\S+(?:\s+\S+){0,7}")
+# How many sentences on each side are around one, and with how many of them it is compared, those most like it.
+_AROUND, _NEAREST = 20, 3
 
 
 class Following(NamedTuple):
     """How well a sentence follows.
 
     `received` is its log-likelihood after the text before it less that on its own, `given` the log-likelihood of the
-    next sentence with it less that without it, both in nats; the first sentence receives and the last gives nothing
-    that could be measured. `gain` is `received` per token. `likeness` is its mean cosine with the sentences around it
-    and those near it; None without an encoder. `logprob` is its log-likelihood after the text before it.
+    first words of the next sentence with it less that without it, both in nats; the first sentence receives nothing
+    that could be measured, and neither it nor the last gives any. `gain` is `received` per token, `share` the share
+    of its surprisal on its own that the text before it takes away. `likeness` is its mean cosine with the three most
+    like it of the sentences around it; None without an encoder. `logprob` is its log-likelihood after the text
+    before it.
     """
 
     tokens: int
@@ -50,6 +56,13 @@ class Following(NamedTuple):
     def gain(self) -> float | None:
         """Surprisal without context less surprisal in context, in nats a token."""
         return None if self.received is None or not self.tokens else self.received / self.tokens
+
+    @property
+    def share(self) -> float | None:
+        """The share of its surprisal on its own that the text before takes away; of next to none, of one nat."""
+        if self.received is None or self.logprob is None:
+            return None
+        return self.received / max(1.0, self.received - self.logprob)
 
 
 class Pieces(NamedTuple):
@@ -133,16 +146,16 @@ def follow(
 
 
 def _requests(text: Pieces) -> list[Request]:
-    """Return what is asked of one text: each sentence in context, alone, and without the one before it."""
+    """Return what is asked of one text: each sentence in context and alone, its head without the one before it."""
     starts = context_starts(text.ends)
     count = len(text.ends)
     before = [text.text[starts[place] : text.begin(place)] for place in range(count)]
     later = range(1, count)
-    in_context = [Request(text.piece(place), before[place]) for place in later]
+    in_context = [Request(text.piece(place), before[place], detail=True) for place in later]
     alone = [Request(text.piece(place).lstrip(), _NOTHING) for place in later]
     # From where its context with the sentence begins, so that the sentence is all that differs.
     without = [
-        Request(text.piece(place), text.text[starts[place] : text.begin(place - 1)] or _NOTHING)
+        Request(head_of(text.piece(place)), text.text[starts[place] : text.begin(place - 1)] or _NOTHING)
         for place in later[1:]
     ]
     return in_context + alone + without
@@ -158,22 +171,37 @@ def _followings(
         scores[2 * count - 2 :],
     )
     received = [None, *(one.logprob - other.logprob for one, other in zip(in_context, alone, strict=True))]
-    # After the first sentence alone, the second without it stands alone.
-    given = [
-        *received[1:2],
-        *(a.logprob - b.logprob for a, b in zip(in_context[1:], without, strict=True)),
-        None,
-    ]
+    given = [None, *map(_given, in_context[1:], without), None]
     return [
         Following(
             in_context[place - 1].tokens if place else 0,
             received[place],
-            given[place] if count > 1 else None,
+            given[place],
             None if likeness is None else float(likeness[place]),
             in_context[place - 1].logprob if place else None,
         )
         for place in range(count)
     ]
+
+
+def head_of(piece: str) -> str:
+    """Return the first words of a sentence, with what stands before it.
+
+    >>> head_of(" One two three, four five six seven eight nine ten.")
+    ' One two three, four five six seven eight'
+    """
+    found = _HEAD.match(piece)
+    return found[0] if found else piece
+
+
+def _given(in_context: Score, head: Score) -> float | None:
+    """Return the log-likelihood of a sentence's first words in context less that without the sentence before.
+
+    None where a model does not say what each token has.
+    """
+    if in_context.token_logprobs is None:
+        return None
+    return math.fsum(in_context.token_logprobs[: head.tokens]) - head.logprob
 
 
 def context_starts(ends: Sequence[int]) -> list[int]:
@@ -205,18 +233,16 @@ def _vectors(encoder: Encoder, texts: Sequence[Pieces]) -> npt.NDArray[np.float6
 
 
 def like_those_around(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return how like each sentence is to the others: the mean cosine with those around it, and with those near it.
+    """Return how like each sentence is to those around it that are most like it: the mean cosine with three of them.
 
-    >>> like_those_around(np.eye(2)[[0, 0, 1]]).round(2).tolist()
-    [0.5, 0.5, 0.0]
+    >>> like_those_around(np.eye(2)[[0, 0, 1, 0, 0]]).round(2).tolist()
+    [1.0, 1.0, 0.0, 1.0, 1.0]
     """
     count = len(vectors)
     found = np.zeros(count)
     for place in range(count):
-        means = []
-        for reach in (_AROUND, _NEAR):
-            window = range(max(0, place - reach), min(count, place + reach + 1))
-            others = [other for other in window if other != place]
-            means.append(float((vectors[others] @ vectors[place]).mean()) if others else 0.0)
-        found[place] = sum(means) / len(means)
+        begin = max(0, place - _AROUND)
+        others = np.delete(vectors[begin : place + _AROUND + 1], place - begin, axis=0)
+        if len(others):
+            found[place] = np.sort(others @ vectors[place])[-_NEAREST:].mean()
     return found

@@ -7,8 +7,8 @@ first, from the same scores:
 - `gain`: what it receives, per token;
 - `received`: its log-likelihood after the text before it less that on its own;
 - `ratio`: the share of its surprisal on its own that the text before it takes away;
-- `given`: the log-likelihood of the next sentence with it less that without it;
-- `likeness`: its mean cosine with those around it, by an encoder;
+- `given`: the log-likelihood of the first words of the next sentence with it less that without it;
+- `likeness`: its mean cosine with the three most like it of those around it, by an encoder;
 - `surprisal`: its mean log-likelihood in context, which is its surprisal with the sign turned.
 """
 

@@ -81,7 +81,7 @@ class IntruderRun:
     def depends_on(self, model: Model) -> dict[str, Any]:
         """Return what results depend on beside data, settings and weights: the calibrations of the model."""
         known = known_calibrations(model.card, RULE)
-        return {"calibration": digest_of(known)[:16]} if known else {}
+        return {"rule": RULE} | ({"calibration": digest_of(known)[:16]} if known else {})
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure the sentences of every version of every document, and judge each rule by them."""
