@@ -124,7 +124,7 @@ def test_a_profile_that_cannot_be_made_is_one_sentence(tmp_path, llama):
     assert not page.exists()
     long = write_lines(tmp_path / "long.jsonl", [{"id": "long", "sentences": document(1, 12)}])
     average = here("score", long, "--model", llama, "--profile", "--set", "window=average")
-    refused(average, "long has no profile", "window=strided")
+    refused(average, "window=average", "strided", "refuse")
     assert here("score", long, "--model", llama, "--profile").code == 0
 
 

@@ -65,7 +65,8 @@ def test_results_follow_the_contract(finished):
         assert 0.0 <= low <= row["value"] <= high <= 1.0
         assert set(row["settings"]) == {"block_size"}
     rows = [(r["task"], r["settings"]["block_size"], r["metric"]) for r in results["metrics"]]
-    metrics = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
+    metrics: tuple[str, ...] = ("accuracy", "accuracy_per_token", "ties", "ties_per_token")
+    metrics += tuple(f"{metric}_{how}" for metric in metrics[:2] for how in ("by_document", "authors"))
     tasks = ("shuffle", "shuffle/law", "shuffle/news")
     assert rows == [(task, size, metric) for task in tasks for size in (1, 2, 4) for metric in metrics]
 
@@ -80,14 +81,26 @@ def test_every_value_can_be_computed_from_the_items_alone(finished):
             for metric, value in {**item["scores"], **scores}.items():
                 found[task, size, metric].append((float(value), item["cluster"]))
     rows = json.loads((finished.folder / "results.json").read_text("utf-8"))["metrics"]
-    assert len(rows) == len(found)
-    for row in rows:
+    by_pairs = [row for row in rows if not row["metric"].endswith(("_by_document", "_authors"))]
+    assert len(by_pairs) == len(found)
+    for row in by_pairs:
         pairs = found[row["task"], row["settings"]["block_size"], row["metric"]]
         values, clusters = [value for value, _ in pairs], [cluster for _, cluster in pairs]
         assert row["value"] == pytest.approx(sum(values) / len(values), abs=1e-12)
         assert (row["n"], row["clusters"]) == (len(values), len(set(clusters)))
         interval = clustered_interval(values, clusters, bounds=(0, 1))
         assert row["ci95"] == [interval.low, interval.high]
+    for row in rows:
+        metric = row["metric"].removesuffix("_by_document").removesuffix("_authors")
+        if row not in by_pairs:
+            documents = defaultdict(list)
+            for value, cluster in found[row["task"], row["settings"]["block_size"], metric]:
+                documents[cluster].append(value)
+            means = [sum(values) / len(values) for values in documents.values()]
+            # The document of three sentences has a single block of four, which the authors count as wrong.
+            single = row["settings"]["block_size"] == 4 and row["task"] in ("shuffle", "shuffle/news")
+            counted = len(means) + (single and row["metric"].endswith("_authors"))
+            assert (row["value"], row["n"]) == (pytest.approx(sum(means) / counted), counted)
 
 
 def test_run_json_says_what_was_asked_of_what_and_where(finished, llama, corpus):

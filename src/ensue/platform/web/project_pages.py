@@ -52,7 +52,7 @@ def seconds(value: float | None) -> str:
     """Write a time as people say it.
 
     >>> seconds(4.25), seconds(75), seconds(7_300), seconds(None)
-    ('4.2 s', '1 min 15 s', '2 h 2 min', '–')
+    ('4.2 s', '1 min 15 s', '2 h 1 min', '–')
     """
     if value is None:
         return "–"
