@@ -153,7 +153,7 @@ def test_what_has_no_place_beside_a_run_is_refused(tmp_path):
         write_report(run, beside=[other])
     with pytest.raises(EnsueError, match="is a run of discoeval, which takes no annotations"):
         write_report(run, annotations=tmp_path / "a.csv")
-    with pytest.raises(EnsueError, match="is a run of shuffle, which is reported alone"):
+    with pytest.raises(EnsueError, match="run is a run of discoeval, not of shuffle"):
         write_report(shuffle, beside=[run])
     bare = write_probing(tmp_path / "bare", {**make_discoeval_results(), "metrics": []})
     with pytest.raises(EnsueError, match="has no dev or test figures"):
