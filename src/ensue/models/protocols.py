@@ -183,6 +183,15 @@ class SuffixScorer(Model, Protocol):
 
 
 @runtime_checkable
+class Rater(Model, Protocol):
+    """Rates how coherent whole texts are, as a model trained to tell good texts from bad ones does."""
+
+    def rate(self, texts: Sequence[Sequence[str]]) -> list[float]:
+        """Return one number a text, given as its sentences; the higher, the more coherent. Texts of one sentence are
+        rated, too. Ratings of texts of the same length may be compared, whatever the model."""
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A model that says on what kind of device it runs."""
 
@@ -209,6 +218,7 @@ _ABILITIES: dict[type, str] = {
     SuffixScorer: "rank suffixes",
     Questioner: "ask questions",
     Answerer: "answer questions",
+    Rater: "rate how coherent a text is",
 }
 # Finer ones, asked for by name; a list of what a model can do has the coarser one already.
 _FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens"}
