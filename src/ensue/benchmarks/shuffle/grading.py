@@ -1,4 +1,5 @@
-"""Predictions of the Shuffle Test graded without a model: for each pair two log-likelihoods, or a preference."""
+"""Predictions of the Shuffle Test graded without a model: for each pair two log-likelihoods, two ratings or a
+preference."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
 from ensue.report.results import Item
 
 _PREFERRED: Mapping[str, Verdict] = {"original": "good", "shuffled": "bad", "same": "same"}
-_TOTAL, _MEAN = "logprob", "logprob_per_token"
+_TOTAL, _MEAN, _RATING = "logprob", "logprob_per_token", "rating"
 
 
 class _Judged(NamedTuple):
@@ -75,14 +76,17 @@ def _item(version: ShuffledVersion, judged: _Judged) -> Item:
 
 
 def _read(value: Any) -> _Judged:
-    """Return which text is preferred: named, or the one whose log-likelihood is higher."""
+    """Return which text is preferred: named, or the one whose log-likelihood or rating is higher."""
     if isinstance(value, str):
         if value not in _PREFERRED:
             raise Wrong(f"the preference {shown(value)} is none of {', '.join(_PREFERRED)}")
         return _Judged(_PREFERRED[value], None)
     row = object_of(value, "the prediction")
     texts = [object_of(member(row, name), name) for name in ("original", "shuffled")]
-    first, second = (number_of(member(one, _TOTAL), _TOTAL) for one in texts)
+    name = _RATING if all(_RATING in one for one in texts) else _TOTAL
+    first, second = (number_of(member(one, name), name) for one in texts)
+    if name == _RATING:
+        return _Judged(prefer_total(first, second), None)
     means = [number_of(one[_MEAN], _MEAN) for one in texts if _MEAN in one]
     if len(means) == 1:
         raise Wrong(f"only one of the two texts has {_MEAN!r}")
@@ -117,7 +121,8 @@ class ShuffleGrader(PredictionsGrader):
             yield Answer(item["id"], item["task"], {}, outputs["preferred"])
             return
         prediction = {
-            name: {key: outputs[name][key] for key in (_TOTAL, _MEAN)} for name in ("original", "shuffled")
+            name: {key: outputs[name][key] for key in (_TOTAL, _MEAN, _RATING) if key in outputs[name]}
+            for name in ("original", "shuffled")
         }
         yield Answer(item["id"], item["task"], {}, prediction)
 

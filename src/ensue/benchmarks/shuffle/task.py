@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature
 from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_per_token, prefer_total
-from ensue.models.protocols import Model, Scorer, require
+from ensue.models.protocols import Model, Rater, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.report.results import Item
 from ensue.scoring.engine import choices, score
@@ -30,6 +31,7 @@ SETTINGS = {
         20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(2))
     ),
     "joiner": Setting(" ", "what stands between sentences", read.text),
+    **BY_SETTING,
     **read.POLICY_SETTINGS,
     **read.DOCUMENT_SETTINGS,
     "allow_shuffle_trained": Setting(
@@ -52,9 +54,25 @@ class ShuffledVersion(NamedTuple):
         return f"{self.document.id}#k{self.block_size}#{self.number}"
 
     @property
+    def sentences(self) -> list[str]:
+        """Its sentences, in its own order."""
+        every = self.document.sentences
+        return [every[i] for i in sentence_order(len(every), self.block_size, self.order)]
+
+    @property
     def asked(self) -> str:
         """A digest of the document and of this order of it."""
         return content_of(self.document.sentences, self.block_size, self.order)
+
+
+class _Judged(NamedTuple):
+    """The items of all versions, what was scored for them, and how."""
+
+    items: list[Item]
+    signature: str
+    tokens: int
+    extras: dict[str, list[dict[str, Any]]]
+    notes: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -74,18 +92,42 @@ class ShuffleRun:
         return self.documents.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
-        """Score every document and its shuffled versions, and judge each pair."""
+        """Score or rate every document and its shuffled versions, and judge each pair."""
         export = people_of(model, "shuffle")
         if export is not None:
             from ensue.benchmarks.shuffle.people import people_outcome
 
             return people_outcome(self, model, export)
-        scorer = require(model, Scorer, "The Shuffle Test")
+        rater = rater_of(model, self.settings, "The Shuffle Test")
+        scorer = None if rater is not None else require(model, Scorer, "The Shuffle Test")
         self._zero_shot(model)
         documents, versions, skipped, notes = self.versions()
         used = {v.document.id for v in versions}
         single = self.single_blocks(documents, versions)
         documents = [d for d in documents if d.id in used]
+        if scorer is not None:
+            found = self._by_likelihood(scorer, documents, versions, context)
+        else:
+            assert rater is not None
+            found = _by_rating(rater, documents, versions, context)
+        notes.update(found.notes)
+        return Outcome(
+            items=found.items,
+            metrics=list(metric_rows(found.items, single)),
+            signature=f"{found.signature} {self._signature()}",
+            skipped=skipped,
+            tokens=found.tokens,
+            extras=found.extras,
+            notes=notes,
+        )
+
+    def _by_likelihood(
+        self,
+        scorer: Scorer,
+        documents: Sequence[Document],
+        versions: Sequence[ShuffledVersion],
+        context: RunContext,
+    ) -> _Judged:
         shown = _first_versions(versions)
         requests = [Request(self._text(d.sentences), detail=True) for d in documents]
         requests += [Request(v.text, detail=v in shown) for v in versions]
@@ -98,7 +140,7 @@ class ShuffleRun:
         )
         originals = dict(zip((d.id for d in documents), scored.scores, strict=False))
         pairs = list(zip(versions, scored.scores[len(documents) :], strict=True))
-        items = [_item(v, originals[v.document.id], s) for v, s in pairs]
+        items = [_scored_item(v, originals[v.document.id], s) for v, s in pairs]
         accuracy = _accuracy_by_document(items)
         joiner = self.settings["joiner"]
         profiles = [
@@ -106,16 +148,8 @@ class ShuffleRun:
             for v, s in pairs
             if v in shown
         ]
-        notes.update(scored.notes)
-        return Outcome(
-            items=items,
-            metrics=list(metric_rows(items, single)),
-            signature=f"{choices(scorer, self._policy())} {self._signature()}",
-            skipped=skipped,
-            tokens=scored.tokens,
-            extras={"profiles": profiles},
-            notes=notes,
-        )
+        signature = choices(scorer, self._policy())
+        return _Judged(items, signature, scored.tokens, {"profiles": profiles}, scored.notes)
 
     def _zero_shot(self, model: Model) -> None:
         if model.card.trained_on_shuffled_text and self.settings["allow_shuffle_trained"] == "no":
@@ -193,7 +227,22 @@ class ShuffleRun:
         )
 
 
-def _first_versions(versions: list[ShuffledVersion]) -> set[ShuffledVersion]:
+def _by_rating(
+    rater: Rater, documents: Sequence[Document], versions: Sequence[ShuffledVersion], context: RunContext
+) -> _Judged:
+    """Judge by ratings: the rating of a text has no tokens, so there is nothing per token and no profile."""
+    texts = [list(document.sentences) for document in documents]
+    ratings = rate_texts(rater, [*texts, *(version.sentences for version in versions)], context)
+    originals = dict(zip((document.id for document in documents), ratings, strict=False))
+    items = []
+    for version, shuffled in zip(versions, ratings[len(documents) :], strict=True):
+        original = originals[version.document.id]
+        scores = scores_of(prefer_total(original, shuffled), None)
+        items.append(_item(version, scores, {"rating": original}, {"rating": shuffled}))
+    return _Judged(items, rater_signature(rater), 0, {}, Counter())
+
+
+def _first_versions(versions: Sequence[ShuffledVersion]) -> set[ShuffledVersion]:
     """Return the first shuffled version of each document, whose surprisal profile is kept."""
     first: dict[str, ShuffledVersion] = {}
     for version in versions:
@@ -201,20 +250,29 @@ def _first_versions(versions: list[ShuffledVersion]) -> set[ShuffledVersion]:
     return set(first.values())
 
 
-def _item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
+def _scored_item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
     total = prefer_total(original.logprob, shuffled.logprob)
     mean = prefer_per_token(original.logprob_per_token, shuffled.logprob_per_token)
+    return _item(version, scores_of(total, mean), _numbers(original), _numbers(shuffled))
+
+
+def _item(
+    version: ShuffledVersion,
+    scores: dict[str, float],
+    original: Mapping[str, float],
+    shuffled: Mapping[str, float],
+) -> Item:
     return Item(
         id=version.id,
         cluster=version.document.id,
         task="shuffle",
         settings={"block_size": version.block_size},
-        scores=scores_of(total, mean),
+        scores=scores,
         outputs={
             "domain": version.document.domain,
             "order": list(version.order),
-            "original": _numbers(original),
-            "shuffled": _numbers(shuffled),
+            "original": original,
+            "shuffled": shuffled,
         },
         # The document, not its order: other seeds shuffle the same document.
         content=content_of(version.document.sentences),
