@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import platform
 import resource
+import signal
 import sys
+from collections.abc import Callable
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -58,3 +63,45 @@ def _gpu() -> str | None:
     if torch is None or not torch.cuda.is_available():
         return None
     return str(torch.cuda.get_device_name(0))
+
+
+@cache
+def avoid_trapping_tiles() -> None:
+    """Keep torch off the processor's matrix tiles (AMX) where it states them and traps at their use.
+
+    Some virtual machines do, and a product of bfloat16 would end the process. Must come before the first product,
+    when oneDNN reads its limit; a child tries it, in some hundredths of a second and only where there are tiles.
+    """
+    limit = "ONEDNN_MAX_CPU_ISA"
+    if limit not in os.environ and "amx_tile" in _flags() and _dies(_multiply):
+        os.environ[limit] = "AVX512_CORE_BF16"
+
+
+def _multiply() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    one = torch.ones((64, 64), dtype=torch.bfloat16)
+    torch.nn.functional.linear(one, one)
+
+
+def _dies(work: Callable[[], None]) -> bool:
+    """Whether a process that does this dies of an instruction it must not use."""
+    child = os.fork()
+    if child == 0:
+        faulthandler.disable()
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGILL
+
+
+def _flags() -> set[str]:
+    """Return what a Linux processor says it can do."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            found = next((line for line in lines if line.startswith("flags")), "")
+    except OSError:
+        found = ""
+    return set(found.partition(":")[2].split())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ensue.backends.baselines import RandomModel, UnigramModel
 from ensue.backends.names import load_model
 from ensue.errors import RunFailed
-from ensue.models.request import Part, PartScore, Policy, Request, Score, TextPart, TokenCut
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TextPart, TokenCut
 from ensue.scoring.engine import choices, identity, score, signature
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
@@ -325,3 +325,57 @@ def test_a_float16_overflow_names_text_dtype_and_a_way_out(tmp_path: Path, save)
         with pytest.raises(RunFailed, match=r"'A dog\.' in float16.*use --dtype bfloat16 or float32"):
             score(model, [Request(t) for t in texts], journal=journal)  # type: ignore[arg-type]
         assert len(journal) <= 1
+
+
+class _Elsewhere(_Watched):
+    """The same on a device of its own, so that texts are made ready while others are scored."""
+
+    device_kind = "cuda"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.portions: list[list[str]] = []
+
+    def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
+        self.portions.append([request.continuation for request in requests])
+        return super().prepare(requests, policy)
+
+
+def test_texts_are_made_ready_in_growing_portions_where_a_device_works_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ensue.scoring.engine._FIRST", 40)
+    monkeypatch.setattr("ensue.scoring.engine._LARGEST", 100)
+    scorer, seen = _Elsewhere(), []
+    requests = [Request(text, detail=number % 3 == 0) for number, text in enumerate(TEXTS * 2)]
+    found = score(scorer, requests, progress=lambda done, total, _: seen.append((done, total)))
+    assert found.scores == score(_Watched(), requests).scores
+    assert sorted(scorer.computed) == sorted(TEXTS)
+    assert [text for portion in scorer.portions for text in portion] == TEXTS
+    sizes = [sum(map(len, portion)) for portion in scorer.portions]
+    assert len(sizes) > 2
+    assert all(size >= 40 for size in sizes[:-1])
+    assert sizes[1] >= 100  # three times the first, but no more than the largest
+    done, total = seen[-1]
+    assert done == total == score(_Watched(), requests[: len(TEXTS)]).tokens + seen[-1][1] - found.tokens // 2
+    assert [one for one, _ in seen] == sorted(one for one, _ in seen)
+
+
+def test_detail_that_a_later_portion_asks_for_is_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ensue.scoring.engine._FIRST", 1)
+    # The scorer drops case, so both have the same tokens and one key.
+    requests = [Request("The old dog."), Request("the OLD dog.", detail=True)]
+    alone = [score(_Watched(), [request]).scores[0] for request in requests]
+    assert alone[0].logprob == alone[1].logprob
+    assert score(_Elsewhere(), requests).scores == alone
+
+
+def test_what_may_be_refused_is_made_ready_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ensue.scoring.engine._FIRST", 1)
+    scorer = _Elsewhere()
+    score(scorer, [Request(text) for text in TEXTS], policy=Policy(window="refuse"))
+    assert len(scorer.portions) == 1
+    score(scorer, [Request(text, context="So.") for text in TEXTS])
+    assert len(scorer.portions) == 2
+    score(scorer, [Request(text, context="So.") for text in TEXTS], policy=Policy(overflow="truncate"))
+    assert len(scorer.portions) > 4

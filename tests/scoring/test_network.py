@@ -51,8 +51,8 @@ def test_log_probabilities_are_made_so_many_rows_at_a_time(chunk: int) -> None:
     apart = Network(model)
     apart.chunk = chunk
     rows: list[int] = []
-    original = apart.logits
-    apart.logits = lambda hidden: rows.append(len(hidden)) or original(hidden)  # type: ignore[method-assign,func-returns-value]
+    original = apart._head
+    apart._head = lambda hidden: rows.append(len(hidden)) or original(hidden)  # type: ignore[method-assign,func-returns-value]
     targets = np.array([60, 0, 7, 3, 14, 15, 9])
     found = apart.logprobs(apart.hidden(IDS)[0], targets)
     table = torch.log_softmax(model(input_ids=IDS).logits[0].double(), -1)

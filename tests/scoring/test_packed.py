@@ -18,7 +18,7 @@ from ensue.scoring.network import Network
 from ensue.scoring.packed import PackedExecutor, TreeRunner
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, tree_gap
-from ensue.scoring.rows import BLOCK, make_rows
+from ensue.scoring.rows import BLOCK, SMALL_BLOCK, make_rows
 from ensue.scoring.tree import build_tree
 from tests.scoring.networks import VOCABULARY, network
 
@@ -129,7 +129,7 @@ def test_a_wrong_row_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
     model = network("llama")
     parts = drawn(11, 6)
     packed = executor(model, 128)
-    packed._kept = Shifted(packed.network, 128)
+    packed._kept[SMALL_BLOCK] = Shifted(packed.network, 128, block=SMALL_BLOCK)
     with caplog.at_level(logging.WARNING):
         found = dict(one for batch in packed.run(parts) for one in batch)
     assert "nats a token away" in caplog.text
@@ -142,9 +142,10 @@ def test_short_work_is_not_compiled() -> None:
     budget = Budget(batch=64, full=64, cache=400, attended=4000)
     plainly = CausalExecutor(Network(model), budget)
     packed = PackedExecutor(Network(model), budget, plainly, compile="auto")
-    nodes = build_tree(drawn(1, 5))
-    assert packed._runner(nodes, 100) is None  # a CPU has no attention over texts of different lengths
+    parts = drawn(1, 5)
+    nodes = build_tree(parts)
+    assert packed._runner(nodes, parts) is None  # a CPU has no attention over texts of different lengths
     weights = sum(weight.numel() for weight in model.parameters())
     long = np.broadcast_to(np.int32(1), (int(30 * 150e12 / (2 * weights)) + 1,))
     nodes[0].ids, nodes[0].end = long, len(long)
-    assert isinstance(packed._runner(nodes, 100), TreeRunner)
+    assert isinstance(packed._runner(nodes, parts), TreeRunner)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from ensue.errors import RunFailed
-from ensue.models.protocols import Scorer
+from ensue.models.protocols import Placed, Scorer
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
 from ensue.progress import Progress
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
+
+# Where another device than the CPU works while texts are tokenised: the characters of the first portion, how many
+# times larger each next one is (tokenising is some three times as fast as the device), and those of the largest.
+_FIRST, _GROWTH, _LARGEST = 500_000, 3, 16_000_000
 
 
 @dataclass(frozen=True)
@@ -66,21 +71,27 @@ def score(
     policy = policy or Policy()
     scorer.check(policy)
     distinct = _distinct(requests)
-    prepared = scorer.prepare(distinct, policy)
     who = identity(scorer, policy)
-    keys = [p.digest(who) for p in prepared]
+    prepared: list[Prepared] = []
+    keys: list[str] = []
     known: dict[str, Score] = {}
-    wants_detail = dict.fromkeys(keys, False)
-    for key, request in zip(keys, distinct, strict=True):
-        wants_detail[key] |= request.detail
-    if journal is not None:
-        for key in keys:
-            found = journal.get(key, detail=wants_detail[key])
-            if found is not None and math.isfinite(found.logprob):
-                known[key] = found
-    ready = set(known)
-    named = dict(zip(keys, distinct, strict=True))
-    _compute(scorer, dict(zip(keys, prepared, strict=True)), named, wants_detail, known, journal, progress)
+    computed = given = reached = 0
+    characters = sum(map(_characters, distinct))
+    for portion, ready in _prepared(scorer, distinct, policy):
+        digests = [one.digest(who) for one in ready]
+        wants_detail = dict.fromkeys(digests, False)
+        for key, request in zip(digests, portion, strict=True):
+            wants_detail[key] |= request.detail
+        _recall(known, wants_detail, journal)
+        computed += sum(key not in known for key in wants_detail)
+        reached += sum(map(_characters, portion))
+        told = _in_portion(progress, given, characters / max(reached, 1))
+        named = dict(zip(digests, portion, strict=True))
+        given += _compute(
+            scorer, dict(zip(digests, ready, strict=True)), named, wants_detail, known, journal, told
+        )
+        prepared += ready
+        keys += digests
     place = {_question(request): index for index, request in enumerate(distinct)}
     places = [place[_question(request)] for request in requests]
     scores = [
@@ -95,8 +106,8 @@ def score(
         signature=signature(scorer, policy),
         notes=notes,
         tokens=sum(s.tokens for s in scores),
-        distinct=len(wants_detail),
-        computed=len(wants_detail) - len(ready),
+        distinct=len(set(keys)),
+        computed=computed,
         context_tokens=[prepared[index].context_tokens for index in places],
     )
 
@@ -114,6 +125,68 @@ def _distinct(requests: Sequence[Request]) -> list[Request]:
         if key not in seen or (request.detail and not seen[key].detail):
             seen[key] = request
     return list(seen.values())
+
+
+def _characters(request: Request) -> int:
+    return len(request.context) + len(request.continuation)
+
+
+def _prepared(
+    scorer: Scorer, requests: Sequence[Request], policy: Policy
+) -> Iterator[tuple[Sequence[Request], list[Prepared]]]:
+    """Yield portions of requests made ready, the next while the last is scored where a device of its own does that.
+
+    A portion depends on the requests alone, so that a run that goes on is divided as it was. What may be refused is
+    made ready whole: a refusal comes before any work.
+    """
+    on_cpu = not isinstance(scorer, Placed) or scorer.device_kind == "cpu"
+    refusing = policy.window == "refuse" or (
+        policy.overflow == "refuse" and any(request.context or request.cut for request in requests)
+    )
+    if on_cpu or refusing or not requests:
+        yield requests, scorer.prepare(requests, policy)
+        return
+    portions = list(_portions(requests))
+    with ThreadPoolExecutor(1, "tokenise") as ahead:
+        under_way = [ahead.submit(scorer.prepare, portion, policy) for portion in portions]
+        try:
+            for portion, ready in zip(portions, under_way, strict=True):
+                yield portion, ready.result()
+        finally:
+            for ready in under_way:
+                ready.cancel()
+
+
+def _portions(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
+    """Divide requests into ever larger portions: the device begins soon, and seldom has to wait."""
+    begin = held = 0
+    most = _FIRST
+    for place, request in enumerate(requests):
+        held += _characters(request)
+        if held >= most:
+            yield requests[begin : place + 1]
+            begin, held, most = place + 1, 0, min(most * _GROWTH, _LARGEST)
+    if begin < len(requests):
+        yield requests[begin:]
+
+
+def _recall(known: dict[str, Score], wants_detail: dict[str, bool], journal: Journal | None) -> None:
+    """Take what the journal has, and forget what is known without the detail that is now asked for."""
+    for key, detail in wants_detail.items():
+        if key in known:
+            if not detail or known[key].token_logprobs is not None or not known[key].tokens:
+                continue
+            del known[key]
+        found = None if journal is None else journal.get(key, detail=detail)
+        if found is not None and math.isfinite(found.logprob):
+            known[key] = found
+
+
+def _in_portion(progress: Progress | None, before: int, times: float) -> Progress | None:
+    """Report the progress of a portion as that of the whole, which is so many times as long as what is tokenised."""
+    if progress is None:
+        return None
+    return lambda done, total, unit: progress(before + done, round((before + total) * times), unit)
 
 
 def _own(score: Score, prepared: Prepared, *, detail: bool) -> Score:
@@ -137,8 +210,8 @@ def _compute(
     known: dict[str, Score],
     journal: Journal | None,
     progress: Progress | None,
-) -> None:
-    """Run what is not known yet and add it to `known` and to the journal, batch by batch."""
+) -> int:
+    """Run what is not known yet, add it to `known` and to the journal batch by batch, and count the tokens of all."""
     index: dict[bytes, int] = {}
     parts: list[Part] = []
     waiting: list[dict[str, None]] = []  # the requests that still want each part
@@ -172,7 +245,7 @@ def _compute(
     if progress is not None:
         progress(finished, total, "tokens")
     if len(done) == len(parts):
-        return
+        return total
     for batch in scorer.execute(parts, done):
         ready = []
         refused: RunFailed | None = None
@@ -191,6 +264,7 @@ def _compute(
             raise refused
         if progress is not None:
             progress(finished, total, "tokens")
+    return total
 
 
 def _refused(scorer: Scorer, score: PartScore, request: Request) -> RunFailed:

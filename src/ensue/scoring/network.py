@@ -133,13 +133,17 @@ class Network:
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Apply the head to rows of hidden states (rows × width), in float32."""
+        return self._head(hidden).float()
+
+    def _head(self, hidden: torch.Tensor) -> torch.Tensor:
         if not self.split:
-            return hidden.float()
+            return hidden
         original = self.trunk.forward
         self.trunk.forward = lambda *args, **kwargs: _TrunkOutput(hidden[None])
         try:
             dummy = torch.zeros((1, 1), dtype=torch.long, device=self.device)
-            return self.model(input_ids=dummy).logits[0].float()
+            logits: torch.Tensor = self.model(input_ids=dummy).logits[0]
+            return logits
         finally:
             self.trunk.forward = original
 
@@ -153,8 +157,8 @@ class Network:
         found = hidden.new_empty(len(targets), dtype=torch.float32)
         for begin in range(0, len(targets), self.chunk):
             rows = slice(begin, begin + self.chunk)
-            # One fused pass; a separate log-sum-exp reads the logits four times.
-            table = torch.log_softmax(self.logits(hidden[rows]), 1)
+            # One fused pass, in float32; a separate log-sum-exp reads the logits four times.
+            table = torch.log_softmax(self._head(hidden[rows]), 1, dtype=torch.float32)
             found[rows] = table.gather(1, targets[rows, None].long())[:, 0]
         return found
 

@@ -19,7 +19,7 @@ from ensue.scoring.attention import attention, takes_varlen
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.rows import BLOCK, Row, make_rows, seen_blocks
+from ensue.scoring.rows import BLOCK, SMALL_BLOCK, Row, make_rows, seen_blocks
 from ensue.scoring.tree import Node, build_tree
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,8 @@ _EAGER_RATE = 150e12
 _REPAID_SECONDS = 30.0
 # Uncompiled, texts are run end to end where sharing their prefixes would leave more than this of their tokens.
 _LITTLE_SHARED = 0.7
+# Texts of so many tokens on average are worked through in larger blocks: of short ones these would be half empty.
+_LONG = 1024
 # Nats a token by which a compiled row may differ from a plain pass: a wrong one differs by whole nats.
 _TOLERANCE = 0.25
 
@@ -44,7 +46,7 @@ class PackedExecutor(Executor):
     ) -> None:
         super().__init__(network, budget)
         self.plain, self.compile = plain, compile
-        self._kept: TreeRunner | None = None
+        self._kept: dict[int, TreeRunner] = {}
         self._trusted: set[type] = set()
         self._failed = False
 
@@ -76,7 +78,7 @@ class PackedExecutor(Executor):
     def _packed(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         """Score what goes in packed rows: all of the parts, or none."""
         nodes = build_tree(parts)
-        runner = self._runner(nodes, sum(len(part.ids) for part in parts))
+        runner = self._runner(nodes, parts)
         if runner is None:
             return
         if not runner.shares:
@@ -96,25 +98,25 @@ class PackedExecutor(Executor):
         if waiting is not None:
             yield [one for one in waiting.scores() if one[0] not in done]
 
-    def _runner(self, nodes: Sequence[Node], given: int) -> Runner | None:
+    def _runner(self, nodes: Sequence[Node], parts: Sequence[TokenPart]) -> Runner | None:
         """Choose how rows are run: compiled where it is repaid, else by the tokens that sharing saves."""
         if self._failed:
             return None
-        fed = sum(node.length for node in nodes)
+        fed, given = sum(node.length for node in nodes), sum(len(part.ids) for part in parts)
         operations = 2.0 * fed * sum(weight.numel() for weight in self.network.model.parameters())
         if self.compile == "always" or (
             self.compile == "auto" and operations > _EAGER_RATE * _REPAID_SECONDS
         ):
-            return self._trees()
+            return self._trees(SMALL_BLOCK if given < _LONG * len(parts) else BLOCK)
         if takes_varlen(self.network) and fed > _LITTLE_SHARED * given:
             return TextRunner(self.network)
         return None
 
-    def _trees(self) -> TreeRunner:
-        """Return what runs trees; one is kept as long as the budget is."""
-        if self._kept is None or self._kept.room != self.budget.batch:
-            self._kept = TreeRunner(self.network, self.budget.batch)
-        return self._kept
+    def _trees(self, block: int) -> TreeRunner:
+        """Return what runs trees in blocks of that size; one is kept as long as the budget is."""
+        if block not in self._kept or self._kept[block].room != self.budget.batch:
+            self._kept[block] = TreeRunner(self.network, self.budget.batch, block=block)
+        return self._kept[block]
 
     def _check(self, launched: Launched, parts: Sequence[TokenPart], length: int | None) -> None:
         """Compare the shortest parts of a first row with a plain pass: what is compiled may be wrong here alone."""
@@ -179,8 +181,8 @@ class TreeRunner:
     # States that the compiled head takes at a time.
     _HEAD_ROWS = 4096
 
-    def __init__(self, network: Network, room: int, *, compiled: bool = True) -> None:
-        self.network, self.room = network, room
+    def __init__(self, network: Network, room: int, *, block: int = BLOCK, compiled: bool = True) -> None:
+        self.network, self.room, self.block = network, room, block
         self.compiled = compiled and network.device.type == "cuda"
         self._places: dict[int, _Place] = {}
         self._stack = _stack(network.trunk)
@@ -199,7 +201,7 @@ class TreeRunner:
         sizes = [-(-self.room // (share * BLOCK)) * BLOCK for share in self._SHARES]
         size = next((size for size in sizes if size >= tokens), -(-tokens // BLOCK) * BLOCK)
         if size not in self._places:
-            self._places[size] = _Place(size, self.network.device)
+            self._places[size] = _Place(size, self.block, self.network.device)
         return self._places[size]
 
     def _read(self, hidden: torch.Tensor, row: Row) -> torch.Tensor:
@@ -247,9 +249,9 @@ def _unwarned(compiled: bool) -> Iterator[None]:
 class _Place:
     """Where rows of one size are laid on the device: always the same memory, so that nothing is compiled anew."""
 
-    def __init__(self, size: int, device: torch.device) -> None:
-        self.size = size
-        count = size // BLOCK
+    def __init__(self, size: int, block: int, device: torch.device) -> None:
+        self.size, self.block = size, block
+        count = size // block
         lengths = (size, size, size, count, count * count, count, count * count)
         self._held = torch.zeros(sum(lengths), dtype=torch.int32, device=device)
         self.ids, self.positions, self.ends, *blocks = self._held.split(lengths)
@@ -269,7 +271,7 @@ class _Place:
             some.view(1, 1, count, count),
             all_count.view(1, 1, count),
             all_.view(1, 1, count, count),
-            BLOCK_SIZE=BLOCK,
+            BLOCK_SIZE=block,
             mask_mod=sees,
             seq_lengths=(size, size),
             compute_q_blocks=False,
@@ -283,7 +285,7 @@ class _Place:
         self._sending.reverse()
         host = self._sending[0].numpy()
         begin = 0
-        for values in (padded.ids, padded.positions, padded.ends, *seen_blocks(padded.ends)):
+        for values in (padded.ids, padded.positions, padded.ends, *seen_blocks(padded.ends, self.block)):
             host[begin : begin + values.size] = values.ravel()
             begin += values.size
         self._held.copy_(self._sending[0], non_blocking=True)

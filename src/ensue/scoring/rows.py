@@ -17,7 +17,8 @@ from ensue.scoring.tree import Node
 
 Ints = npt.NDArray[np.int32]
 
-BLOCK = 128
+# Rows are laid out in whole blocks of the larger size; what sees what is listed in blocks of either.
+BLOCK, SMALL_BLOCK = 128, 64
 
 
 class Row(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any
 
 from ensue.atomic import make_readable, replacing, write_atomic
 from ensue.backends.hf.generate import generation_fingerprint
+from ensue.environment import avoid_trapping_tiles
 from ensue.errors import EnsueError
 from ensue.jsonl import read_object
 from ensue.models.card import ModelCard, read_card_facts
@@ -55,6 +56,7 @@ def need_torch(why: str) -> None:
         import transformers
     except ImportError as error:
         raise EnsueError(f"{why} needs the models extra: pip install 'ensue[models]' ({error}).") from None
+    avoid_trapping_tiles()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()

@@ -129,17 +129,21 @@ class ShuffleRun:
         context: RunContext,
     ) -> _Judged:
         shown = _first_versions(versions)
-        requests = [Request(self._text(d.sentences), detail=True) for d in documents]
-        requests += [Request(v.text, detail=v in shown) for v in versions]
+        # Document by document, so that what an interrupted run has scored is a sample of documents.
+        asked: dict[Document | ShuffledVersion, Request] = {}
+        for document, its_versions in _by_document(documents, versions):
+            asked[document] = Request(self._text(document.sentences), detail=True)
+            asked |= {version: Request(version.text, detail=version in shown) for version in its_versions}
         scored = score(
             scorer,
-            requests,
+            list(asked.values()),
             policy=self._policy(),
             journal=context.journal,
             progress=context.progress,
         )
-        originals = dict(zip((d.id for d in documents), scored.scores, strict=False))
-        pairs = list(zip(versions, scored.scores[len(documents) :], strict=True))
+        found = dict(zip(asked, scored.scores, strict=True))
+        originals = {document.id: found[document] for document in documents}
+        pairs = [(version, found[version]) for version in versions]
         items = [_scored_item(v, originals[v.document.id], s) for v, s in pairs]
         accuracy = _accuracy_by_document(items)
         joiner = self.settings["joiner"]
@@ -225,6 +229,15 @@ class ShuffleRun:
             f"shuffles:{s['shuffles']} sentences:{s['max_sentences']} joiner:'{joiner}' "
             f"ties:1e-4 seed:{self.seed}{zero_shot}"
         )
+
+
+def _by_document(
+    documents: Sequence[Document], versions: Sequence[ShuffledVersion]
+) -> list[tuple[Document, list[ShuffledVersion]]]:
+    of: dict[str, list[ShuffledVersion]] = {document.id: [] for document in documents}
+    for version in versions:
+        of[version.document.id].append(version)
+    return [(document, of[document.id]) for document in documents]
 
 
 def _by_rating(
