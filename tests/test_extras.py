@@ -14,6 +14,7 @@ HINT = re.compile(r"ensue\[(\w+)\]")
 # What a hint speaks of, and the distribution that brings it.
 BRINGS = {
     "spaCy": "spacy",
+    "scikit-learn": "scikit-learn",
     "NLTK": "nltk",
     "rapidfuzz": "rapidfuzz",
     "sacrebleu": "sacrebleu",

@@ -60,7 +60,11 @@ _ARCHITECTURES = {
     "WordVectors": "ensue.backends.words:load_word_vectors",
     "ExtractiveAnswerer": "ensue.backends.qa.folder:load_answerer",
     "QuestionGenerator": "ensue.backends.qg.generator:load_question_generator",
+    "EntityGrid": "ensue.backends.grid.model:load_entity_grid",
+    "NeuralEntityGrid": "ensue.backends.grid.network:load_neural_grid",
 }
+# Those of them that run without torch.
+_WITHOUT_TORCH = (_ARCHITECTURES["WordVectors"], _ARCHITECTURES["EntityGrid"])
 # The same by the ending of the first architecture, for those of transformers.
 _SEQ2SEQ = "ForConditionalGeneration"
 _ENDINGS = {
@@ -76,7 +80,7 @@ _ENCODER = "ensue.backends.hf.encoder:load_encoder"
 _OTHER_SENSES = ("vision_config", "audio_config", "speech_config", "image_config", "text_config")
 # What has a short name and cannot be run, by its format.
 _NO_MODELS = {
-    "spacy": "a pipeline that finds answers for QAGS",
+    "spacy": "a pipeline that parses sentences for QAGS and entity grids",
     "wordnet": "what METEOR looks synonyms up in",
 }
 _LONGEST_NAME = 100
@@ -256,7 +260,7 @@ def _from_hub(model: str, name: str, options: Options) -> ModelFolder:
 
 def _from_folder(folder: ModelFolder) -> Model:
     loader = _loader(folder)
-    if loader != _ARCHITECTURES["WordVectors"]:
+    if loader not in _WITHOUT_TORCH:
         need_torch(f"Loading {folder.name}")
         folder = folder.with_dtype(fast=loader.startswith(_LANGUAGE_MODELS))
     return load(loader)(folder)  # type: ignore[no-any-return]

@@ -10,5 +10,6 @@ TRAINERS = {
     "encoder": "ensue.train.encoder.options:EncoderOptions",
     "qa": "ensue.train.qa.options:AnswererOptions",
     "qg": "ensue.train.qg.options:QuestionerOptions",
+    "grid": "ensue.train.grid.options:GridOptions",
     "summarizer": "ensue.train.summarizer.options:SummarizerOptions",
 }

@@ -29,12 +29,14 @@ CORPUS = "corpus"
 
 
 class Described(NamedTuple):
-    """What is said of a finished model: two facts of its card, more facts of the record, the text of a README."""
+    """What is said of a finished model: two facts of its card, more facts of the record, the text of a README, and
+    further facts of the card."""
 
     training: str
     source: str
     facts: Mapping[str, Any] = {}
     readme: str = ""
+    card: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,15 @@ class Job:
     describe: Callable[[Mapping[str, Any], Fitted], Described]
     facts: Mapping[str, Any] = field(default_factory=dict)
     question: str = ""
+
+
+class Fit(NamedTuple):
+    """What was fitted in one go, without steps: how it ended, facts of the record, how it is saved, what is said."""
+
+    fitted: Fitted
+    facts: Mapping[str, Any]
+    save: Callable[[], None]
+    described: Described
 
 
 # Given the machine and where progress is reported.
@@ -90,19 +101,43 @@ def run_training(
         begin_record(output, asked)
     fitted = loop.run(job.batches, job.evaluate, resume=options.resume)
     if main:
-        facts = {
-            "asked": asked,
-            **job.facts,
-            "fitted": asdict(fitted),
-            "processes": accelerator.num_processes,
-            "environment": environment(),
-        }
-        described = job.describe(facts, fitted)
-        write_record(output, {**facts, **described.facts})
-        if described.readme:
-            write_atomic(output / README, [described.readme])
-        write_card_facts(output, training=described.training, source=described.source)
+        facts = _facts(asked, job.facts, fitted, accelerator.num_processes)
+        _say(output, facts, job.describe(facts, fitted))
     return fitted
+
+
+def run_fit(
+    options: TrainingOptions, fit: Callable[[Progress | None], Fit], progress: Progress | None = None
+) -> Fitted:
+    """Fit what takes one go and leave the model in the output; with `resume` one that was stopped is fitted anew."""
+    output, asked = options.output, options.asked()
+    check_folder(output, asked, options.resume)
+    done = fit(progress)
+    begin_record(output, asked)
+    done.save()
+    _say(output, _facts(asked, done.facts, done.fitted, 1), done.described)
+    return done.fitted
+
+
+def _facts(
+    asked: Mapping[str, Any], found: Mapping[str, Any], fitted: Fitted, processes: int
+) -> dict[str, Any]:
+    """Return what the record of a finished training holds."""
+    return {
+        "asked": asked,
+        **found,
+        "fitted": asdict(fitted),
+        "processes": processes,
+        "environment": environment(),
+    }
+
+
+def _say(output: Path, facts: Mapping[str, Any], described: Described) -> None:
+    """Write record, README and card of a finished training."""
+    write_record(output, {**facts, **described.facts})
+    if described.readme:
+        write_atomic(output / README, [described.readme])
+    write_card_facts(output, training=described.training, source=described.source, **described.card)
 
 
 def check_folder(output: Path, asked: Mapping[str, Any], resume: bool) -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from ensue.errors import EnsueError, TooLong
+from ensue.errors import TooLong
+from ensue.fetch.pipeline import load_spacy, pipeline_identity
 from ensue.metrics.answers import normalised
 
-PIPELINE = "en_core_web_sm"
+_MISSING = "Finding answer candidates needs spaCy, which is not installed; run: pip install 'ensue[qags]'."
 # How many answers QAGS asks about in each summary.
 ANSWERS = 10
 Kind = Literal["entity", "noun phrase", "pronoun"]
 Choice = Literal["distinct", "every"]
-# Not needed for entities and noun phrases, and a third of the time.
-_UNUSED = ["lemmatizer"]
 
 
 class AnswerCandidate(NamedTuple):
@@ -49,9 +46,7 @@ class SpacyFinder:
 
     @property
     def identity(self) -> str:
-        from ensue.fetch.catalog import catalog
-
-        return f"{PIPELINE}-{catalog()[PIPELINE].version}"
+        return pipeline_identity()
 
     def candidates(self, texts: Iterable[str]) -> Iterator[list[AnswerCandidate]]:
         """Yield all candidates of each text, in the order in which they stand in it; a text may have none."""
@@ -150,28 +145,6 @@ def _spans(document: Any) -> Iterator[AnswerCandidate]:
         yield AnswerCandidate(phrase.text, phrase.start_char, phrase.end_char, kind)
 
 
-@cache
 def load_pipeline(folder: Path | None = None) -> Any:
     """Load the spaCy pipeline of a folder, by default the small English one."""
-    # First of all, so that nothing is fetched for someone who cannot use it.
-    spacy = _spacy()
-    if folder is None:
-        from ensue.fetch.catalog import catalog
-        from ensue.fetch.store import pull
-
-        folder = pull(catalog()[PIPELINE])
-    try:
-        return spacy.load(folder, exclude=_UNUSED)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise EnsueError(f"{folder} is not a spaCy pipeline that can be loaded: {reason}") from None
-
-
-def _spacy() -> Any:
-    # By name, since spaCy is an extra and its types are not there for everyone who checks this file.
-    try:
-        return importlib.import_module("spacy")
-    except ImportError:
-        raise EnsueError(
-            "Finding answer candidates needs spaCy, which is not installed; run: pip install 'ensue[qags]'."
-        ) from None
+    return load_spacy(_MISSING, folder)

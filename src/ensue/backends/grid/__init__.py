@@ -1,0 +1,1 @@
+"""Entity grids: which entities a text's sentences mention, and models that rate coherence by them."""

@@ -1,0 +1,155 @@
+"""The neural entity grid (after Nguyen and Joty, 2017): convolution over each entity's row, pooled to one rating."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ensue.backends.grid.grid import Grid, GridForm
+from ensue.backends.grid.model import GridReader, grid_card
+from ensue.backends.hf.loading import WEIGHTS, ModelFolder, file_digest, save_folder, state_of
+from ensue.models.card import ModelCard
+
+ARCHITECTURE = "NeuralEntityGrid"
+
+
+@dataclass(frozen=True)
+class NetworkShape:
+    """Sizes: numbers of a cell's vector, filters, and sentences that each filter sees."""
+
+    embedding: int = 50
+    filters: int = 100
+    window: int = 4
+    dropout: float = 0.5
+
+
+class GridBatch(NamedTuple):
+    """Texts as the distinct rows of their grids: roles (padded), lengths and classes of each row, and which rows the
+    texts have, one after another from each of `begins` on."""
+
+    roles: Tensor
+    lengths: Tensor
+    classes: Tensor
+    rows: Tensor
+    begins: Tensor
+
+    def to(self, device: torch.device) -> GridBatch:
+        return GridBatch(*(part.to(device, non_blocking=True) for part in self))
+
+
+def make_batch(grids: Sequence[Grid], signs: int) -> GridBatch:
+    """Put texts together; rows that are alike, as most of those with a single mention are, come once."""
+    longest = max(grid.roles.shape[1] for grid in grids)
+    parts = []
+    for grid in grids:
+        entities, length = grid.roles.shape
+        roles = np.full((entities, longest), signs, dtype=np.int8)
+        roles[:, :length] = grid.roles
+        parts.append(np.concatenate([np.full((entities, 1), length), grid.classes, roles], axis=1))
+    every = np.concatenate(parts).astype(np.int32)
+    distinct, rows = np.unique(every, axis=0, return_inverse=True)
+    kinds = grids[0].classes.shape[1]
+    counts = [len(part) for part in parts]
+    return GridBatch(
+        roles=torch.from_numpy(distinct[:, 1 + kinds :].astype(np.int64)),
+        lengths=torch.from_numpy(distinct[:, 0].astype(np.int64)),
+        classes=torch.from_numpy(distinct[:, 1 : 1 + kinds].astype(np.float32)),
+        rows=torch.from_numpy(rows.reshape(-1).astype(np.int64)),
+        begins=torch.from_numpy(np.cumsum([0, *counts[:-1]]).astype(np.int64)),
+    )
+
+
+class GridNetwork(nn.Module):  # type: ignore[misc]
+    """Roles and classes as vectors, filters over sentences next to each other, the highest value of each filter in a
+    row, the mean over a text's rows, a linear layer."""
+
+    def __init__(self, form: GridForm, shape: NetworkShape) -> None:
+        super().__init__()
+        self.form, self.shape = form, shape
+        # The last stands for what lies beyond the text and is nothing.
+        self.roles = nn.Embedding(len(form.signs) + 1, shape.embedding, padding_idx=len(form.signs))
+        self.classes = nn.Linear(len(form.classes), shape.embedding, bias=False)
+        self.filters = nn.Conv1d(shape.embedding, shape.filters, shape.window, padding=shape.window - 1)
+        self.dropout = nn.Dropout(shape.dropout)
+        self.rating = nn.Linear(shape.filters, 1, bias=False)
+
+    def forward(self, batch: GridBatch) -> Tensor:
+        """Return the rating of each text, in full precision; one that mentions nothing has 0."""
+        if not len(batch.roles):
+            return self.rating.weight.new_zeros(len(batch.begins))
+        with torch.autocast(batch.roles.device.type, enabled=False):
+            rows = self._rows(batch)
+            texts = functional.embedding_bag(batch.rows, rows, batch.begins, mode="mean")
+            rating: Tensor = self.rating(self.dropout(texts)).squeeze(-1)
+        return rating
+
+    def _rows(self, batch: GridBatch) -> Tensor:
+        inside = (batch.roles != len(self.form.signs)).unsqueeze(-1)
+        cells = (self.roles(batch.roles) + self.classes(batch.classes)[:, None]) * inside
+        found = functional.relu(self.filters(cells.transpose(1, 2)))
+        # A filter may reach over either end of the text, but must see a sentence of it.
+        places = torch.arange(found.shape[-1], device=found.device)
+        beyond = places >= (batch.lengths + self.shape.window - 1)[:, None]
+        highest: Tensor = found.masked_fill(beyond[:, None], 0).amax(-1)
+        return highest
+
+
+class NeuralGridModel:
+    """Rates texts by a network over their entity grids."""
+
+    def __init__(self, network: GridNetwork, card: ModelCard) -> None:
+        self.network, self.card = network, card
+        self.reader = GridReader(network.form)
+        self.device = network.rating.weight.device
+
+    @property
+    def device_kind(self) -> str:
+        return str(self.device.type)
+
+    def rate(self, texts: Sequence[Sequence[str]]) -> list[float]:
+        """Return one number a text, given as its sentences; the higher, the more coherent."""
+        found: list[float] = []
+        for grids in self.reader.grids(texts):
+            found += rate_grids(self.network, grids)
+        return found
+
+
+def rate_grids(network: GridNetwork, grids: Sequence[Grid], size: int = 100) -> list[float]:
+    """Return the rating of each grid, those of like length together."""
+    found = [0.0] * len(grids)
+    order = sorted(range(len(grids)), key=lambda place: grids[place].roles.shape[1])
+    for begin in range(0, len(order), size):
+        chosen = order[begin : begin + size]
+        batch = make_batch([grids[place] for place in chosen], len(network.form.signs))
+        with torch.inference_mode():
+            rated = network(batch.to(network.rating.weight.device)).float().cpu().tolist()
+        for place, value in zip(chosen, rated, strict=True):
+            found[place] = value
+    return found
+
+
+def load_neural_grid(folder: ModelFolder) -> NeuralGridModel:
+    """Load the network saved in a folder."""
+    with folder.loading("neural entity grid"):
+        network = GridNetwork(GridForm(**folder.config["grid"]), NetworkShape(**folder.config["shape"]))
+        network.load_state_dict(load_file(folder.path / WEIGHTS))
+    card = grid_card(folder, file_digest(folder.path / WEIGHTS), dtype=folder.options.dtype)
+    return NeuralGridModel(folder.placed(network), card)
+
+
+def save_neural_grid(folder: Path, network: Any) -> None:
+    """Save a network as a model folder."""
+    config = {
+        "architectures": [ARCHITECTURE],
+        "grid": asdict(network.form),
+        "shape": asdict(network.shape),
+    }
+    save_folder(folder, config, state_of(network))

@@ -1,0 +1,1 @@
+"""Entity-grid models that tell a text from its shuffled versions."""

@@ -1,0 +1,140 @@
+"""What a grid model learns from: documents and their shuffled versions, divided by document."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ensue.backends.grid.grid import Grid, GridForm, build_grid
+from ensue.backends.grid.mentions import PARSER
+from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
+from ensue.errors import EnsueError
+from ensue.progress import Progress
+from ensue.text.documents import Document, read_documents
+
+
+class Example(NamedTuple):
+    """A document's grid, and the orders of its sentences that are to be rated lower."""
+
+    id: str
+    grid: Grid
+    orders: tuple[tuple[int, ...], ...]
+
+    def versions(self) -> Iterator[Grid]:
+        """Yield the grid of each shuffled version."""
+        return (self.grid.reordered(order) for order in self.orders)
+
+
+class Examples(NamedTuple):
+    """Examples to train on and others to try the model on; counts of what was left out, and a digest of all."""
+
+    train: list[Example]
+    dev: list[Example]
+    skipped: dict[str, int]
+    digest: str
+
+
+class Shuffling(NamedTuple):
+    """How documents are cut and shuffled, as in the Shuffle Test."""
+
+    block_sizes: Sequence[int] = (1,)
+    shuffles: int = 20
+    max_sentences: int = 20
+    seed: int = 0
+
+
+def read_examples(
+    sources: Sequence[str],
+    form: GridForm,
+    shuffling: Shuffling,
+    *,
+    dev_share: float,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> Examples:
+    """Read documents, hold some out, and make the grids of all; every version of a document is on its side.
+
+    `reading` is handed to `read_documents`. A document whose sentences another one has is left out, or it might be on
+    both sides.
+    """
+    skipped: Counter[str] = Counter()
+    kept: dict[tuple[str, ...], Document] = {}
+    for source in sources:
+        documents = read_documents(source, **reading)
+        skipped.update(documents.skipped)
+        for document in documents:
+            sentences = document.sentences[: shuffling.max_sentences]
+            if len(sentences) < 2:
+                skipped["documents of one sentence"] += 1
+            elif sentences in kept:
+                skipped["documents that are there twice"] += 1
+            else:
+                kept[sentences] = document
+    orders = {sentences: drawn_orders(sentences, each.id, shuffling) for sentences, each in kept.items()}
+    usable = [sentences for sentences, found in orders.items() if found]
+    if alike := len(orders) - len(usable):
+        skipped["documents with no other order"] += alike
+    if len(usable) < 2:
+        raise EnsueError(
+            f"Training a grid needs two documents or more that can be shuffled, one of them to hold out; "
+            f"{' and '.join(sources)} has {len(usable)}."
+        )
+    held = _held_out(usable, dev_share, shuffling.seed)
+    parsed = PARSER.parse((sentence for text in usable for sentence in text), progress)
+    made = {
+        text: Example(kept[text].id, build_grid([parsed[each] for each in text], form), orders[text])
+        for text in usable
+    }
+    return Examples(
+        [made[text] for text in usable if text not in held],
+        [made[text] for text in usable if text in held],
+        dict(skipped),
+        _digest(repr([usable, list(orders.values())])),
+    )
+
+
+def drawn_orders(
+    sentences: Sequence[str], document: str, shuffling: Shuffling
+) -> tuple[tuple[int, ...], ...]:
+    """Draw a document's shuffled orders of all block sizes, each as numbers of sentences."""
+    found: list[tuple[int, ...]] = []
+    for size in shuffling.block_sizes:
+        seed = document_seed(shuffling.seed, document, size)
+        drawn = shuffled_orders(sentences, size, shuffling.shuffles, seed)
+        found += [tuple(sentence_order(len(sentences), size, order)) for order in drawn]
+    return tuple(dict.fromkeys(found))
+
+
+def _held_out(texts: Sequence[tuple[str, ...]], share: float, seed: int) -> set[tuple[str, ...]]:
+    """Choose so many texts, one at least and not all, by digests that hang on the seed and the text alone."""
+    count = min(max(round(share * len(texts)), 1), len(texts) - 1)
+    return set(sorted(texts, key=lambda text: _digest(f"{seed}\0" + "\0".join(text)))[:count])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def document_accuracy(margins: Iterable[Sequence[float]]) -> float:
+    """Return how often a document is rated above its versions, the mean over documents; a tie counts half."""
+    shares = []
+    for each in margins:
+        values = np.asarray(each)
+        shares.append(float(np.mean((values > 0) + 0.5 * (values == 0))))
+    return float(np.mean(shares))
+
+
+def counts_of(examples: Examples) -> dict[str, object]:
+    """Return how many documents and pairs there are on either side, and what was left out."""
+    sides = {"train": examples.train, "dev": examples.dev}
+    return {
+        **{
+            name: {"documents": len(side), "pairs": sum(len(each.orders) for each in side)}
+            for name, side in sides.items()
+        },
+        "skipped": examples.skipped,
+    }
