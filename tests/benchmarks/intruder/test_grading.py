@@ -37,11 +37,11 @@ def predicted(place: Path, rule: str = "gain") -> list[dict[str, Any]]:
 
 
 def rows_of(place: Path, rule: str) -> dict[str, Any]:
-    """The run's own rows of one rule, and those of none."""
+    """The run's own rows of one rule, and those of none but of whole texts, of which a submission says nothing."""
     rows = [
         row
         for row in ensue.Run(place / "run").results["metrics"]
-        if row["settings"].get("rule", rule) == rule
+        if row["settings"].get("rule", rule) == rule and row["metric"] != "accuracy"
     ]
     return by_place(rows, "test", ("rule",))
 

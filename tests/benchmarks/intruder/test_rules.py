@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.intruder.rules import RULES, crossfit, fit, flagged, least_of, rank_of, values_of
+from ensue.benchmarks.intruder.rules import (
+    RULES,
+    Sentences,
+    crossfit,
+    fit,
+    flagged,
+    least_of,
+    rank_of,
+    values_of,
+)
 from ensue.scoring.following import Following
 from ensue.scoring.verdict import standings
 
@@ -23,7 +32,7 @@ TEXT = [
 
 
 def test_every_rule_by_hand():
-    found = {rule: values_of(TEXT, rule, 7.0) for rule in RULES}
+    found = {rule: values_of(Sentences(TEXT), rule, 7.0) for rule in RULES}
     assert found["received"] == [None, 2.0, -5.0]
     assert found["gain"] == [None, 0.5, -0.5]
     # Alone 10 and 20 nats: in context 2 fewer, and 5 more.
@@ -35,7 +44,7 @@ def test_every_rule_by_hand():
 
 
 def test_a_sentence_that_is_certain_alone_has_no_ratio_to_speak_of():
-    assert values_of([TEXT[0], Following(1, 0.0, None, None, 0.0)], "ratio", 0.0) == [None, 0.0]
+    assert values_of(Sentences([TEXT[0], Following(1, 0.0, None, None, 0.0)]), "ratio", 0.0) == [None, 0.0]
 
 
 levels = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=2, max_size=8)
@@ -59,11 +68,13 @@ def test_only_what_is_below_the_threshold_is_flagged(values, threshold):
     assert least_of([None, *values])[0] == min(values)
 
 
-def text(generator: random.Random, count: int = 8) -> list[Following]:
-    return [
-        Following(5, None if place == 0 else generator.gauss(0, 1), generator.gauss(0, 1), None, -9.0)
-        for place in range(count)
-    ]
+def text(generator: random.Random, count: int = 8) -> Sentences:
+    return Sentences(
+        [
+            Following(5, None if place == 0 else generator.gauss(0, 1), generator.gauss(0, 1), None, -9.0)
+            for place in range(count)
+        ]
+    )
 
 
 def test_a_threshold_keeps_its_promise_to_a_new_document():
@@ -84,7 +95,10 @@ def test_what_is_judged_has_no_part_in_its_threshold():
     before = crossfit(controls, ["received", "given"], 0.1, seed=5)
     assert before.keys() == controls.keys()
     for name in ("d0", "d7", "d22"):
-        changed = {**controls, name: [one._replace(received=-1e3, given=-1e3) for one in controls[name]]}
+        changed = {
+            **controls,
+            name: Sentences([one._replace(received=-1e3, given=-1e3) for one in controls[name].following]),
+        }
         after = crossfit(changed, ["received", "given"], 0.1, seed=5)
         assert after[name] == before[name]
         assert sum(after[other] != before[other] for other in controls) >= 20
@@ -97,9 +111,9 @@ def test_the_fit_is_what_numpy_makes_of_the_others():
     generator = random.Random(2)
     controls = [text(generator) for _ in range(12)]
     fitted = fit(controls, ["received", "given"], 0.25)
-    given = [one.given for sentences in controls for one in sentences[1:]]
+    given = [one.given for sentences in controls for one in sentences.following[1:]]
     assert fitted.given == pytest.approx(np.mean(given))
-    least = sorted(min(one.received for one in sentences[1:]) for sentences in controls)
+    least = sorted(min(one.received for one in sentences.following[1:]) for sentences in controls)
     # The place of rank 0.25 * 13 = 3.25: a quarter of the way from the third to the fourth.
     assert fitted.thresholds["received"] == pytest.approx(least[2] + 0.25 * (least[3] - least[2]), abs=1e-5)
 

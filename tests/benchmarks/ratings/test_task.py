@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -89,7 +90,21 @@ def test_correlations_are_scipys_over_texts_systems_and_within_groups(finished):
 def test_texts_of_unequal_groups_have_one_level(llama, tmp_path):
     data = write_lines(tmp_path / "rated.jsonl", ROWS[:-1])
     run = ensue.run("ratings", model=str(llama), data=data, output=tmp_path / "run")
-    assert {row["settings"]["level"] for row in run.results["metrics"]} == {"texts"}
+    assert {row["settings"]["level"] for row in run.results["metrics"]} == {"texts", "pairs"}
+
+
+def test_pairs_of_one_group_are_those_of_a_naive_loop(finished):
+    for measure in ("total", "per_token", "worst_sentence", "tokens"):
+        right = []
+        for a, b in itertools.combinations(finished.items, 2):
+            x, y = a["outputs"], b["outputs"]
+            if a["cluster"] == b["cluster"] and x["rating"] != y["rating"]:
+                better = x if x["rating"] > y["rating"] else y
+                worse = y if better is x else x
+                more = better[measure] - worse[measure]
+                right.append(1.0 if more > 0 else 0.5 if more == 0 else 0.0)
+        assert len(right) > 6
+        assert value(finished, "accuracy", measure=measure, level="pairs") == pytest.approx(np.mean(right))
 
 
 def test_marked_sentences_have_the_auc_of_scikit_learn():

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
+from ensue.benchmarks.coherence.rating import BY_SETTING, rater_of, rater_signature
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer
 from ensue.models.request import Policy
@@ -27,6 +28,7 @@ def sentence_settings(most: int, fewest: int) -> dict[str, Setting]:
             most, "documents are cut after so many sentences (none: never)", read.optional(read.whole(fewest))
         ),
         "joiner": Setting(" ", "what stands between sentences", read.text),
+        **BY_SETTING,
         **{name: read.POLICY_SETTINGS[name] for name in ("bos", "max_length", "masked")},
         **read.DOCUMENT_SETTINGS,
     }
@@ -44,7 +46,10 @@ def policy_of(settings: Mapping[str, Any]) -> Policy:
 
 
 def model_signature(model: Model, settings: Mapping[str, Any]) -> str:
-    """Return what a signature says of a model that scores text, or only encodes it."""
+    """Return what a signature says of a model that scores text, rates it, or only encodes it."""
+    rater = rater_of(model, settings, "This")
+    if rater is not None:
+        return rater_signature(rater)
     if isinstance(model, Scorer):
         return choices(model, policy_of(settings))
     return f"model:{model.card.signed_name} weights:{model.card.identity.get('weights', '-')[:12]}"
@@ -114,3 +119,10 @@ def within(progress: Progress | None, begin: int, count: int, total: int, unit: 
     if progress is None:
         return None
     return lambda done, of, _: progress(begin + (count * done // of if of else count), total, unit)
+
+
+def of_steps(progress: Progress | None, done: int, steps: int) -> Progress | None:
+    """Report the progress of one step out of that of all, `done` of which are behind it."""
+    if progress is None:
+        return None
+    return lambda now, of, unit: progress(done * 100 + (100 * now // of if of else 100), 100 * steps, unit)

@@ -1,7 +1,7 @@
-"""How well each sentence of a document would follow each other one directly, by a scorer or by an encoder.
+"""How well each sentence of a document would follow each other one directly, by a scorer, a rater or an encoder.
 
-A scorer says how much likelier a sentence is after the other than on its own (pointwise mutual information, in nats);
-an encoder only how alike the two are (their cosine), whichever comes first.
+A scorer says how much likelier a sentence is after the other than on its own (pointwise mutual information, in nats),
+a rater how coherent the two are as a text; an encoder only how alike they are (their cosine), whichever comes first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.coherence.documents import policy_of
-from ensue.models.protocols import Encoder, Model, Scorer, require
+from ensue.benchmarks.coherence.rating import rate_texts, rater_of
+from ensue.models.protocols import Encoder, Model, Rater, Scorer, require
 from ensue.models.request import Policy, Request
 from ensue.progress import Progress
 from ensue.scoring.engine import score
@@ -46,7 +47,10 @@ class Found(NamedTuple):
 def find_neighbours(
     model: Model, texts: Sequence[Sequence[str]], settings: Mapping[str, Any], context: RunContext, why: str
 ) -> Found:
-    """Find the neighbours in every text with a scorer or, where the model is none, with an encoder."""
+    """Find the neighbours in every text with a scorer or, where the model is none, with a rater or an encoder."""
+    rater = rater_of(model, settings, why)
+    if rater is not None:
+        return by_rating(rater, texts, context)
     if not isinstance(model, Scorer) and isinstance(model, Encoder):
         return by_likeness(model, texts)
     return by_likelihood(
@@ -86,6 +90,19 @@ def by_likelihood(
             follows[i, j] = next(values) - alone[j]
         found.append(Neighbours(follows, np.zeros(count)))
     return Found(found, scored.tokens, scored.notes)
+
+
+def by_rating(rater: Rater, texts: Sequence[Sequence[str]], context: RunContext) -> Found:
+    """Rate every ordered pair of sentences of every text; nothing is said of how well one opens a text."""
+    pairs = [[one[i], one[j]] for one in texts for i, j in permutations(range(len(one)), 2)]
+    ratings = iter(rate_texts(rater, pairs, context))
+    found = []
+    for sentences in texts:
+        follows = np.zeros((len(sentences), len(sentences)))
+        for i, j in permutations(range(len(sentences)), 2):
+            follows[i, j] = next(ratings)
+        found.append(Neighbours(follows, np.zeros(len(sentences))))
+    return Found(found, 0, Counter())
 
 
 def by_likeness(encoder: Encoder, texts: Sequence[Sequence[str]]) -> Found:

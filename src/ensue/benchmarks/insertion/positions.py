@@ -35,21 +35,22 @@ class Removed(NamedTuple):
     def id(self) -> str:
         return f"{self.document.id}#{self.place + 1}"
 
+    def at(self, position: int) -> tuple[str, ...]:
+        """Return the text with the sentence at a position."""
+        rest = self.rest
+        return (*rest[:position], self.sentence, *rest[position:])
+
     def right(self) -> list[int]:
         """Return the positions that give the document back: several where a neighbour reads the same."""
-        rest = self.rest
-        return [
-            position
-            for position in range(len(self.document.sentences))
-            if (*rest[:position], self.sentence, *rest[position:]) == self.document.sentences
-        ]
+        every = range(len(self.document.sentences))
+        return [position for position in every if self.at(position) == self.document.sentences]
 
 
 def requests_of(removed: Removed, joiner: str, after: int | None) -> list[Request]:
     """Return what is asked of a scorer: each position's text, or what differs in it from the text without."""
     rest, count = removed.rest, len(removed.document.sentences)
     if after is None:
-        return [Request(joiner.join([*rest[:at], removed.sentence, *rest[at:]])) for at in range(count)]
+        return [Request(joiner.join(removed.at(at))) for at in range(count)]
     requests = []
     for at in range(count):
         before, following = joiner.join(rest[:at]), rest[at : at + after]

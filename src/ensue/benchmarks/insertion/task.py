@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
@@ -22,10 +22,11 @@ from ensue.benchmarks.coherence.documents import (
 from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import find_neighbours
 from ensue.benchmarks.coherence.people import people_outcome
+from ensue.benchmarks.coherence.rating import rate_texts, rater_of
 from ensue.benchmarks.insertion.positions import Removed, judge, requests_of, values_between, values_of
 from ensue.benchmarks.people.export import Record
 from ensue.benchmarks.people.human import people_of
-from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.models.protocols import Encoder, Model, Rater, Scorer, portion_of, require
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import score
 from ensue.text.documents import Document, Documents
@@ -44,8 +45,8 @@ SETTINGS = {
     ),
     "method": Setting(
         None,
-        "text (log-likelihood of the text at each position) or neighbours (pairs of sentences; all an encoder can "
-        "do); none: what the model can",
+        "text (log-likelihood or rating of the text at each position) or neighbours (pairs of sentences; all an "
+        "encoder can do); none: what the model can",
         read.optional(read.one_of(*METHODS)),
     ),
     "after": Setting(
@@ -87,8 +88,10 @@ class InsertionRun:
         if export is not None:
             documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
             return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
-        method = self.settings["method"] or ("text" if isinstance(model, Scorer) else "neighbours")
-        if method == "text" or not isinstance(model, Encoder):
+        rater = rater_of(model, self.settings, "Insertion")
+        whole = rater is not None or isinstance(model, Scorer)
+        method = self.settings["method"] or ("text" if whole else "neighbours")
+        if rater is None and (method == "text" or not isinstance(model, Encoder)):
             require(model, Scorer, "Insertion")
         documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
         items: list[Item] = []
@@ -96,15 +99,14 @@ class InsertionRun:
         most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
         for portion in portions(documents, self._size, most):
             removed = [one for document in portion for one in self._removed(document)]
-            lent = RunContext(
-                context.journal,
-                progress=within(context.progress, done, len(portion), len(documents), "documents"),
-            )
-            found = (
-                self._by_text(model, removed, lent)
-                if method == "text"
-                else self._between(model, removed, lent)
-            )
+            progress = within(context.progress, done, len(portion), len(documents), "documents")
+            lent = replace(context, progress=progress)
+            if method == "neighbours":
+                found = self._between(model, removed, lent)
+            elif rater is not None:
+                found = _by_rating(rater, removed, lent)
+            else:
+                found = self._by_text(model, removed, lent)
             items += [_item(one, values) for one, values in zip(removed, found.values, strict=True)]
             tokens += found.tokens
             notes.update(found.notes)
@@ -112,7 +114,7 @@ class InsertionRun:
         return Outcome(
             items=items,
             metrics=list(metric_rows(items)),
-            signature=f"{model_signature(model, self.settings)} {self._signature(method)}",
+            signature=f"{model_signature(model, self.settings)} {self._signature(method, rater is not None)}",
             skipped=dict(skipped),
             tokens=tokens,
             notes=notes,
@@ -163,11 +165,20 @@ class InsertionRun:
             [values_between(one, of[one.document.id]) for one in removed], found.tokens, found.notes
         )
 
-    def _signature(self, method: str) -> str:
+    def _signature(self, method: str, rated: bool) -> str:
         s = self.settings
         removed = "all" if s["removed"] is None else s["removed"]
-        after = f" after:{'all' if s['after'] is None else s['after']}" if method == "text" else ""
+        # A rating is of the whole text.
+        after = "" if rated or method != "text" else f" after:{'all' if s['after'] is None else s['after']}"
         return f"method:{method}{after} removed:{removed} ties:1e-4 {documents_signature(s, self.seed)}"
+
+
+def _by_rating(rater: Rater, removed: Sequence[Removed], context: RunContext) -> _Valued:
+    """Rate the text with each sentence at every position."""
+    counts = [len(one.document.sentences) for one in removed]
+    texts = [one.at(at) for one, count in zip(removed, counts, strict=True) for at in range(count)]
+    ratings = iter(rate_texts(rater, texts, context))
+    return _Valued([[next(ratings) for _ in range(count)] for count in counts], 0, Counter())
 
 
 def _item(removed: Removed, values: Sequence[float]) -> Item:

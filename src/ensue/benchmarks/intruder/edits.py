@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 KINDS = ("random", "hard", "swapped", "negated", "entity")
+# Made with English verbs: "was" and "will" are words of German, too, and no verbs of its main clauses.
+ENGLISH = ("negated",)
 # Two sentences of neighbouring paragraphs are so far apart in most prose.
 _NEAREST_SWAP, _FURTHEST_SWAP = 3, 6
 # A candidate that shares more of its words than this is a near copy (a caption, a repeated notice).

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from ensue.benchmarks.base import content_of
 from ensue.benchmarks.comparing import MeanScores, Pairs, Resampling, Tested, Untested
 from ensue.benchmarks.intruder.edits import KINDS, Edited
-from ensue.benchmarks.intruder.rules import Fitted, flagged, least_of, rank_of, values_of
+from ensue.benchmarks.intruder.rules import Fitted, Sentences, flagged, least_of, rank_of, values_of
+from ensue.metrics.preference import prefer_total
 from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
-from ensue.scoring.following import Following
 from ensue.scoring.verdict import Calibration, judge
 from ensue.stats.clustered import Interval, clustered_interval, wilson
 from ensue.stats.paired import paired_test
@@ -26,6 +26,8 @@ from ensue.text.documents import Document
 UNTOUCHED = "untouched"
 # The rule `following` with the thresholds that the model's card has, as `ensue score --profile` applies them.
 CALIBRATED = "calibrated"
+# No rule of sentences: which of two texts, one of them edited, the model finds better as a whole.
+WHOLE = "whole"
 POSITIONS = ("beginning", "middle", "end")
 # Of edited documents; of untouched ones there are `false_alarms`.
 METRICS = ("hit_rate", "rank", "hit_rate_at")
@@ -64,12 +66,14 @@ def position_of(place: int, count: int) -> str:
 
 def item_of(
     version: Version,
-    sentences: Sequence[Following],
+    sentences: Sentences,
+    untouched: Sentences,
     fitted: Fitted,
     calibration: Calibration | None,
     rate: float,
 ) -> Item:
-    """Return the item of a version: what each rule makes of its sentences, and how right that is."""
+    """Return the item of a version: what each rule makes of its sentences, and how right that is; and whether the
+    model prefers the untouched text."""
     edited = version.edited
     values = {rule: values_of(sentences, rule, fitted.given) for rule in fitted.thresholds}
     found = {rule: flagged(values[rule], threshold) for rule, threshold in fitted.thresholds.items()}
@@ -77,9 +81,14 @@ def item_of(
     for rule, place in found.items():
         scores |= scores_of(rule, edited, rank_of(values[rule], edited.places), place)
     if calibration is not None:
-        found[CALIBRATED] = judge(sentences, calibration, rate).stands_out
+        found[CALIBRATED] = judge(sentences.following, calibration, rate).stands_out
         scores |= scores_of(CALIBRATED, edited, None, found[CALIBRATED])
+    if edited.places and sentences.whole is not None and untouched.whole is not None:
+        preferred = prefer_total(untouched.whole, sentences.whole)
+        scores[f"{WHOLE}/accuracy"] = float(preferred == "good")
     more = {"values": values, "flagged": found, "thresholds": dict(fitted.thresholds)}
+    if sentences.whole is not None:
+        more[WHOLE] = sentences.whole
     return item_with(version, scores, more)
 
 
@@ -115,7 +124,8 @@ def scores_of(rule: str, edited: Edited, rank: int | None, place: int | None) ->
 
 def rules_in(items: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the rules that scored any of the items, in their order."""
-    return list(dict.fromkeys(name.partition("/")[0] for item in items for name in item["scores"]))
+    names = dict.fromkeys(name.partition("/")[0] for item in items for name in item["scores"])
+    return [name for name in names if name != WHOLE]
 
 
 def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
@@ -151,9 +161,10 @@ def _rows(task: str, items: Sequence[Item]) -> Iterator[MetricRow]:
             # It is known, not estimated.
             chance = Figure(math.fsum(chances) / len(chances), n=len(chances))
             yield chance.row(task, "chance", {"kind": kind})
+            yield from _means(task, chosen, WHOLE, ("accuracy",), {"kind": kind})
         settings = {"kind": kind, "rule": rule}
         yield from _means(task, chosen, rule, METRICS, settings)
-        if rule != CALIBRATED:
+        if rule in chosen[0]["outputs"]["values"]:
             edited = [_least(item, rule) for item in chosen]
             untouched = [_least(controls[item["cluster"]], rule) for item in chosen]
             yield Figure(*auc(edited, untouched)).row(task, "auc", settings)

@@ -1,7 +1,7 @@
 """Rules that say how firmly each sentence stands in its text, and thresholds with a known rate of false alarms.
 
 By every rule the lower a value, the less the sentence follows. All of them judge the same sentences, those after the
-first, from the same scores:
+first. With a model that scores text, most come from the same scores:
 
 - `following`: what it receives and gives, and its likeness to those around it, as `ensue score --profile` does;
 - `gain`: what it receives, per token;
@@ -10,6 +10,12 @@ first, from the same scores:
 - `given`: the log-likelihood of the first words of the next sentence with it less that without it;
 - `likeness`: its mean cosine with the three most like it of those around it, by an encoder;
 - `surprisal`: its mean log-likelihood in context, which is its surprisal with the sign turned.
+
+Others are measured on their own (`finders.py`):
+
+- `removal`, with a model that rates whole texts: the rating with the sentence less that without it;
+- `insertion`, with either, where it is asked for: how well the sentence stands at its place less how well it would at
+  the best other place.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -45,18 +52,33 @@ _BY_SENTENCE: dict[str, Callable[[Following, float], float | None]] = {
     "surprisal": lambda sentence, given: (sentence.logprob or 0.0) / max(1, sentence.tokens),
 }
 RULES = ("following", *_BY_SENTENCE)
+REMOVAL, INSERTION = "removal", "insertion"
+# What a model that rates texts may be judged by.
+RATERS_RULES = (REMOVAL, INSERTION)
+EVERY_RULE = (*RULES, *RATERS_RULES)
 
 
-def values_of(sentences: Sequence[Following], rule: str, given: float) -> Values:
+@dataclass(frozen=True)
+class Sentences:
+    """What is known of a text's sentences: how each follows, the values of rules that are measured on their own, and
+    how good the model finds the text as a whole."""
+
+    following: Sequence[Following] = ()
+    own: Mapping[str, Values] = field(default_factory=dict)
+    whole: float | None = None
+
+
+def values_of(sentences: Sentences, rule: str, given: float) -> Values:
     """Return how firmly each sentence stands by a rule; None for the first, which nothing precedes.
 
     `given` stands in for what a last sentence gives, which nobody can measure.
     """
+    if rule in sentences.own:
+        return rounded(sentences.own[rule])
     if rule == "following":
-        found = standings(sentences, given)
-    else:
-        found = [None if one.received is None else _BY_SENTENCE[rule](one, given) for one in sentences]
-    return rounded(found)
+        return rounded(standings(sentences.following, given))
+    by = _BY_SENTENCE[rule]
+    return rounded([None if one.received is None else by(one, given) for one in sentences.following])
 
 
 def rounded(values: Values) -> Values:
@@ -102,9 +124,10 @@ class Fitted(NamedTuple):
         return (self.documents + 1) * rate >= 1.0 - 1e-9
 
 
-def fit(controls: Sequence[Sequence[Following]], rules: Sequence[str], rate: float) -> Fitted:
+def fit(controls: Sequence[Sentences], rules: Sequence[str], rate: float) -> Fitted:
     """Fit thresholds below which the least value of an untouched document lies with a chance of `rate`."""
-    passed = [one.given for sentences in controls for one in sentences[1:] if one.given is not None]
+    later = [one for sentences in controls for one in sentences.following[1:]]
+    passed = [one.given for one in later if one.given is not None]
     given = math.fsum(passed) / max(1, len(passed))
     thresholds = {}
     for rule in rules:
@@ -115,7 +138,7 @@ def fit(controls: Sequence[Sequence[Following]], rules: Sequence[str], rate: flo
 
 
 def crossfit(
-    controls: Mapping[str, Sequence[Following]], rules: Sequence[str], rate: float, seed: int
+    controls: Mapping[str, Sentences], rules: Sequence[str], rate: float, seed: int
 ) -> dict[str, Fitted]:
     """Return for each document what is fitted on documents of other folds than its own."""
     names = sorted(controls, key=lambda name: _digest(seed, name))

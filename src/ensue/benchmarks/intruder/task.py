@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ensue.benchmarks import settings as read
@@ -18,13 +19,24 @@ from ensue.benchmarks.coherence.documents import (
     sentence_settings,
     within,
 )
-from ensue.benchmarks.intruder.edits import KINDS, Edited, Pool, edit
+from ensue.benchmarks.coherence.rating import rater_of, rater_signature
+from ensue.benchmarks.intruder.edits import ENGLISH, KINDS, Edited, Pool, edit
 from ensue.benchmarks.intruder.examples import chosen_examples
+from ensue.benchmarks.intruder.finders import by_rating, insertion_by_likelihood
 from ensue.benchmarks.intruder.judging import UNTOUCHED, Version, item_of, metric_rows
-from ensue.benchmarks.intruder.rules import RULES, crossfit
+from ensue.benchmarks.intruder.rules import (
+    EVERY_RULE,
+    INSERTION,
+    RATERS_RULES,
+    REMOVAL,
+    RULES,
+    Sentences,
+    Values,
+    crossfit,
+)
 from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations
-from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.models.protocols import Encoder, Model, Rater, Scorer, portion_of, require
 from ensue.records import digest_of
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
@@ -48,7 +60,9 @@ def _share(text: str) -> float:
 SETTINGS = {
     "kinds": Setting(list(KINDS), f"kinds of edits: {', '.join(KINDS)}", read.many(read.one_of(*KINDS))),
     "rules": Setting(
-        None, f"only {', '.join(RULES)} (none: all)", read.optional(read.many(read.one_of(*RULES)))
+        None,
+        f"only these of {', '.join(EVERY_RULE)} (none: all that the model allows but insertion, which takes long)",
+        read.optional(read.many(read.one_of(*EVERY_RULE))),
     ),
     "encoder": Setting(
         "minilm",
@@ -85,12 +99,15 @@ class IntruderRun:
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure the sentences of every version of every document, and judge each rule by them."""
+        rater = rater_of(model, self.settings, "The intruder")
+        if rater is not None:
+            return self._by_rating(rater, context)
         scorer = require(model, Scorer, "The intruder")
-        encoder = self._encoder(context)
         rules = self._rules()
+        encoder = self._encoder(context)
         scorer.check(policy_of(self.settings))
         versions, skipped, notes = self.versions()
-        measured, tokens = self._measure(scorer, encoder, versions, context, notes)
+        measured, tokens = self._measure(scorer, encoder, versions, rules, context, notes)
         calibration = self._calibration(model, encoder)
         if calibration and (
             otherwise := calibration.scored_otherwise(scorer.policy_signature(policy_of(self.settings)))
@@ -103,6 +120,21 @@ class IntruderRun:
             signature=f"{choices(scorer, policy_of(self.settings))} {self._signature(encoder)}",
             skipped=dict(skipped),
             tokens=tokens,
+            extras={"examples": examples},
+            notes=notes,
+        )
+
+    def _by_rating(self, rater: Rater, context: RunContext) -> Outcome:
+        rules = self._raters_rules()
+        versions, skipped, notes = self.versions()
+        texts = [version.edited.sentences for version in versions]
+        items, examples = self._judge(versions, by_rating(rater, texts, rules, context), rules, None, notes)
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{rater_signature(rater)} {self._signature(None)}",
+            skipped=dict(skipped),
+            tokens=0,
             extras={"examples": examples},
             notes=notes,
         )
@@ -121,12 +153,24 @@ class IntruderRun:
         name = self.settings["encoder"]
         return None if name is None else require(context.load_further(name), Encoder, "Likeness")
 
+    def _raters_rules(self) -> list[str]:
+        """Return the rules that a model that rates texts is judged by; all others need log-likelihoods."""
+        chosen = self.settings["rules"] or (REMOVAL,)
+        if other := [rule for rule in chosen if rule not in RATERS_RULES]:
+            raise EnsueError(
+                f"The rule {other[0]} needs a model that scores text; one that rates texts is judged by "
+                f"{' and '.join(RATERS_RULES)}."
+            )
+        return [rule for rule in RATERS_RULES if rule in chosen]
+
     def _rules(self) -> list[str]:
         chosen = self.settings["rules"]
+        if REMOVAL in (chosen or ()):
+            raise EnsueError("The rule removal needs a model that rates texts (--set by=rating).")
         if self.settings["encoder"] is None and "likeness" in (chosen or ()):
             raise EnsueError("The rule likeness needs an encoder: leave out --set encoder=none.")
         without = () if self.settings["encoder"] else ("likeness",)
-        return [rule for rule in RULES if rule in (chosen or RULES) and rule not in without]
+        return [rule for rule in EVERY_RULE if rule in (chosen or RULES) and rule not in without]
 
     def _long_enough(self) -> tuple[list[Document], Counter[str], Counter[str]]:
         found = long_enough(self.documents, self.settings, FEWEST)
@@ -141,12 +185,16 @@ class IntruderRun:
     def _versions(self, documents: Sequence[Document], skipped: Counter[str]) -> Iterator[Version]:
         """Yield each document as it is, and with one edit of each kind that it allows."""
         pool = Pool([document.sentences for document in documents])
+        english = self.settings["language"].lower().partition("-")[0] == "en"
         for number, document in enumerate(documents):
             yield Version(document, Edited(document.sentences, (), UNTOUCHED))
             # The same places for all kinds, never the first: they differ in the edit alone.
             places = list(range(1, len(document.sentences)))
             generator_of(self.seed, document).shuffle(places)
             for kind in self.settings["kinds"]:
+                if kind in ENGLISH and not english:
+                    skipped[f"documents that allow no {kind} edit, which is of English texts"] += 1
+                    continue
                 edited = edit(number, kind, pool, places, generator_of(self.seed, document, kind))
                 if edited is None:
                     skipped[f"documents that allow no {kind} edit"] += 1
@@ -158,9 +206,10 @@ class IntruderRun:
         scorer: Scorer,
         encoder: Encoder | None,
         versions: Sequence[Version],
+        rules: Sequence[str],
         context: RunContext,
         notes: Counter[str],
-    ) -> tuple[list[list[Following]], int]:
+    ) -> tuple[list[Sentences], int]:
         """Measure the sentences of all versions, some at a time, and count the tokens scored."""
         texts = [Pieces.joined(version.edited.sentences, self.settings["joiner"]) for version in versions]
         most = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
@@ -178,12 +227,42 @@ class IntruderRun:
             measured += found
             tokens += scored.tokens
             notes.update(scored.notes)
-        return measured, tokens
+        inserted: list[Values] = []
+        if INSERTION in rules:
+            inserted, more = self._inserted(scorer, versions, context, notes)
+            tokens += more
+        found_of = [
+            Sentences(each, {INSERTION: inserted[place]} if inserted else {}, mean_logprob(each))
+            for place, each in enumerate(measured)
+        ]
+        return found_of, tokens
+
+    def _inserted(
+        self, scorer: Scorer, versions: Sequence[Version], context: RunContext, notes: Counter[str]
+    ) -> tuple[list[Values], int]:
+        """Return how firmly sentences stand at their places, and count the tokens scored."""
+        texts = [version.edited.sentences for version in versions]
+        most = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        values: list[Values] = []
+        tokens = 0
+        for portion in portions(texts, lambda text: sum(map(len, text)) * len(text) ** 2, most):
+            progress = within(context.progress, len(values), len(portion), len(texts), "texts")
+            found, scored = insertion_by_likelihood(
+                scorer,
+                portion,
+                self.settings["joiner"],
+                policy_of(self.settings),
+                replace(context, progress=progress),
+            )
+            values += found
+            tokens += scored.tokens
+            notes.update(scored.notes)
+        return values, tokens
 
     def _judge(
         self,
         versions: Sequence[Version],
-        measured: Sequence[list[Following]],
+        measured: Sequence[Sentences],
         rules: Sequence[str],
         calibration: Calibration | None,
         notes: Counter[str],
@@ -196,7 +275,9 @@ class IntruderRun:
         if few:
             notes[f"documents judged by too few others for a false-alarm rate of {rate:g}"] += few
         items = [
-            item_of(version, found, fitted[version.document.id], calibration, rate)
+            item_of(
+                version, found, controls[version.document.id], fitted[version.document.id], calibration, rate
+            )
             for version, found in pairs
         ]
         return items, chosen_examples(versions, items)
@@ -211,6 +292,12 @@ class IntruderRun:
         s = self.settings
         name = "none" if encoder is None else "-".join(encoder.card.marked_name.split())
         return f"encoder:{name} false-alarms:{s['false_alarms']:g} {documents_signature(s, self.seed)}"
+
+
+def mean_logprob(sentences: Sequence[Following]) -> float | None:
+    """Return the mean log-likelihood per token of what follows a text's first sentence, which no edit touches."""
+    tokens = sum(one.tokens for one in sentences)
+    return math.fsum(one.logprob or 0.0 for one in sentences) / tokens if tokens else None
 
 
 class IntruderTask:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ensue.benchmarks.coherence.documents import of_steps
 from ensue.benchmarks.coherence.neighbours import NOTHING
 from ensue.benchmarks.ordering.beam import Ask, Order
 from ensue.models.protocols import Scorer
@@ -64,19 +65,9 @@ class Gains:
         return [sum(next(values) for _ in order) for _, order in orders]
 
     def _score(self, requests: Sequence[Request]) -> list[float]:
-        scored = score(
-            self._scorer, requests, policy=self._policy, journal=self._journal, progress=self._share()
-        )
+        progress = of_steps(self._progress, self._done, self._steps)
+        scored = score(self._scorer, requests, policy=self._policy, journal=self._journal, progress=progress)
         self._done = min(self._done + 1, self._steps - 1)
         self.tokens += scored.tokens
         self.notes.update(scored.notes)
         return [one.logprob for one in scored.scores]
-
-    def _share(self) -> Progress | None:
-        """Report a step as its share of all steps."""
-        progress, done, steps = self._progress, self._done, self._steps
-        if progress is None:
-            return None
-        return lambda now, of, unit: progress(
-            done * 100 + (100 * now // of if of else 100), 100 * steps, unit
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
@@ -22,7 +22,9 @@ from ensue.benchmarks.coherence.documents import (
 from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
 from ensue.benchmarks.coherence.people import order_of, people_outcome
+from ensue.benchmarks.coherence.rating import rater_of
 from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search, set_and_last, whole_order
+from ensue.benchmarks.ordering.beginnings import RatedBeginnings
 from ensue.benchmarks.ordering.gains import Gains
 from ensue.benchmarks.people.export import Record
 from ensue.benchmarks.people.human import people_of
@@ -51,8 +53,9 @@ _ON_CPU, _ELSEWHERE = 20_000_000, 80_000_000
 SETTINGS = {
     "method": Setting(
         None,
-        "beam (search by the likelihood of each sentence after all before it), neighbours (by pairs of sentences; "
-        "all an encoder can do) or rescored (the best orders by neighbours, read whole); none: what the model can",
+        "beam (search by the likelihood of each sentence after all before it, or by the rating of what is there), "
+        "neighbours (by pairs of sentences; all an encoder can do) or rescored (the best orders by neighbours, read "
+        "whole); none: what the model can",
         read.optional(read.one_of(*METHODS)),
     ),
     "beam": Setting(8, "beginnings that are kept at each step, or orders that are rescored", read.whole()),
@@ -107,8 +110,9 @@ class OrderingRun:
         if export is not None:
             documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
             return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
-        method = self.settings["method"] or ("beam" if isinstance(model, Scorer) else "neighbours")
-        if method != "neighbours" or not isinstance(model, Encoder):
+        rated = rater_of(model, self.settings, "Ordering") is not None
+        method = self.settings["method"] or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
+        if not rated and (method != "neighbours" or not isinstance(model, Encoder)):
             require(model, Scorer, "Ordering")
         documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
         items: list[Item] = []
@@ -117,8 +121,7 @@ class OrderingRun:
         for portion in portions(documents, self._size, most):
             shuffled = [self._shuffled(document) for document in portion]
             progress = within(context.progress, done, len(portion), len(documents), "documents")
-            lent = RunContext(context.journal, progress=progress)
-            ordered = self._ways[method](model, shuffled, lent)
+            ordered = self._ways[method](model, shuffled, replace(context, progress=progress))
             items += [
                 _item(one, found, written)
                 for one, found, written in zip(shuffled, ordered.found, ordered.written, strict=True)
@@ -150,7 +153,8 @@ class OrderingRun:
         return {"beam": self._beam, "rescored": self._rescored, "neighbours": self._pairs}
 
     def _beam(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
-        """Search by what each sentence gains from all that stand before it, in nats over what it is on its own."""
+        """Search by what each sentence gains from all that stand before it, in nats over what it is on its own, or by
+        how beginnings are rated."""
         gains = self._gains(model, shuffled, context)
         written = gains.of_orders(list(enumerate(one.written for one in shuffled)))
         found = search([len(one.numbers) for one in shuffled], self.settings["beam"], gains)
@@ -197,7 +201,12 @@ class OrderingRun:
 
         return neighbours, search([len(one.numbers) for one in shuffled], _WIDE, answer, state)
 
-    def _gains(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> Gains:
+    def _gains(
+        self, model: Model, shuffled: Sequence[Shuffled], context: RunContext
+    ) -> Gains | RatedBeginnings:
+        rater = rater_of(model, self.settings, "Ordering")
+        if rater is not None:
+            return RatedBeginnings(rater, [one.sentences for one in shuffled], context)
         scorer = require(model, Scorer, "Ordering")
         return Gains(
             scorer,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,31 @@ import numpy.typing as npt
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import policy_of, portions, within
+from ensue.benchmarks.coherence.rating import (
+    BY_SETTING,
+    rate_texts,
+    rater_of,
+    rater_signature,
+    worth_of_each,
+)
 from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.qags.metaeval import Correlated, over_summaries, summary_level, system_level
 from ensue.benchmarks.ratings.data import Rated, RatedTexts, read_rated
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import Kind
-from ensue.models.protocols import Model, Scorer, portion_of, require
+from ensue.models.protocols import Model, Rater, Scorer, portion_of, require
+from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Measured, Pieces, measure
+from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import SHARE
 from ensue.stats.resampling import cluster_codes, draw_counts
 from ensue.text.sentences import split_lines, split_sentences
 
 MEASURES = ("total", "per_token", "worst_sentence", "tokens")
+# Of a model that rates texts; `rating` is what people say.
+RATERS_MEASURES = ("model_rating", "sentences")
 KINDS: tuple[Kind, ...] = ("spearman", "pearson", "kendall")
 # Texts are measured together until what stands before their sentences has so many characters, all held at once.
 _ON_CPU, _ELSEWHERE = 1_000_000, 40_000_000
@@ -37,6 +49,7 @@ SETTINGS = {
         "coherence", "column, or human score of a collection, that holds the rating", read.text
     ),
     "joiner": Setting(" ", "what stands between sentences", read.text),
+    **BY_SETTING,
     **{name: read.POLICY_SETTINGS[name] for name in ("bos", "max_length", "masked")},
     "split": read.DOCUMENT_SETTINGS["split"],
     "language": read.DOCUMENT_SETTINGS["language"],
@@ -59,10 +72,33 @@ class RatingsRun:
         return self.texts.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
-        """Measure every text and its sentences, and correlate that with the ratings."""
-        scorer = require(model, Scorer, "The test of ratings")
-        items: list[Item] = []
+        """Measure every text and its sentences, or rate it, and correlate that with people's ratings."""
+        rater = rater_of(model, self.settings, "The test of ratings")
         notes: Counter[str] = Counter()
+        if rater is not None:
+            items, tokens, signature = self._by_rating(rater, context), 0, rater_signature(rater)
+        else:
+            scorer = require(model, Scorer, "The test of ratings")
+            items, tokens = self._by_likelihood(scorer, context, notes)
+            signature = choices(scorer, policy_of(self.settings))
+        rows = list(metric_rows(items, notes))
+        if not rows:
+            raise EnsueError(
+                f"{self.source} has too few texts, or all have one rating: nothing can be correlated."
+            )
+        return Outcome(
+            items=items,
+            metrics=rows,
+            signature=f"{signature} rating:{self.settings['rating']}",
+            skipped={},
+            tokens=tokens,
+            notes=notes,
+        )
+
+    def _by_likelihood(
+        self, scorer: Scorer, context: RunContext, notes: Counter[str]
+    ) -> tuple[list[Item], int]:
+        items: list[Item] = []
         tokens = 0
         most = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
         every = self.texts.items
@@ -74,27 +110,38 @@ class RatingsRun:
                 journal=context.journal,
                 progress=within(context.progress, len(items), len(few), len(every), "texts"),
             )
-            items += [_item(one, found) for one, found in zip(few, measured, strict=True)]
+            items += [_measured_item(one, found) for one, found in zip(few, measured, strict=True)]
             tokens += scored.tokens
             notes.update(scored.notes)
-        rows = list(metric_rows(items, notes))
-        if not rows:
-            raise EnsueError(
-                f"{self.source} has too few texts, or all have one rating: nothing can be correlated."
-            )
-        return Outcome(
-            items=items,
-            metrics=rows,
-            signature=f"{choices(scorer, policy_of(self.settings))} rating:{self.settings['rating']}",
-            skipped={},
-            tokens=tokens,
-            notes=notes,
-        )
+        return items, tokens
+
+    def _by_rating(self, rater: Rater, context: RunContext) -> list[Item]:
+        """Rate every text and, where readers marked sentences, the text without each."""
+        every = self.texts.items
+        ratings = rate_texts(rater, [one.sentences for one in every], context)
+        marked = [one for one in every if one.marks and len(one.sentences) > 1]
+        found = worth_of_each(rater, [one.sentences for one in marked], context) if marked else []
+        worth = dict(zip((one.id for one in marked), found, strict=True))
+        return [
+            _item(one, {"model_rating": value, "sentences": len(one.sentences)}, worth.get(one.id, []))
+            for one, value in zip(every, ratings, strict=True)
+        ]
 
 
-def _item(rated: Rated, measured: Measured) -> Item:
+def _measured_item(rated: Rated, measured: Measured) -> Item:
     gains = [one.gain for one in measured.sentences]
     known = [gain for gain in gains if gain is not None]
+    measures = {
+        "total": measured.whole.logprob,
+        "per_token": measured.whole.logprob_per_token,
+        "tokens": measured.whole.tokens,
+        # A text of one sentence has none that could fail to follow.
+        "worst_sentence": min(known, default=None),
+    }
+    return _item(rated, measures, gains)
+
+
+def _item(rated: Rated, measures: Mapping[str, float | None], gains: Sequence[float | None]) -> Item:
     return Item(
         id=rated.id,
         cluster=rated.group,
@@ -104,13 +151,9 @@ def _item(rated: Rated, measured: Measured) -> Item:
         outputs={
             "rating": rated.rating,
             "system": rated.system,
-            "total": measured.whole.logprob,
-            "per_token": measured.whole.logprob_per_token,
-            "tokens": measured.whole.tokens,
-            # A text of one sentence has none that could fail to follow.
-            "worst_sentence": min(known, default=None),
-            "gains": gains,
-            "marks": list(rated.marks),
+            **measures,
+            "gains": list(gains),
+            "marks": list(rated.marks) if gains else [],
         },
         content=content_of(rated.sentences, rated.rating),
     )
@@ -118,8 +161,10 @@ def _item(rated: Rated, measured: Measured) -> Item:
 
 def metric_rows(items: Sequence[Item], notes: Counter[str]) -> Iterator[MetricRow]:
     """Yield the correlations of each measure over all texts and, where all were written by the same systems, over
-    systems and within groups; and where sentences are marked, how well the profile finds them."""
-    for name in MEASURES:
+    systems and within groups; how often it agrees which of two texts of a group is better; and where sentences are
+    marked, how well the profile finds them."""
+    measures = [name for name in (*MEASURES, *RATERS_MEASURES) if name in items[0]["outputs"]]
+    for name in measures:
         chosen = [item for item in items if item["outputs"][name] is not None]
         if len(chosen) < len(items):
             notes["texts of one sentence, left out of worst_sentence"] = len(items) - len(chosen)
@@ -128,10 +173,39 @@ def metric_rows(items: Sequence[Item], notes: Counter[str]) -> Iterator[MetricRo
                 if kind in found.figures:
                     settings = {"measure": name, "level": level}
                     yield found.figures[kind].row("ratings", kind, settings)
+        pairs = pairs_of(chosen, name)
+        if pairs is not None:
+            yield pairs.row("ratings", "accuracy", {"measure": name, "level": "pairs"})
     marked = [item for item in items if any(item["outputs"]["marks"])]
     drawn = auc_of(marked)
     if drawn is not None:
         yield drawn.row("ratings", "auc", {"measure": "gain of a sentence"})
+
+
+def pairs_of(items: Sequence[Mapping[str, Any]], name: str) -> Figure | None:
+    """Return of how many pairs of texts in one group that people rate differently the measure agrees which is better.
+
+    Where it says the same of both, it is half right. Groups are what is independent; None where no pair is.
+    """
+    values, clusters = [], []
+    for group, (first, second) in _pairs(items):
+        people = first["outputs"]["rating"] - second["outputs"]["rating"]
+        model = first["outputs"][name] - second["outputs"][name]
+        if people:
+            values.append(0.5 if model == 0 else float((model > 0) == (people > 0)))
+            clusters.append(group)
+    return Figure(*clustered_interval(values, clusters, bounds=SHARE)) if values else None
+
+
+def _pairs(
+    items: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[str, tuple[Mapping[str, Any], Mapping[str, Any]]]]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for item in items:
+        groups.setdefault(item["cluster"], []).append(item)
+    for name, group in groups.items():
+        for pair in combinations(group, 2):
+            yield name, pair
 
 
 def _levels(items: Sequence[Item], name: str) -> Iterator[tuple[str, Correlated]]:

@@ -16,6 +16,7 @@ from ensue.benchmarks.intruder.report.table import (
     positions_table,
     rate_of,
     rules_table,
+    whole_table,
 )
 from ensue.benchmarks.intruder.rules import least_of
 from ensue.report.page import Page
@@ -66,6 +67,7 @@ def intruder_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
         "rates": {kind: figure for kind, figure in rates.items() if figure is not None},
         "false_alarms": figures.get("false_alarms", UNTOUCHED, rule),
         "rules_table": rules_table(figures, rate),
+        "whole_table": whole_table(figures),
         "curves_picture": _curves_picture(curves_of(read_items(folders[0])), rate),
         "positions_table": positions_table(figures),
         "positions_picture": _positions_picture(figures, rule),

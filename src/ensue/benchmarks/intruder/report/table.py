@@ -9,7 +9,7 @@ from typing import Any
 
 from ensue.benchmarks.intruder.edits import KINDS
 from ensue.benchmarks.intruder.judging import CALIBRATED, POSITIONS, UNTOUCHED
-from ensue.benchmarks.intruder.rules import RULES
+from ensue.benchmarks.intruder.rules import EVERY_RULE
 from ensue.report.figure import Figure
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Content, Table, blank_on_page, figure_cell
@@ -17,7 +17,7 @@ from ensue.report.table import Cell, Column, Content, Table, blank_on_page, figu
 TASK = "intruder"
 # A corpus with a domain per site would make a table nobody reads.
 MOST_DOMAINS = 24
-_ORDER = (*RULES, CALIBRATED)
+_ORDER = (*EVERY_RULE, CALIBRATED)
 # What a terminal shows where it is among the rules; seven rules of five kinds are no table to read there.
 _SHOWN = ("following", CALIBRATED)
 
@@ -70,7 +70,30 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
     )
     if any(not row.in_terminal for row in table.rows):
         table.caption += " All rules: --format markdown, or the page (--report)."
-    return [table]
+    whole = whole_table(figures)
+    if whole.rows:
+        whole.caption = (
+            "whole text preferred: documents that the model finds better untouched than edited, by its rating or by "
+            "the mean log-likelihood per token after the first sentence. Chance is 0.5."
+        )
+    return [table, whole] if whole.rows else [table]
+
+
+def whole_table(figures: Figures) -> Table:
+    """Return how often the untouched text is preferred as a whole, by kind of edit."""
+    table = Table(
+        [
+            Column("kind", words=True),
+            Column("whole text\npreferred"),
+            Column("95 %\ninterval"),
+            Column("documents"),
+        ]
+    )
+    for kind in figures.kinds:
+        found = figures.get("accuracy", kind)
+        if found is not None:
+            table.add(kind, *_with_interval(found, strong=True), found.n)
+    return table
 
 
 def rules_table(figures: Figures, rate: str) -> Table:
