@@ -6,16 +6,16 @@ import ctypes
 import inspect
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers.cache_utils import Cache
 
+from ensue.scoring.kernels import without_cudnn
 from ensue.scoring.rope import length_rope
 
 # Names and numbers as in glibc's malloc.h.
@@ -114,16 +114,8 @@ class Network:
         if self.takes_cache:
             arguments |= {"past_key_values": cache, "use_cache": cache is not None}
         kept = nullcontext() if self.rope is None or length is None else self.rope.held(length)
-        with kept, self._kernels():
+        with kept, without_cudnn(self.device):
             return self.trunk(**arguments)[0] if self.split else self.model(**arguments).logits
-
-    def _kernels(self) -> AbstractContextManager[Any]:
-        """Leave out cuDNN's attention on a GPU: it builds a plan for every new shape, seconds on a first pass."""
-        if self.device.type != "cuda":
-            return nullcontext()
-        flash, efficient = SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION
-        kernels: AbstractContextManager[Any] = sdpa_kernel([flash, efficient, SDPBackend.MATH])
-        return kernels
 
     def lengths(self, lengths: Sequence[int]) -> list[int | None]:
         """Return for each sequence's length one that stands for all it may be run with; None where all may."""

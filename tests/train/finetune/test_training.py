@@ -12,7 +12,8 @@ from ensue.errors import RunFailed
 from ensue.progress import ignore
 from ensue.train.finetune import training
 from ensue.train.finetune.inputs import Inputs
-from ensue.train.finetune.training import answer, fit, lay_out, linear, loss_of, optimiser_for, steps_of
+from ensue.train.finetune.steps import linear, optimiser_for
+from ensue.train.finetune.training import answer, fit, lay_out, loss_of, steps_of
 from tests.train.finetune import invented
 
 FORMS = ("single", "pair", "score", "choice", "answers", "entity", "word", "coreference")

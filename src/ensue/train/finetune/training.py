@@ -9,7 +9,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -19,18 +18,17 @@ from torch import Tensor, nn
 from ensue.benchmarks.nlu.examples import Example, Form, TaskSpec
 from ensue.benchmarks.nlu.framing import PredictedAnswers, answers, ask, frame, outputs_of
 from ensue.benchmarks.nlu.training import metrics_of
-from ensue.descent import descend
 from ensue.errors import RunFailed
 from ensue.progress import Progress
+from ensue.scoring.kernels import without_cudnn
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.network import ExampleBatch, Packs, Pool, TaskNetwork
 from ensue.train.finetune.recipe import Recipe
+from ensue.train.finetune.steps import Losses, Parts, Steps, steps_for
 
-_CLIP = 1.0
-# A new head learns faster than the encoder under it.
-_HEAD_FASTER = 10.0
 # Tokens run at once: what is more is divided, which bounds memory; a CPU's caches hold less anyway.
 _BUDGET = {"cpu": 4_096, "cuda": 65_536}
+TakeSteps = Callable[[TaskNetwork, Recipe, int, Losses], Steps]
 
 
 @dataclass(frozen=True)
@@ -70,62 +68,66 @@ def steps_of(recipe: Recipe, examples: int) -> int:
 
 
 def fit(
-    start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int, progress: Progress
+    start: Any,
+    train: Split,
+    dev: Split | None,
+    recipe: Recipe,
+    seed: int,
+    progress: Progress,
+    take_steps: TakeSteps = steps_for,
 ) -> Trained:
     """Train a fresh copy of `start`; the same seed gives the same outcome on a CPU."""
     device = train.packs.device
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else [], enabled=True):
         torch.manual_seed(seed)
-        return _fit(start, train, dev, recipe, seed, progress)
+        return _fit(start, train, dev, recipe, seed, progress, take_steps)
 
 
 def _fit(
-    start: Any, train: Split, dev: Split | None, recipe: Recipe, seed: int, progress: Progress
+    start: Any,
+    train: Split,
+    dev: Split | None,
+    recipe: Recipe,
+    seed: int,
+    progress: Progress,
+    take_steps: TakeSteps,
 ) -> Trained:
     began = time.monotonic()
     spec, device = train.spec, train.packs.device
     network = _network(start, spec, recipe).to(device)
     targets, scale = _targets(train)
-    optimiser = optimiser_for(network, recipe)
     total = steps_of(recipe, len(train.examples))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, linear(total, recipe.warmup))
     trained = Trained(network, spec, scale, recipe.precision)
     watch = _Watch(recipe, trained, dev)
     per_epoch = math.ceil(len(train.examples) / recipe.batch)
     per_check = math.ceil(per_epoch / recipe.checks)
     done = 0
-    losses: list[list[Tensor]] = []
 
-    def steps() -> Iterator[Iterator[Tensor]]:
-        draw = random.Random(seed)
-        for _ in range(recipe.epochs):
-            yield from map(step, _in_parts(train, train.packs.shuffled(recipe.batch, draw)))
-
-    def step(parts: list[tuple[ExampleBatch, float]]) -> Iterator[Tensor]:
+    def losses(parts: Parts) -> Iterator[Tensor]:
         for batch, share in parts:
             with autocast(device, recipe.precision):
                 outputs = network(train.packs, batch)
             yield share * loss_of(spec.form, outputs, targets[batch.rows], batch)
 
-    def after(found: list[Tensor]) -> bool:
+    def after() -> bool:
         nonlocal done
-        schedule.step()
-        losses.append(found)
         done += 1
         progress(done, total, "steps")
         in_epoch = (done - 1) % per_epoch + 1
         if in_epoch % per_check and in_epoch < per_epoch:
             return False
-        # Added up only here: reading it every step would make the GPU wait for Python and back.
-        mean = float(sum(loss for taken in losses for loss in taken)) / len(losses)
-        watch.look((done - in_epoch) // per_epoch + in_epoch / per_epoch, mean)
-        losses.clear()
+        # Read only here: reading it every step would make the GPU wait for Python and back.
+        watch.look((done - in_epoch) // per_epoch + in_epoch / per_epoch, steps.mean())
         network.train()
         return watch.over
 
-    clip = partial(nn.utils.clip_grad_norm_, list(network.parameters()), _CLIP)
+    steps = take_steps(network, recipe, total, losses)
     network.train()
-    descend(steps(), optimiser, clip=clip, after=after)
+    with without_cudnn(device), contextlib.closing(steps):
+        for parts in _batches(train, recipe, seed):
+            steps.take(parts)
+            if after():
+                break
     watch.restore()
     network.eval().requires_grad_(False)
     record = {
@@ -137,6 +139,13 @@ def _fit(
         "seconds": round(time.monotonic() - began, 2),
     }
     return replace(trained, record=record, dev=dev, dev_answers=watch.answers)
+
+
+def _batches(train: Split, recipe: Recipe, seed: int) -> Iterator[Parts]:
+    """Yield the batches of all epochs, each in parts that fit."""
+    draw = random.Random(seed)
+    for _ in range(recipe.epochs):
+        yield from _in_parts(train, train.packs.shuffled(recipe.batch, draw))
 
 
 class _Watch:
@@ -194,7 +203,7 @@ def answer(trained: Trained, split: Split) -> PredictedAnswers:
     """Return what a network says about a split; scores stay within those of its training set."""
     network, packs, scale = trained.network.eval(), split.packs, trained.scale
     rows, found = [], []
-    with torch.inference_mode(), autocast(packs.device, trained.precision):
+    with torch.inference_mode(), autocast(packs.device, trained.precision), without_cudnn(packs.device):
         for batch in packs.batches(packs.budgeted(_budget(packs.device))):
             rows.append(batch.rows)
             found.append(network(packs, batch).float())
@@ -272,30 +281,3 @@ def autocast(device: torch.device, precision: str) -> Any:
     if precision == "bf16" or (precision == "auto" and device.type == "cuda"):
         return torch.autocast(device.type, dtype=torch.bfloat16)
     return contextlib.nullcontext()
-
-
-def optimiser_for(network: TaskNetwork, recipe: Recipe) -> torch.optim.Optimizer:
-    """Return AdamW in one kernel a step, with decay for matrices alone."""
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in network.named_parameters():
-        if parameter.requires_grad:
-            # Biases, norms and single weights are not drawn towards 0.
-            plain = parameter.ndim < 2
-            rate = recipe.learning_rate * (1.0 if name.startswith("trunk.") else _HEAD_FASTER)
-            groups.setdefault((rate, 0.0 if plain else recipe.weight_decay), []).append(parameter)
-    return torch.optim.AdamW(
-        [{"params": held, "lr": rate, "weight_decay": decay} for (rate, decay), held in groups.items()],
-        fused=True,
-    )
-
-
-def linear(total: int, warmup: float) -> Callable[[int], float]:
-    """Return factors that go up to 1 over the warmup, then down to 0 at the end."""
-    rise = max(1, round(total * warmup)) if warmup > 0 else 0
-
-    def factor(step: int) -> float:
-        if step < rise:
-            return (step + 1) / rise
-        return max(0.0, (total - step) / max(1, total - rise))
-
-    return factor
