@@ -1,4 +1,4 @@
-"""A function over a stream, in several processes, with its results in order and bounded look-ahead."""
+"""A function over a stream, in several processes or a thread, with its results in order and bounded look-ahead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
@@ -46,6 +46,25 @@ def ordered_map(function: Callable[[Given], Made], items: Iterable[Given], worke
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def ahead(function: Callable[[Given], Made], items: Iterable[Given], depth: int = 2) -> Generator[Made]:
+    """`function` of every item in turn, made in a thread while the results before it are used.
+
+    For functions that leave the interpreter to others for most of their time, such as tokenizers.
+    """
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > depth:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def _leave_interrupts_to_the_parent() -> None:

@@ -1,13 +1,26 @@
-"""Which texts are run together, and how rows of different lengths become one batch."""
+"""Which texts are run together, how rows of different lengths become one batch, and what comes of one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 # The part of a batch that may be padding, and the part of the budget below which a batch may have more of it.
 _PADDING, _SMALL = 1 / 16, 1 / 8
+# On a CPU, larger batches only leave its caches and are slower.
+_BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}
+# How far states may move, as a part of the largest, and be the same but for rounding.
+_EQUAL, _NEARLY = 1e-3, 0.1
+
+
+class States(NamedTuple):
+    """What a trunk made of a batch: its last states, all layers' where asked, and a mask of what is no padding (None
+    where nothing is)."""
+
+    last: Any
+    layers: Sequence[Any] | None
+    mask: Any | None
 
 
 def like_long(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -56,3 +69,39 @@ def pad(rows: Sequence[Sequence[int]], fill: int, *, left: bool = False) -> tupl
     ids = [joined(list(row), [fill] * (width - len(row))) for row in rows]
     mask = [joined([1] * len(row), [0] * (width - len(row))) for row in rows]
     return torch.tensor(ids), torch.tensor(mask)
+
+
+def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Choose which texts are run together; only those of one length where a model would take padding for text, or has
+    positions by the longest text of a batch."""
+    from ensue.scoring.rope import one_for_all
+
+    budget = _BATCH_TOKENS.get(network.device.type, 1024)
+    groups = [list(range(len(lengths)))]
+    if len(set(lengths)) > 1 and (max(lengths) > one_for_all(network) or not _heeds_mask(network)):
+        groups = [
+            [i for i, other in enumerate(lengths) if other == length]
+            for length in sorted(set(lengths), reverse=True)
+        ]
+    for group in groups:
+        for chosen in like_long([lengths[i] for i in group], budget):
+            yield [group[i] for i in chosen]
+
+
+def _heeds_mask(network: Any) -> bool:
+    """Whether a text's states are the same beside a longer one; found out once a network."""
+    import torch
+
+    known: bool | None = getattr(network, "_ensue_heeds_mask", None)
+    if known is None:
+        trunk, vocabulary = network.base_model, int(network.get_input_embeddings().weight.shape[0])
+        ids = (torch.arange(7, 21, device=network.device) * 31 % vocabulary).view(2, 7)
+        mask = torch.ones_like(ids)
+        mask[1, 3:] = 0
+        with torch.inference_mode():
+            beside = trunk(input_ids=ids * mask, attention_mask=mask)[0][1, :3].float()
+            alone = trunk(input_ids=ids[1:, :3])[0][0].float()
+        tolerance = _EQUAL if network.dtype == torch.float32 else _NEARLY
+        known = bool((beside - alone).abs().max() <= tolerance * alone.abs().max().clamp(min=1))
+        network._ensue_heeds_mask = known
+    return known

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.hf.batching import like_long, pad
+from ensue.backends.hf.batching import States, batches, pad
 from ensue.backends.hf.loading import Loaded, ModelFolder, load
+from ensue.backends.hf.tokenising import QuickTokenizer
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens
@@ -21,10 +23,6 @@ from ensue.scoring.finite import check_rows
 
 OVER_LAYERS = "cls-average-over-layers"
 POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
-# On a CPU, larger batches only leave its caches and are slower.
-_BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}
-# How far states may move, as a part of the largest, and be the same but for rounding.
-_EQUAL, _NEARLY = 1e-3, 0.1
 # To these a word without a space before it is another word, so a text is begun with one.
 _SPACE_FIRST = ("Roberta", "GPT2")
 
@@ -60,27 +58,52 @@ class VectorModel:
         `cls-average-over-layers` is the mean of the first token's states after each layer, the embedding left out,
         as Chen et al. (2019) represent a sentence with BERT (the library they used gave no embedding states).
         """
-        import torch
-
         normalise = self.normalise and layers is None and pooling is None
         pooling = pooling or self.pooling
         self._check(layers, pooling)
         shape = (len(texts),) if layers is None else (len(texts), len(layers))
         out = np.zeros((*shape, int(self.network.config.hidden_size)), dtype=np.float32)
-        ids = self._tokenised(texts)["input_ids"] if texts else []
-        for chosen, result, mask in self._run(ids, all_layers=layers is not None or pooling == OVER_LAYERS):
-            with torch.inference_mode():
-                if layers is not None:
-                    states = result.hidden_states
-                    pooled = torch.stack([_pool(states[layer], mask, pooling) for layer in layers], 1)
-                elif pooling == OVER_LAYERS:
-                    pooled = torch.stack([state[:, 0] for state in result.hidden_states[1:]]).mean(0)
-                else:
-                    pooled = _pool(result[0], mask, pooling)
-                    pooled = torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
-            out[chosen] = pooled.float().cpu().numpy()
-            check_rows(list(out[chosen]), [texts[i] for i in chosen], self.card)
+        pooled = partial(_pooled, layers=layers, pooling=pooling, normalise=normalise)
+        all_layers = layers is not None or pooling == OVER_LAYERS
+        run = self._in_turn if self.device_kind == "cpu" else self._streamed
+        for chosen, vectors in run(texts, pooled, all_layers):
+            out[chosen] = vectors
+            if not np.isfinite(vectors).all():
+                check_rows(list(vectors), [texts[i] for i in chosen], self.card)
         return out
+
+    def _in_turn(
+        self, texts: Sequence[str], pooled: Callable[[Any], Any], all_layers: bool
+    ) -> Iterator[tuple[Any, npt.NDArray[np.float32]]]:
+        """Run texts batch after batch."""
+        import torch
+
+        ids = self._tokenised(texts)["input_ids"] if texts else []
+        for chosen, result, mask in self._run(ids, all_layers=all_layers):
+            with torch.inference_mode():
+                found = pooled(States(result[0], result.hidden_states if all_layers else None, mask))
+            yield chosen, found.float().cpu().numpy()
+
+    def _streamed(
+        self, texts: Sequence[str], pooled: Callable[[Any], Any], all_layers: bool
+    ) -> Iterator[tuple[Any, npt.NDArray[np.float32]]]:
+        """Run texts on a GPU: tokenised meanwhile, end to end where that is right, and nobody waits."""
+        from ensue.backends.hf.stream import EndToEndRun, PaddedRun, stream
+        from ensue.scoring.texts import end_to_end
+
+        run: Any = PaddedRun(self.network, self.tokenizer.pad_token_id or 0, all_layers=all_layers)
+        way = end_to_end(self.network)
+        if way is not None:
+            run = EndToEndRun(way, run, all_layers=all_layers)
+        return stream(run, self._quick, texts, pooled)
+
+    @cached_property
+    def _quick(self) -> QuickTokenizer:
+        def plain(texts: Sequence[str]) -> list[list[int]]:
+            found: list[list[int]] = self._tokenised(texts)["input_ids"]
+            return found
+
+        return QuickTokenizer(self.tokenizer, self.card.max_length, plain)
 
     def encode_tokens(self, texts: Sequence[str], layer: int | None = None) -> list[npt.NDArray[np.float32]]:
         """Return an array tokens × width of each text, in order, special tokens too."""
@@ -209,47 +232,30 @@ def stated_length(folder: Path) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Choose which texts are run together; only those of one length where a model would take padding for text, or has
-    positions by the longest text of a batch."""
-    from ensue.scoring.rope import one_for_all
-
-    budget = _BATCH_TOKENS.get(network.device.type, 1024)
-    groups = [list(range(len(lengths)))]
-    if len(set(lengths)) > 1 and (max(lengths) > one_for_all(network) or not _heeds_mask(network)):
-        groups = [
-            [i for i, other in enumerate(lengths) if other == length]
-            for length in sorted(set(lengths), reverse=True)
-        ]
-    for group in groups:
-        for chosen in like_long([lengths[i] for i in group], budget):
-            yield [group[i] for i in chosen]
-
-
-def _heeds_mask(network: Any) -> bool:
-    """Whether a text's states are the same beside a longer one; found out once a network."""
+def _pooled(states: States, layers: Sequence[int] | None, pooling: str, normalise: bool) -> Any:
+    """Return a vector of each text, or one of each asked layer."""
     import torch
 
-    known: bool | None = getattr(network, "_ensue_heeds_mask", None)
-    if known is None:
-        trunk, vocabulary = network.base_model, int(network.get_input_embeddings().weight.shape[0])
-        ids = (torch.arange(7, 21, device=network.device) * 31 % vocabulary).view(2, 7)
-        mask = torch.ones_like(ids)
-        mask[1, 3:] = 0
-        with torch.inference_mode():
-            beside = trunk(input_ids=ids * mask, attention_mask=mask)[0][1, :3].float()
-            alone = trunk(input_ids=ids[1:, :3])[0][0].float()
-        tolerance = _EQUAL if network.dtype == torch.float32 else _NEARLY
-        known = bool((beside - alone).abs().max() <= tolerance * alone.abs().max().clamp(min=1))
-        network._ensue_heeds_mask = known
-    return known
+    if layers is not None:
+        assert states.layers is not None, "all layers were asked for"
+        return torch.stack([_pool(states.layers[layer], states.mask, pooling) for layer in layers], 1)
+    if pooling == OVER_LAYERS:
+        assert states.layers is not None, "all layers were asked for"
+        return torch.stack([state[:, 0] for state in states.layers[1:]]).mean(0)
+    pooled = _pool(states.last, states.mask, pooling)
+    return torch.nn.functional.normalize(pooled, dim=-1) if normalise else pooled
 
 
 def _pool(states: Any, mask: Any, pooling: str) -> Any:
     if pooling == "cls":
         return states[:, 0]
     if pooling == "last":
-        return states[:, -1] if mask is None else states[range(len(states)), (mask.sum(1) - 1).clamp(min=0)]
+        if mask is None:
+            return states[:, -1]
+        last = (mask.sum(1) - 1).clamp(min=0)
+        return states.take_along_dim(last[:, None, None], 1)[:, 0]
+    # Half precision neither adds up many states well nor counts beyond 256.
+    states = states.float()
     if mask is None:
         return states.mean(1)
     weights = mask[:, :, None].to(states.dtype)
