@@ -16,6 +16,7 @@ from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.rope import LengthRope
+from ensue.scoring.texts import probed
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
 
@@ -35,12 +36,14 @@ def masked_parts(draw: st.DrawFn) -> list[MaskedPart]:
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(parts=masked_parts(), batch=st.integers(8, 300), data=st.data())
+@given(parts=masked_parts(), batch=st.integers(8, 300), apart=st.booleans(), data=st.data())
 def test_scores_equal_one_mask_at_a_time(
-    family: str, parts: list[MaskedPart], batch: int, data: st.DataObject
+    family: str, parts: list[MaskedPart], batch: int, apart: bool, data: st.DataObject
 ) -> None:
     model = network(family)
-    executor = MaskedExecutor(Network(model), Budget(batch, batch, 0, batch), MASK)
+    way = probed(model) if apart else None
+    assert apart == (way is not None)
+    executor = MaskedExecutor(Network(model), Budget(batch, batch, 0, batch), MASK, way=way)
     done = data.draw(st.sets(st.integers(0, len(parts) - 1)))
     found = dict(item for finished in executor.run(parts, done) for item in finished)
     assert set(found) == set(range(len(parts))) - done
@@ -106,6 +109,28 @@ def test_rows_of_like_length_are_run_together(
         part = parts[index]
         expected = naive.masked_logprobs(network("bert"), part.ids.tolist(), part.targets, part.hidden, MASK)
         np.testing.assert_allclose(one.logprobs, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("budget", "ran"), [(70, [58]), (40, [38, 20]), (30, [30, 28]), (1, [10] * 3 + [8] * 2 + [6] * 2)]
+)
+def test_copies_end_to_end_fill_a_row_without_padding(
+    budget: int, ran: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = probed(network("bert"))
+    assert way is not None
+    tokens: list[int] = []
+    original = way.run
+
+    def watched(row: Any) -> Any:
+        tokens.append(len(row.ids))
+        return original(row)
+
+    monkeypatch.setattr(way, "run", watched)
+    executor = MaskedExecutor(Network(network("bert")), Budget(budget, 1, 0, 1), MASK, way=way)
+    found = [item for finished in executor.run(some_parts()) for item in finished]
+    assert tokens == ran
+    assert [index for index, _ in found] == [1, 2, 0]
 
 
 def test_without_padding_and_where_positions_follow_the_length_only_equal_lengths_run_together() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Reques
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
+from ensue.scoring.texts import EndToEnd, lay
 from ensue.scoring.tokens import (
     RELEASED_MASKED,
     Pieces,
@@ -26,7 +29,11 @@ from ensue.scoring.tokens import (
     tokenise,
     tokenise_requests,
 )
+from ensue.scoring.transfers import Arriving, fetch, send
 from ensue.scoring.tree import common_prefix
+
+# A part and one of its targets: a sequence with that target masked.
+Copy = tuple[int, int]
 
 
 class Specials(NamedTuple):
@@ -109,7 +116,7 @@ def _prepare_whole(
     for request, (ids, spans), context_ids in zip(requests, joint, before, strict=True):
         text = request.context + request.continuation
         begin = common_prefix(context_ids, ids)
-        words = _words(tokenizer, text) if policy.masked == "within-word" else list(range(len(ids)))
+        words = _words(tokenizer, text) if policy.masked == "within-word" else None
         if len(ids) > room and (window == "refuse" or (begin and policy.overflow == "refuse")):
             raise EnsueError(
                 f"A text of {len(ids)} tokens is longer than the {room} that {model} takes "
@@ -127,9 +134,11 @@ def _prepare_whole(
             shift = len(specials.before) - cut.begin
             piece = np.asarray([*specials.before, *ids[cut.begin : cut.end], *specials.after], dtype=np.int32)
             targets = range(start, cut.end)
-            hidden = tuple(
-                tuple(j + shift for j in range(i, cut.end) if words[j] == words[i]) for i in targets
-            )
+            hidden: tuple[tuple[int, ...], ...] = tuple((i + shift,) for i in targets)
+            if words is not None:
+                hidden = tuple(
+                    tuple(j + shift for j in range(i, cut.end) if words[j] == words[i]) for i in targets
+                )
             parts.append(MaskedPart(piece, tuple(i + shift for i in targets), hidden))
             scored.append(targets)
         if not parts:
@@ -153,14 +162,18 @@ def _words(tokenizer: Any, text: str) -> list[int]:
 class MaskedExecutor:
     """Scores masked parts: rows of like length in batches, the head at the masked position only.
 
-    Without `pad` only rows of one length run together: some models take padding for text.
+    Without `pad` only rows of one length run together: some models take padding for text. With a `way` the copies lie
+    end to end, and nothing is padded.
     """
 
-    def __init__(self, network: Network, budget: Budget, mask: int, *, pad: bool = True) -> None:
+    def __init__(
+        self, network: Network, budget: Budget, mask: int, *, pad: bool = True, way: EndToEnd | None = None
+    ) -> None:
         self.network = network
         self.budget = budget
         self.mask = mask
         self.pad = pad and network.rope is None
+        self.way = way
 
     def run(self, parts: Sequence[MaskedPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Score the parts not in `done`; a part comes out when its last position is known."""
@@ -169,53 +182,107 @@ class MaskedExecutor:
             for part in sorted(range(len(parts)), key=lambda i: (-len(parts[i].ids), i))
             for target in range(len(parts[part].targets))
         ]
-        found = {i: np.zeros(len(part.targets)) for i, part in enumerate(parts) if i not in done}
-        left = {i: len(part.targets) for i, part in enumerate(parts) if i not in done}
+        known = _Known(parts, done)
         position = 0
+        # Read one batch late: the host lays out the next while a GPU works.
+        waiting: tuple[Sequence[Copy], Arriving] | None = None
         while position < len(rows):
-            width = len(parts[rows[position][0]].ids)
-            batch = rows[position : position + max(self.budget.batch // width, 1)]
-            if not self.pad:
-                batch = [row for row in batch if len(parts[row[0]].ids) == width]
-            wanted = any(part in left for part, _ in batch)
-            try:
-                values = self._run(parts, batch) if wanted else None
-            except (RuntimeError, MemoryError) as error:
-                if not out_of_memory(error):
-                    raise
-                self.budget = self.budget.halved()
-                continue
+            batch = self._batch(parts, rows, position)
+            launched = None
+            if any(part in known.left for part, _ in batch):
+                try:
+                    launched = batch, self._launch(parts, batch)
+                except (RuntimeError, MemoryError) as error:
+                    if not out_of_memory(error):
+                        raise
+                    self.budget = self.budget.halved()
+                    continue
             position += len(batch)
-            finished: Finished = []
-            for (part, target), value in zip(batch, values if values is not None else (), strict=False):
-                if part in left:
-                    found[part][target] = value
-                    left[part] -= 1
-                    if left[part] == 0:
-                        del left[part]
-                        finished.append((part, PartScore(found.pop(part))))
-            if finished:
+            if waiting is not None and (finished := known.take(*waiting)):
                 yield finished
+            waiting = launched
+        if waiting is not None and (finished := known.take(*waiting)):
+            yield finished
 
-    def _run(self, parts: Sequence[MaskedPart], batch: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]:
-        """Run one forward pass over masked copies."""
-        width = max(len(parts[part].ids) for part, _ in batch)
-        ids = np.zeros((len(batch), width), dtype=np.int64)
-        mask = np.zeros((len(batch), width), dtype=np.int64)
-        where = np.zeros(len(batch), dtype=np.int64)
-        targets = np.zeros(len(batch), dtype=np.int64)
-        for row, (index, target) in enumerate(batch):
-            part = parts[index]
-            ids[row, : len(part.ids)] = part.ids
-            ids[row, list(part.hidden[target])] = self.mask
-            mask[row, : len(part.ids)] = 1
-            where[row] = row * width + part.targets[target]
-            targets[row] = part.ids[part.targets[target]]
+    def _batch(self, parts: Sequence[MaskedPart], rows: Sequence[Copy], position: int) -> Sequence[Copy]:
+        """Return the copies that are run together, from a position on."""
+        width = len(parts[rows[position][0]].ids)
+        if self.way is not None:
+            return rows[position : position + _fitting(parts, rows, position, self.budget.batch)]
+        batch = rows[position : position + max(self.budget.batch // width, 1)]
+        return batch if self.pad else [row for row in batch if len(parts[row[0]].ids) == width]
+
+    def _launch(self, parts: Sequence[MaskedPart], batch: Sequence[Copy]) -> Arriving:
+        """Begin one forward pass over masked copies."""
+        copies = masked_copies(parts, batch, self.mask)
         device = self.network.device
         with torch.inference_mode():
-            padding = None if mask.all() else torch.from_numpy(mask).to(device)
-            hidden = self.network.hidden(
-                torch.from_numpy(ids).to(device), attention_mask=padding, length=width
-            )
-            chosen = hidden.flatten(0, 1).index_select(0, torch.from_numpy(where).to(device))
-            return self.network.logprobs(chosen, targets)
+            if self.way is not None:
+                hidden = self.way.run(self.way.lay(copies.ids, copies.lengths))[0][0]
+                places = copies.at + np.cumsum(copies.lengths) - copies.lengths
+            else:
+                row = lay(copies.ids, copies.lengths, device)
+                ids, real = row.padded(row.ids)
+                even = int(copies.lengths.min()) == row.longest
+                hidden = self.network.hidden(
+                    ids.masked_fill(~real, 0),
+                    attention_mask=None if even else real.long(),
+                    length=row.longest,
+                ).flatten(0, 1)
+                places = copies.at + np.arange(len(batch)) * row.longest
+            states = hidden.index_select(0, send(places, device))
+            return fetch(self.network.chosen(states, send(copies.tokens, device)))
+
+
+class _Known:
+    """The log-probabilities found so far of parts that are not finished."""
+
+    def __init__(self, parts: Sequence[MaskedPart], done: Set[int]) -> None:
+        self.left = {i: len(part.targets) for i, part in enumerate(parts) if i not in done}
+        self._found = {i: np.zeros(count) for i, count in self.left.items()}
+
+    def take(self, batch: Sequence[Copy], values: Arriving) -> Finished:
+        """Take the values of a batch, and return what is finished by them."""
+        finished: Finished = []
+        for (part, target), value in zip(batch, values.numpy().tolist(), strict=True):
+            if part in self.left:
+                self._found[part][target] = value
+                self.left[part] -= 1
+                if self.left[part] == 0:
+                    del self.left[part]
+                    finished.append((part, PartScore(self._found.pop(part))))
+        return finished
+
+
+def _fitting(parts: Sequence[MaskedPart], rows: Sequence[Copy], position: int, budget: int) -> int:
+    """Return how many copies from a position on have as many tokens as the budget, one at least."""
+    count = 1
+    room = budget - len(parts[rows[position][0]].ids)
+    while position + count < len(rows) and (room := room - len(parts[rows[position + count][0]].ids)) >= 0:
+        count += 1
+    return count
+
+
+class Copies(NamedTuple):
+    """Masked copies one after another: their tokens, how many each has, which is asked in each, and what it was."""
+
+    ids: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    at: npt.NDArray[np.int64]
+    tokens: npt.NDArray[np.int64]
+
+
+def masked_copies(parts: Sequence[MaskedPart], batch: Sequence[Copy], mask: int) -> Copies:
+    """Make the copies of a batch, those of one part at a time."""
+    ids, lengths, at, tokens = [], [], [], []
+    for index, group in groupby(batch, key=itemgetter(0)):
+        part, asked = parts[index], [target for _, target in group]
+        hidden = [part.hidden[target] for target in asked]
+        copies = np.tile(part.ids.astype(np.int64), (len(asked), 1))
+        rows = np.repeat(np.arange(len(asked)), [len(group) for group in hidden])
+        copies[rows, np.fromiter(chain.from_iterable(hidden), np.int64, len(rows))] = mask
+        ids.append(copies.ravel())
+        lengths.append(np.full(len(asked), len(part.ids)))
+        at.append(np.asarray([part.targets[target] for target in asked]))
+        tokens.append(part.ids[at[-1]].astype(np.int64))
+    return Copies(*map(np.concatenate, (ids, lengths, at, tokens)))

@@ -21,6 +21,7 @@ from ensue.scoring.packed import PackedExecutor, TreeRunner
 from ensue.scoring.plan import Budget
 from ensue.scoring.rope import length_rope, states_length_rope
 from ensue.scoring.rows import make_rows
+from ensue.scoring.texts import end_to_end
 from ensue.scoring.tree import build_tree
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,8 @@ class MaskedWay(NamedTuple):
     pad: bool
 
     def executor(self, model: Any, budget: Budget, mask: int) -> MaskedExecutor:
-        return MaskedExecutor(Network(model, split=self.split), budget, mask, pad=self.pad)
+        way = end_to_end(model) if self.split else None
+        return MaskedExecutor(Network(model, split=self.split), budget, mask, pad=self.pad, way=way)
 
 
 _CAUSAL_WAYS = [

@@ -63,7 +63,7 @@ class QuickTokenizer:
 
 
 def _copy(tokenizer: Any, limit: int | None) -> Any | None:
-    """Return a Rust tokenizer of its own: the settings of the library's change with each call. None for a slow one."""
+    """Return a Rust tokenizer of its own: the library's changes its settings with each call. None for a slow one."""
     if not getattr(tokenizer, "is_fast", False):
         return None
     from tokenizers import Tokenizer
