@@ -29,14 +29,15 @@ FORMS: dict[str, dict[str, Any]] = {
     "plain": {"roles": False, "salience": 0, "longest": 2},
     "roles": {"roles": True, "salience": 0, "longest": 2},
     "salience": {"roles": False, "salience": 2, "longest": 2},
+    "heads": {"roles": True, "salience": 2, "longest": 2, "mentions": "heads"},
     "roles+salience": {"roles": True, "salience": 2, "longest": 2},
     "longer": {"roles": True, "salience": 2, "longest": 3},
-    "longer+all nouns": {"roles": True, "salience": 2, "longest": 3, "nouns": "all"},
+    "longer+pronouns": {"roles": True, "salience": 2, "longest": 3, "mentions": "pronouns"},
     "properties": {"roles": True, "salience": 2, "longest": 2, "properties": True},
-    "properties+all nouns": {"roles": True, "salience": 2, "longest": 2, "properties": True, "nouns": "all"},
+    "properties+pronouns": {"longest": 2, "properties": True, "mentions": "pronouns"},
     "neural": {"kind": "neural"},
     "neural+properties": {"kind": "neural", "properties": True},
-    "neural+properties+all nouns": {"kind": "neural", "properties": True, "nouns": "all"},
+    "neural+properties+pronouns": {"kind": "neural", "properties": True, "mentions": "pronouns"},
 }
 
 

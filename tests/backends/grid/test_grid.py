@@ -15,15 +15,25 @@ from ensue.backends.grid.grid import (
     transition_features,
     transition_names,
 )
-from ensue.backends.grid.mentions import OBJECT, OTHER, PROPERTIES, SUBJECT, Mention
+from ensue.backends.grid.mentions import (
+    HEAD,
+    KINDS,
+    MODIFIER,
+    OBJECT,
+    OTHER,
+    PRONOUN,
+    PROPERTIES,
+    SUBJECT,
+    Mention,
+)
 from ensue.errors import EnsueError
 
 
-def mention(head: str, role: int, *properties: str, is_head: bool = True) -> Mention:
-    return Mention(head, role, is_head, sum(1 << PROPERTIES.index(name) for name in properties))
+def mention(head: str, role: int, *properties: str, kind: int = HEAD) -> Mention:
+    return Mention(head, role, kind, sum(1 << PROPERTIES.index(name) for name in properties))
 
 
-# The boat carried the mail. A storm hit the boat, and the boat's mast fell. The mail was lost at sea.
+# The boat carried the mail. A storm hit the boat, and the boat's mast fell. The mail was lost at storm sea with it.
 TEXT = [
     [mention("boat", SUBJECT), mention("mail", OBJECT)],
     [
@@ -32,7 +42,12 @@ TEXT = [
         mention("boat", OBJECT),
         mention("mast", SUBJECT, "modified"),
     ],
-    [mention("mail", OBJECT), mention("sea", OTHER), mention("storm", OTHER, is_head=False)],
+    [
+        mention("mail", OBJECT),
+        mention("sea", OTHER),
+        mention("storm", OTHER, kind=MODIFIER),
+        mention("it", OBJECT, "pronoun", kind=PRONOUN),
+    ],
 ]
 
 
@@ -42,17 +57,18 @@ def shares(form: GridForm, longest: int = 2, text: list[list[Mention]] = TEXT) -
 
 
 def test_the_highest_role_of_a_sentence_stands_in_the_grid() -> None:
-    form = GridForm()
+    form = GridForm(mentions="heads")
     assert build_grid(TEXT, form).drawn(form) == "boat SO-\nmail O-O\nstorm -S-\nmast -S-\nsea --X"
-    plain = GridForm(roles=False)
+    plain = GridForm(roles=False, mentions="heads")
     assert build_grid(TEXT, plain).drawn(plain) == "boat XX-\nmail X-X\nstorm -X-\nmast -X-\nsea --X"
-    every = GridForm(nouns="all")
-    assert "storm -SX" in build_grid(TEXT, every).drawn(every)
+    assert build_grid(TEXT, GridForm()).drawn(form) == "boat SO-\nmail O-O\nstorm -SX\nmast -S-\nsea --X"
+    pronouns = build_grid(TEXT, GridForm(mentions="pronouns")).drawn(form)
+    assert pronouns == "boat SO-\nmail O-O\nstorm -SX\nmast -S-\nsea --X\nit --O"
 
 
 def test_transition_shares_are_those_counted_by_hand() -> None:
     # Salient (two mentions or more): boat SO-, mail O-O: SO O- O- -O. Others: storm -S-, mast -S-, sea --X.
-    found = shares(GridForm())
+    found = shares(GridForm(mentions="heads"))
     salient = {"SO": 1 / 4, "O-": 2 / 4, "-O": 1 / 4}
     others = {"-S": 2 / 6, "S-": 2 / 6, "--": 1 / 6, "-X": 1 / 6}
     expected = {f"salient {name}": share for name, share in salient.items()} | {
@@ -63,17 +79,17 @@ def test_transition_shares_are_those_counted_by_hand() -> None:
 
 
 def test_without_salience_and_roles_entities_and_mentions_are_not_told_apart() -> None:
-    found = shares(GridForm(roles=False, salience=0))
+    found = shares(GridForm(roles=False, salience=0, mentions="heads"))
     assert found == pytest.approx({"all --": 1 / 10, "all -X": 4 / 10, "all X-": 4 / 10, "all XX": 1 / 10})
     # Boat has three mentions; at four nobody is salient, and shares of nothing are 0.
-    assert shares(GridForm(salience=3))["salient SO"] == pytest.approx(1 / 2)
+    assert shares(GridForm(salience=3, mentions="heads"))["salient SO"] == pytest.approx(1 / 2)
     assert not any(
         share for name, share in shares(GridForm(salience=4)).items() if name.startswith("salient")
     )
 
 
 def test_entities_are_counted_by_what_they_are_where_asked() -> None:
-    found = shares(GridForm(roles=False, properties=True))
+    found = shares(GridForm(roles=False, properties=True, mentions="heads"))
     assert (found["modified -X"], found["modified X-"], found["modified --"]) == (0.5, 0.5, 0)
     assert found["three times XX"] == 0.5  # boat alone
     assert found["twice X-"] == 0.5  # mail alone
@@ -104,7 +120,12 @@ def test_shares_are_those_of_a_naive_count(form: GridForm, sentences: int) -> No
     draw = Random(sentences)
     text = [
         [
-            Mention(draw.choice("abcdefgh"), draw.randint(1, 3), True, draw.randrange(1 << len(PROPERTIES)))
+            Mention(
+                draw.choice("abcdefgh"),
+                draw.randint(1, 3),
+                draw.choice(KINDS),
+                draw.randrange(1 << len(PROPERTIES)),
+            )
             for _ in range(draw.randint(0, 5))
         ]
         for _ in range(sentences)
@@ -130,7 +151,7 @@ def test_another_order_is_the_grid_of_the_reordered_text() -> None:
 
 
 def test_a_form_that_is_none_is_refused() -> None:
-    with pytest.raises(EnsueError, match="nouns of heads, all, not 2 and verbs"):
-        GridForm(nouns="verbs")
+    with pytest.raises(EnsueError, match="mentions of heads, nouns, pronouns, not 2 and verbs"):
+        GridForm(mentions="verbs")
     with pytest.raises(EnsueError, match="salience of 0 or more"):
         GridForm(salience=-1)

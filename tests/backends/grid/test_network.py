@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ensue.backends.grid.grid import Grid, GridForm, build_grid
-from ensue.backends.grid.mentions import Mention
+from ensue.backends.grid.mentions import HEAD, Mention
 from ensue.backends.grid.network import GridNetwork, NetworkShape, make_batch, rate_grids
 
 FORM = GridForm()
@@ -19,7 +19,7 @@ def drawn(seed: int, sentences: int) -> Grid:
     draw = Random(seed)
     return build_grid(
         [
-            [Mention(draw.choice("abcdefg"), draw.randint(1, 3), True, 0) for _ in range(draw.randint(1, 4))]
+            [Mention(draw.choice("abcdefg"), draw.randint(1, 3), HEAD, 0) for _ in range(draw.randint(1, 4))]
             for _ in range(sentences)
         ],
         FORM,
@@ -62,7 +62,7 @@ def test_ratings_are_those_of_loops_whatever_else_is_in_the_batch(network: GridN
 def test_rows_that_are_alike_come_once() -> None:
     grid = drawn(1, 6)
     once, twice = make_batch([grid], len(FORM.signs)), make_batch([grid, grid], len(FORM.signs))
-    assert torch.equal(once.roles, twice.roles)
+    assert torch.equal(once.cells, twice.cells)
     assert len(twice.rows) == 2 * len(grid.entities)
     assert twice.begins.tolist() == [0, len(grid.entities)]
 

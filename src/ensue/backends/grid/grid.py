@@ -10,10 +10,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.grid.mentions import ABSENT, OTHER, PROPERTIES, ROLE_SIGNS, Mention
+from ensue.backends.grid.mentions import (
+    ABSENT,
+    HEAD,
+    MODIFIER,
+    OTHER,
+    PRONOUN,
+    PROPERTIES,
+    ROLE_SIGNS,
+    Mention,
+)
 from ensue.errors import EnsueError
 
-NOUNS = ("heads", "all")
+# Which mentions are counted: heads of noun phrases, all nouns, personal pronouns by their spelling too.
+MENTIONS = {"heads": (HEAD,), "nouns": (HEAD, MODIFIER), "pronouns": (HEAD, MODIFIER, PRONOUN)}
 # Entities by how often they are mentioned; the last holds all that are mentioned more often.
 _COUNTS = ("once", "twice", "three times", "more often")
 
@@ -24,19 +34,20 @@ class GridForm:
 
     Without `roles` a cell says whether an entity is mentioned and no more. Entities with `salience` mentions or more
     are salient and counted apart from the others; at 0 all are counted together. With `properties` they are counted
-    again by what they are and how often they are mentioned. `nouns` are the heads of noun phrases, or all nouns.
+    again by what they are and how often they are mentioned. `mentions` names what
+    is an entity: heads of noun phrases, all nouns, or pronouns as well.
     """
 
     roles: bool = True
     salience: int = 2
     properties: bool = False
-    nouns: str = "heads"
+    mentions: str = "nouns"
 
     def __post_init__(self) -> None:
-        if self.salience < 0 or self.nouns not in NOUNS:
+        if self.salience < 0 or self.mentions not in MENTIONS:
             raise EnsueError(
-                f"A grid has a salience of 0 or more and nouns of {', '.join(NOUNS)}, not {self.salience} and "
-                f"{self.nouns}."
+                f"A grid has a salience of 0 or more and mentions of {', '.join(MENTIONS)}, not {self.salience} and "
+                f"{self.mentions}."
             )
 
     @property
@@ -71,14 +82,15 @@ class Grid(NamedTuple):
 
 
 def build_grid(sentences: Sequence[Sequence[Mention]], form: GridForm) -> Grid:
-    """Make the grid of a text from what each sentence mentions; nouns of one spelling are one entity."""
+    """Make the grid of a text from what each sentence mentions; words of one spelling are one entity."""
     rows: dict[str, int] = {}
     counts: list[int] = []
     properties: list[int] = []
     cells: dict[tuple[int, int], int] = {}
+    kinds = MENTIONS[form.mentions]
     for column, mentions in enumerate(sentences):
         for mention in mentions:
-            if not mention.is_head and form.nouns == "heads":
+            if mention.kind not in kinds:
                 continue
             row = rows.setdefault(mention.head, len(rows))
             if row == len(counts):

@@ -1,4 +1,4 @@
-"""What each sentence mentions: nouns with their grammatical role, as spaCy's small English pipeline parses them."""
+"""What each sentence mentions: nouns and pronouns with their roles, as spaCy's small English pipeline parses them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,26 @@ from ensue.errors import TooLong
 from ensue.fetch.pipeline import load_spacy
 from ensue.progress import Progress
 
+# Heads of noun phrases, nouns before another noun, personal pronouns.
+KINDS = HEAD, MODIFIER, PRONOUN = range(3)
 # Roles by rank: of an entity that a sentence mentions more than once, the highest stands in the grid.
 ABSENT, OTHER, OBJECT, SUBJECT = range(4)
 ROLE_SIGNS = "-XOS"
 
 # What may be said of a mention beside its role; an entity has a property where one of its mentions has it.
-PROPERTIES = ("proper", "person", "organisation", "place", "plural", "modified", "definite")
+PROPERTIES = ("proper", "pronoun", "person", "organisation", "place", "plural", "modified", "definite")
 _KINDS = {"PERSON": "person", "ORG": "organisation", "GPE": "place", "LOC": "place", "FAC": "place"}
 _MODIFIERS = frozenset({"amod", "compound", "nmod", "nummod", "poss", "prep", "relcl", "acl", "appos"})
 # Grammatical functions by spaCy's labels; passives are read by what is done to whom.
 _FUNCTIONS = {"nsubj": SUBJECT, "csubj": SUBJECT, "dobj": OBJECT, "nsubjpass": OBJECT, "dative": OBJECT}
+
+# Personal pronouns by the one they are forms of; those that stand for what was never named are left out.
+_PRONOUNS = {
+    form: forms.split()[0]
+    for forms in ("he him his himself", "she her hers herself", "it its itself", "they them their theirs themselves",
+                  "i me my mine myself", "we us our ours ourselves", "you your yours yourself yourselves")
+    for form in forms.split()
+}  # fmt: skip
 
 _MISSING = "The entity grid needs spaCy, which is not installed; run: pip install 'ensue[grid]'."
 _PORTION = 1000
@@ -27,12 +37,12 @@ _MOST_KEPT = 200_000
 
 
 class Mention(NamedTuple):
-    """A noun of a sentence: its head word in lower case, its role, whether it heads its phrase, its properties as
+    """A noun or pronoun of a sentence: the word in lower case, its role, which of `KINDS` it is, its properties as
     bits in the order of `PROPERTIES`."""
 
     head: str
     role: int
-    is_head: bool
+    kind: int
     properties: int
 
 
@@ -79,13 +89,18 @@ def _parsed(sentences: Sequence[str]) -> Iterator[tuple[Mention, ...]]:
 
 def _mentions(parsed: Any) -> Iterator[Mention]:
     for token in parsed:
-        if token.pos_ in ("NOUN", "PROPN") and any(map(str.isalpha, token.lower_)):
-            is_head = token.dep_ not in ("compound", "nmod")
-            yield Mention(token.lower_, role_of(token) if is_head else OTHER, is_head, _properties(token))
+        word = token.lower_
+        if token.pos_ in ("NOUN", "PROPN") and any(map(str.isalpha, word)):
+            kind = MODIFIER if token.dep_ in ("compound", "nmod") else HEAD
+        elif token.pos_ == "PRON" and word in _PRONOUNS and token.dep_ != "expl":
+            kind, word = PRONOUN, _PRONOUNS[word]
+        else:
+            continue
+        yield Mention(word, OTHER if kind == MODIFIER else role_of(token), kind, _properties(token))
 
 
 def role_of(token: Any) -> int:
-    """Return a noun's role by its grammatical function; what is joined by *and* has that of the first."""
+    """Return a word's role by its grammatical function; what is joined by *and* has that of the first."""
     while token.dep_ == "conj" and token.head.pos_ in ("NOUN", "PROPN", "PRON"):
         token = token.head
     if token.dep_ == "pobj" and token.head.dep_ == "agent":
@@ -97,6 +112,7 @@ def _properties(token: Any) -> int:
     children = list(token.children)
     holds = {
         "proper": token.pos_ == "PROPN",
+        "pronoun": token.pos_ == "PRON",
         "plural": token.tag_ in ("NNS", "NNPS"),
         "modified": any(child.dep_ in _MODIFIERS for child in children),
         "definite": any(child.dep_ == "det" and child.lower_ == "the" for child in children),

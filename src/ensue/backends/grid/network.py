@@ -32,12 +32,16 @@ class NetworkShape:
 
 
 class GridBatch(NamedTuple):
-    """Texts as the distinct rows of their grids: roles (padded), lengths and classes of each row, and which rows the
-    texts have, one after another from each of `begins` on."""
+    """Texts as the distinct rows of their grids.
 
-    roles: Tensor
+    `kinds` are the distinct sets of classes that entities are of; `cells` has a row of numbers for each row of a
+    grid: that of its entity's kind times the number of roles, plus its role; beyond a text's end, one past them all.
+    `rows` are the rows of the texts, one text after another from each of `begins` on.
+    """
+
+    kinds: Tensor
+    cells: Tensor
     lengths: Tensor
-    classes: Tensor
     rows: Tensor
     begins: Tensor
 
@@ -47,23 +51,22 @@ class GridBatch(NamedTuple):
 
 def make_batch(grids: Sequence[Grid], signs: int) -> GridBatch:
     """Put texts together; rows that are alike, as most of those with a single mention are, come once."""
+    counts = [len(grid.entities) for grid in grids]
+    kinds, kind = np.unique(np.concatenate([grid.classes for grid in grids]), axis=0, return_inverse=True)
     longest = max(grid.roles.shape[1] for grid in grids)
-    parts = []
-    for grid in grids:
-        entities, length = grid.roles.shape
-        roles = np.full((entities, longest), signs, dtype=np.int8)
-        roles[:, :length] = grid.roles
-        parts.append(np.concatenate([np.full((entities, 1), length), grid.classes, roles], axis=1))
-    every = np.concatenate(parts).astype(np.int32)
-    distinct, rows = np.unique(every, axis=0, return_inverse=True)
-    kinds = grids[0].classes.shape[1]
-    counts = [len(part) for part in parts]
+    cells = np.full((sum(counts), 1 + longest), len(kinds) * signs, dtype=np.int32)
+    begins = np.cumsum([0, *counts])
+    for begin, end, grid in zip(begins, begins[1:], grids, strict=False):
+        length = grid.roles.shape[1]
+        cells[begin:end, 0] = length
+        cells[begin:end, 1 : 1 + length] = kind.reshape(-1)[begin:end, None] * signs + grid.roles
+    distinct, rows = np.unique(cells, axis=0, return_inverse=True)
     return GridBatch(
-        roles=torch.from_numpy(distinct[:, 1 + kinds :].astype(np.int64)),
+        kinds=torch.from_numpy(kinds.astype(np.float32)),
+        cells=torch.from_numpy(distinct[:, 1:].astype(np.int64)),
         lengths=torch.from_numpy(distinct[:, 0].astype(np.int64)),
-        classes=torch.from_numpy(distinct[:, 1 : 1 + kinds].astype(np.float32)),
         rows=torch.from_numpy(rows.reshape(-1).astype(np.int64)),
-        begins=torch.from_numpy(np.cumsum([0, *counts[:-1]]).astype(np.int64)),
+        begins=torch.from_numpy(begins[:-1].astype(np.int64)),
     )
 
 
@@ -74,31 +77,40 @@ class GridNetwork(nn.Module):  # type: ignore[misc]
     def __init__(self, form: GridForm, shape: NetworkShape) -> None:
         super().__init__()
         self.form, self.shape = form, shape
-        # The last stands for what lies beyond the text and is nothing.
-        self.roles = nn.Embedding(len(form.signs) + 1, shape.embedding, padding_idx=len(form.signs))
+        self.roles = nn.Embedding(len(form.signs), shape.embedding)
         self.classes = nn.Linear(len(form.classes), shape.embedding, bias=False)
-        self.filters = nn.Conv1d(shape.embedding, shape.filters, shape.window, padding=shape.window - 1)
+        self.filters = nn.Conv1d(shape.embedding, shape.filters, shape.window)
         self.dropout = nn.Dropout(shape.dropout)
         self.rating = nn.Linear(shape.filters, 1, bias=False)
 
     def forward(self, batch: GridBatch) -> Tensor:
         """Return the rating of each text, in full precision; one that mentions nothing has 0."""
-        if not len(batch.roles):
+        if not len(batch.cells):
             return self.rating.weight.new_zeros(len(batch.begins))
-        with torch.autocast(batch.roles.device.type, enabled=False):
+        with torch.autocast(batch.cells.device.type, enabled=False):
             rows = self._rows(batch)
             texts = functional.embedding_bag(batch.rows, rows, batch.begins, mode="mean")
             rating: Tensor = self.rating(self.dropout(texts)).squeeze(-1)
         return rating
 
     def _rows(self, batch: GridBatch) -> Tensor:
-        inside = (batch.roles != len(self.form.signs)).unsqueeze(-1)
-        cells = (self.roles(batch.roles) + self.classes(batch.classes)[:, None]) * inside
-        found = functional.relu(self.filters(cells.transpose(1, 2)))
+        """Return the highest value of each filter in each row.
+
+        There are few kinds of cells, so what each adds to each filter is computed once and looked up: the
+        convolution of their vectors, at a fraction of its cost.
+        """
+        width, count = self.shape.window, len(batch.kinds) * len(self.form.signs)
+        vectors = (self.classes(batch.kinds)[:, None] + self.roles.weight).flatten(0, 1)
+        added = torch.einsum("cd,fdw->cwf", vectors, self.filters.weight)
+        # What lies beyond the text adds nothing.
+        table = torch.cat([added, added.new_zeros(1, *added.shape[1:])]).flatten(0, 1)
         # A filter may reach over either end of the text, but must see a sentence of it.
-        places = torch.arange(found.shape[-1], device=found.device)
-        beyond = places >= (batch.lengths + self.shape.window - 1)[:, None]
-        highest: Tensor = found.masked_fill(beyond[:, None], 0).amax(-1)
+        places = functional.pad(batch.cells, (width - 1, width - 1), value=count).unfold(1, width, 1)
+        keys = places * width + torch.arange(width, device=places.device)
+        found = functional.embedding_bag(keys.flatten(0, 1), table, mode="sum")
+        values = functional.relu(found.view(*keys.shape[:2], -1) + self.filters.bias)
+        beyond = torch.arange(keys.shape[1], device=keys.device) >= (batch.lengths + width - 1)[:, None]
+        highest: Tensor = values.masked_fill(beyond[..., None], 0).amax(1)
         return highest
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from ensue.backends.grid.grid import NOUNS, GridForm
+from ensue.backends.grid.grid import MENTIONS, GridForm
 from ensue.errors import EnsueError
 from ensue.train import options
 
 KINDS = ("linear", "neural")
 RANKERS = ("svm", "logistic")
-_GRID = ("roles", "salience", "properties", "nouns")
+_GRID = ("roles", "salience", "properties", "mentions")
 # Options that one kind has no use for, and so does not record.
 _LINEAR = ("longest", "ranker", "penalties", "folds")
 _NEURAL = ("embedding", "filters", "window", "dropout", "batch", "epochs", "margin")
@@ -47,9 +47,11 @@ class GridOptions(options.TrainingOptions):
         bool,
         typer.Option("--properties/--no-properties", help="Count entities by what they are, too."),
     ] = False
-    nouns: Annotated[
-        str, typer.Option(help="Which nouns are entities: heads of phrases, or all."), options.OneOf(NOUNS)
-    ] = "heads"
+    mentions: Annotated[
+        str,
+        typer.Option(help="What is an entity: heads of noun phrases, all nouns, or pronouns as well."),
+        options.OneOf(tuple(MENTIONS)),
+    ] = "nouns"
     block_size: Annotated[str, typer.Option(help="Sentences a block of shuffled versions, as in 1,2.")] = "1"
     shuffles: Annotated[int, typer.Option(min=1, help="Shuffled versions a document and block size.")] = 20
     max_sentences: Annotated[int, typer.Option(min=2, help="Sentences at which documents are cut.")] = 20
@@ -65,7 +67,7 @@ class GridOptions(options.TrainingOptions):
     ranker: Annotated[str, typer.Option(help="linear: svm or logistic."), options.OneOf(RANKERS)] = "svm"
     penalties: Annotated[
         str, typer.Option(help="linear: values of C, of which cross-validation chooses.")
-    ] = "0.0001,0.001,0.01,0.1,1,10"
+    ] = "0.00001,0.0001,0.001,0.01,0.1,1,10"
     folds: Annotated[int, typer.Option(min=2, help="linear: folds of training documents.")] = 5
     embedding: Annotated[int, typer.Option(min=1, help="neural: width of a cell's vector.")] = 50
     filters: Annotated[int, typer.Option(min=1, help="neural: filters.")] = 100

@@ -170,8 +170,8 @@ def _words(options: GridOptions, counts: Mapping[str, Any], how: str, held_out: 
     sizes = " and ".join(str(size) for size in options.sizes)
     return (
         f"{options.kind} entity grid, {counts['train']['documents']} documents against "
-        f"{counts['train']['pairs']} shuffled versions (k = {sizes}), {how}, accuracy {held_out:.3f} on "
-        f"{counts['dev']['documents']} held-out documents"
+        f"{counts['train']['pairs']} shuffled versions (k = {sizes}), {how}, "
+        f"accuracy {held_out:.3f} on others ({counts['dev']['documents']} held out)"
     )
 
 
