@@ -62,6 +62,9 @@ _ARCHITECTURES = {
     "QuestionGenerator": "ensue.backends.qg.generator:load_question_generator",
     "EntityGrid": "ensue.backends.grid.model:load_entity_grid",
     "NeuralEntityGrid": "ensue.backends.grid.network:load_neural_grid",
+    "AdaptedCausalLM": "ensue.backends.hf.adapted:load_adapted_causal",
+    "AdaptedMaskedLM": "ensue.backends.hf.adapted:load_adapted_masked",
+    "CoherenceRater": "ensue.backends.hf.rater:load_rater",
 }
 # Those of them that run without torch.
 _WITHOUT_TORCH = (_ARCHITECTURES["WordVectors"], _ARCHITECTURES["EntityGrid"])
@@ -87,7 +90,7 @@ _LONGEST_NAME = 100
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
-_LANGUAGE_MODELS = "ensue.backends.hf.language:"
+_LANGUAGE_MODELS = ("ensue.backends.hf.language:", "ensue.backends.hf.adapted:")
 COMPILE = ("auto", "never", "always")
 
 

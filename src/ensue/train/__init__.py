@@ -11,5 +11,7 @@ TRAINERS = {
     "qa": "ensue.train.qa.options:AnswererOptions",
     "qg": "ensue.train.qg.options:QuestionerOptions",
     "grid": "ensue.train.grid.options:GridOptions",
+    "lm": "ensue.train.lm.options:LanguageOptions",
+    "coherence": "ensue.train.coherence.options:CoherenceOptions",
     "summarizer": "ensue.train.summarizer.options:SummarizerOptions",
 }

@@ -22,7 +22,7 @@ def answerer_readme(facts: Mapping[str, Any]) -> str:
         "was trained on, expect less than the figures above. Its score says how sure it is against there being no "
         "answer, not how likely it is right."
     )
-    return _page(
+    return page(
         "Extractive question answering",
         _about(facts),
         {
@@ -156,7 +156,7 @@ def questioner_readme(facts: Mapping[str, Any], size: int, samples: Sequence[Sam
     for text in dict.fromkeys(sample.text for sample in samples):
         lines = [f"- {one.answer}: *{one.question}*" for one in samples if one.text == text]
         asked += [f"> {text}", "\n".join(lines)]
-    return _page(
+    return page(
         "Question generator",
         about,
         {
@@ -168,7 +168,7 @@ def questioner_readme(facts: Mapping[str, Any], size: int, samples: Sequence[Sam
     )
 
 
-def _page(title: str, about: str, sections: Mapping[str, str]) -> str:
+def page(title: str, about: str, sections: Mapping[str, str]) -> str:
     """Return a README with a heading for every section."""
     parts = [f"# {title}", about, *(part for name, text in sections.items() for part in (f"## {name}", text))]
     return "\n\n".join(parts) + "\n"

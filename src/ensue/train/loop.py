@@ -21,12 +21,13 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ensue.atomic import replacing
+from ensue.backends.hf.loading import CHECKPOINT
 from ensue.descent import descend
 from ensue.errors import EnsueError, RunFailed
 from ensue.progress import Progress
 from ensue.train.options import LoopSettings
 
-LOG, CHECKPOINT = "training.jsonl", "checkpoint.safetensors"
+LOG = "training.jsonl"
 
 
 @dataclass(frozen=True)

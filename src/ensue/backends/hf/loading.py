@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # The file of weights of a model that is saved whole, and of one that stands on another.
 WEIGHTS, ADAPTER = "model.safetensors", "adapter.safetensors"
+# What a training leaves beside them to go on from, which is no part of the model.
+CHECKPOINT = "checkpoint.safetensors"
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class ModelFolder:
         """Return a digest of the weight files and the configuration."""
         digest = hashlib.sha256()
         for path in sorted(self.path.iterdir()):
+            if path.name == CHECKPOINT:
+                continue
             if path.name == "config.json" or path.suffix in (".safetensors", ".bin", ".pt", ".pth"):
                 digest.update(path.name.encode() + b"\0" + bytes.fromhex(file_digest(path)))
         return digest.hexdigest()

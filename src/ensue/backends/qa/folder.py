@@ -25,7 +25,8 @@ from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
-    from ensue.backends.qa.network import AdapterShape, SpanNetwork
+    from ensue.backends.hf.adapter import AdapterShape
+    from ensue.backends.qa.network import SpanNetwork
 
 ARCHITECTURE = "ExtractiveAnswerer"
 # Under which a Hugging Face folder's configuration may say how its model is to read.
@@ -58,7 +59,8 @@ def load_answerer(folder: ModelFolder) -> AnswerModel:
     """Load the adapter of a folder on the encoder it was trained with, merged into one network."""
     from safetensors.torch import load_file
 
-    from ensue.backends.qa.network import AdapterShape, with_adapter
+    from ensue.backends.hf.adapter import AdapterShape
+    from ensue.backends.qa.network import with_adapter
     from ensue.backends.suffixlm.model import bare_encoder
 
     reading = make_reading(folder.config.get("reading") or {}, folder.path / "config.json")

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.hf.lora import add_lora, fill_learned, merge_lora
-
-
-@dataclass(frozen=True)
-class AdapterShape:
-    """What of an encoder learns: adapters of a rank on linear layers (all, where no targets are named), and, with
-    `vectors`, its biases, norms and token types too, which are few."""
-
-    rank: int = 32
-    alpha: float = 64.0
-    targets: tuple[str, ...] = ()
-    vectors: bool = True
+from ensue.backends.hf.adapter import AdapterShape, adapt
+from ensue.backends.hf.lora import fill_learned, merge_lora
 
 
 class SpanNetwork(nn.Module):  # type: ignore[misc]
@@ -47,13 +35,7 @@ class SpanNetwork(nn.Module):  # type: ignore[misc]
 
 def prepare_adapter(network: SpanNetwork, shape: AdapterShape, dropout: float = 0.0) -> None:
     """Freeze the encoder but for what the shape says learns."""
-    network.trunk.requires_grad_(False)
-    if shape.vectors:
-        for name, parameter in network.trunk.named_parameters():
-            if "pooler" not in name and (parameter.ndim == 1 or "token_type_embeddings" in name):
-                parameter.requires_grad_(True)
-    add_lora(network.trunk, rank=shape.rank, alpha=shape.alpha, dropout=dropout, targets=shape.targets)
-    # After the layers were wrapped, so that only the new matrices and the vectors above learn.
+    adapt(network.trunk, shape, dropout)
     network.weight.requires_grad_(True)
     network.bias.requires_grad_(True)
 

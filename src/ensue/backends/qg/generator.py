@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ensue.backends.hf.adapter import base_fingerprint
 from ensue.backends.hf.loading import ADAPTER, Loaded, ModelFolder, file_digest, load_base, save_folder
 from ensue.backends.qg.questioner import CausalQuestioner, plain_prompt
 from ensue.errors import EnsueError
@@ -25,18 +25,6 @@ class Adapter:
     rank: int = 6
     alpha: float = 12.0
     targets: tuple[str, ...] = TARGETS
-
-
-def base_fingerprint(network: Any) -> str:
-    """Return a digest of a model's weights that is the same however they are stored: names, shapes and first rows.
-
-    Not that of its files, which hold the version of the library that wrote them.
-    """
-    digest = hashlib.sha256()
-    for name, value in sorted(network.named_parameters()):
-        digest.update(f"{name} {tuple(value.shape)} ".encode())
-        digest.update(value[:1].detach().float().cpu().numpy().tobytes())
-    return digest.hexdigest()
 
 
 def load_question_generator(folder: ModelFolder) -> CausalQuestioner:

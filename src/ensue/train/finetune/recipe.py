@@ -106,12 +106,17 @@ SETTINGS: Mapping[str, Setting] = {
 }
 
 
+def rate_for(width: int) -> float:
+    """Return the learning rate of a whole encoder by its width."""
+    return next(rate for widest, rate in _BY_WIDTH if width <= widest)
+
+
 def recipe_for(
     spec: TaskSpec, examples: int, settings: Mapping[str, Any], *, width: int, limit: int, pool: str
 ) -> Recipe:
     """Return the recipe of a task with so many examples, for an encoder `width` wide that takes `limit` tokens."""
     epochs, batch, checks = next(row[1:] for row in _BY_SIZE if examples <= row[0])
-    rate = next(rate for widest, rate in _BY_WIDTH if width <= widest)
+    rate = rate_for(width)
     pairs = settings["pairs"] if settings["pairs"] != "auto" else _PAIRS_OF_FORM.get(spec.form, "joint")
     return Recipe(
         epochs=settings["epochs"] or epochs,

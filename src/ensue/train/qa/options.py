@@ -11,8 +11,8 @@ from ensue.errors import EnsueError
 from ensue.train import options
 
 if TYPE_CHECKING:
+    from ensue.backends.hf.adapter import AdapterShape
     from ensue.backends.qa.answerer import Reading
-    from ensue.backends.qa.network import AdapterShape
 
 # Adapters begin at nothing and bear large steps; whole encoders would forget what they know.
 _RATE, _FULL_RATE = 1e-3, 5e-5
@@ -116,7 +116,7 @@ class AnswererOptions(options.TrainingOptions):
     @property
     def adapter(self) -> AdapterShape | None:
         """The shape of the adapter; None where the whole encoder learns."""
-        from ensue.backends.qa.network import AdapterShape
+        from ensue.backends.hf.adapter import AdapterShape
 
         if self.full:
             return None

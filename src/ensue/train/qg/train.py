@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import torch
 from accelerate import Accelerator
 
+from ensue.backends.hf.adapter import base_fingerprint
 from ensue.backends.hf.language import CausalModel
 from ensue.backends.hf.lora import add_lora
 from ensue.backends.names import load_model
-from ensue.backends.qg.generator import base_fingerprint, save_question_generator
+from ensue.backends.qg.generator import save_question_generator
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan, Questioner, require
 from ensue.models.request import Policy

@@ -1,0 +1,168 @@
+"""Train a coherence model: documents in, a folder out that rates texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from ensue.backends.hf.adapter import adapt, base_fingerprint
+from ensue.backends.hf.encoder import VectorModel
+from ensue.backends.hf.loading import max_length
+from ensue.backends.hf.rater import RaterReading, save_adapted_rater, save_rater
+from ensue.backends.names import load_model
+from ensue.errors import EnsueError
+from ensue.models.card import write_card_facts
+from ensue.progress import Progress
+from ensue.train.cards import page
+from ensue.train.coherence.options import CoherenceOptions
+from ensue.train.coherence.pairs import PairObjective, PairSet, PairTexts, make_pairs, network_of
+from ensue.train.documents import read_sides
+from ensue.train.finetune.inputs import Inputs
+from ensue.train.finetune.network import ExampleBatch
+from ensue.train.finetune.recipe import LONGEST
+from ensue.train.finetune.system import own_pool
+from ensue.train.loop import Fitted
+from ensue.train.run import Described, Job, parameters_of, run_training
+
+
+def train_coherence(options: CoherenceOptions, progress: Progress | None = None) -> Fitted:
+    """Train on pairs of most documents, keep what has the lowest loss on those of the others, and leave it in the
+    output."""
+    return run_training(options, lambda accelerator, _: _prepare(options, accelerator), progress)
+
+
+def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
+    sides = read_sides(options, fewest=2)
+    base: Any = load_model(options.model, device="cpu", dtype="float32")
+    if not isinstance(base, VectorModel):
+        raise EnsueError(
+            f"{options.model} is no Hugging Face encoder or language model, which a coherence model is trained from."
+        )
+    reading = _reading(options, base)
+    inputs = Inputs(base.tokenizer, reading.max_length)
+    pad, device = int(base.tokenizer.pad_token_id or 0), accelerator.device
+    made = {name: _pairs(options, name, getattr(sides, name)) for name in ("train", "dev")}
+    train, dev = (PairSet(made[name], inputs, device, pad) for name in ("train", "dev"))
+    fingerprint = base_fingerprint(base.network)
+    torch.manual_seed(options.seed)
+    trunk = base.network.base_model.requires_grad_(True)
+    for name, parameter in trunk.named_parameters():
+        if "pooler" in name:
+            parameter.requires_grad_(False)
+    network = network_of(trunk, reading.pooling, options.dropout).to(device)
+    if options.adapter is not None:
+        adapt(trunk, options.adapter)
+    objective = PairObjective(network, train.packs, options.loss, options.margin)
+
+    def batches(epoch: int) -> Iterator[ExampleBatch]:
+        return train.batches(options.batch, options.seed, epoch)
+
+    def save() -> None:
+        if options.adapter is None:
+            save_rater(options.output, network, base.tokenizer, reading)
+        else:
+            save_adapted_rater(
+                options.output,
+                network,
+                reading,
+                base=options.base,
+                fingerprint=fingerprint,
+                shape=options.adapter,
+            )
+        # The mark by which a zero-shot test refuses it.
+        write_card_facts(options.output, licence=base.card.licence, trained_on_shuffled_text=True)
+
+    count = -(-2 * len(train.pairs) // options.batch)
+    loop = options.counted_for(int(trunk.config.hidden_size), count, accelerator.num_processes)
+    return Job(
+        objective,
+        loop,
+        batches,
+        lambda: objective.figures(dev),
+        save,
+        describe=lambda facts, fitted: _describe(options, facts, fitted),
+        facts={
+            "documents": sides.facts(),
+            "pairs": {
+                name: {"documents": found.documents, "pairs": len(found.pairs)}
+                for name, found in made.items()
+            },
+            "cut": {"train": train.cut, "dev": dev.cut},
+            "reading": vars(reading),
+            "learning_rate": loop.learning_rate,
+            "base": base.card.as_dict(),
+            **parameters_of(network),
+        },
+        question=sides.digest,
+    )
+
+
+def _reading(options: CoherenceOptions, base: VectorModel) -> RaterReading:
+    limit = max_length(base.network, base.tokenizer)
+    asked = options.max_length
+    if asked is not None and limit is not None and asked > limit:
+        raise EnsueError(f"{options.model} takes {limit} tokens, fewer than --max-length {asked}.")
+    pool = own_pool(base) if options.pool == "auto" else options.pool
+    return RaterReading(pool, asked or min(limit or LONGEST, LONGEST), options.joiner)
+
+
+def _pairs(options: CoherenceOptions, name: str, documents: Any) -> PairTexts:
+    made = make_pairs(
+        documents,
+        block_sizes=options.block_sizes,
+        shuffles=options.shuffles,
+        max_sentences=options.max_sentences,
+        joiner=options.joiner,
+        seed=options.seed,
+    )
+    if not made.pairs:
+        side = "training" if name == "train" else "held-out"
+        raise EnsueError(
+            f"No {side} document is long enough to shuffle: each needs two different blocks; name more --data."
+        )
+    return made
+
+
+def _describe(options: CoherenceOptions, facts: Mapping[str, Any], fitted: Fitted) -> Described:
+    learned, sizes = facts["pairs"]["train"], ",".join(map(str, options.block_sizes))
+    how = "whole" if options.adapter is None else f"by an adapter of rank {options.adapter.rank}"
+    words = (
+        f"{options.base} trained {how} to tell {learned['documents']} documents from shuffled ones (k = {sizes}, "
+        f"{options.loss}), {learned['pairs']} pairs, {fitted.best_step} steps, dev accuracy "
+        f"{fitted.best['dev_accuracy']:.3f}"
+    )
+    readme = _readme(options, facts, fitted)
+    return Described(words, f"trained by ensue from {options.base}", readme=readme)
+
+
+def _readme(options: CoherenceOptions, facts: Mapping[str, Any], fitted: Fitted) -> str:
+    pairs, cut = facts["pairs"], facts["cut"]
+    about = (
+        f"Rates how coherent a text is: {options.base} with one output, trained by ensue to tell documents from "
+        f"versions of them with blocks of {', '.join(map(str, options.block_sizes))} sentence(s) shuffled; "
+        f"{facts['trained_parameters']:,} of {facts['parameters']:,} parameters learned. Load it with "
+        f'`ensue.load_model("FOLDER").rate([sentences])`.'
+    )
+    recipe = (
+        f"Loss: {options.loss}. {options.recipe('texts', facts['learning_rate'], fitted)} Texts of at most "
+        f"{options.max_sentences} sentences, cut after {facts['reading']['max_length']} tokens ({cut['train']:,} "
+        f"training and {cut['dev']:,} held-out texts were)."
+    )
+    data = (
+        f"{options.about_data or 'Nothing else is known of the data here.'} {pairs['train']['pairs']:,} pairs of "
+        f"{pairs['train']['documents']:,} documents to learn from, {pairs['dev']['pairs']:,} of "
+        f"{pairs['dev']['documents']:,} held out. No text of the data is in this folder."
+    )
+    held = (
+        f"The original is rated above the shuffled version in {100 * fitted.best['dev_accuracy']:.1f} % of the "
+        f"held-out pairs. They also decided which step was kept."
+    )
+    limits = (
+        "It has seen shuffled text, so a zero-shot Shuffle Test refuses it: a high figure there says that it knows "
+        "shuffling when it sees it, not that it knows coherence."
+    )
+    sections = {"Held-out accuracy": held, "Recipe": recipe, "Data": data, "Limits": limits}
+    return page("Coherence model", about, sections)
