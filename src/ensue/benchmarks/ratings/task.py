@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -182,30 +182,35 @@ def metric_rows(items: Sequence[Item], notes: Counter[str]) -> Iterator[MetricRo
         yield drawn.row("ratings", "auc", {"measure": "gain of a sentence"})
 
 
-def pairs_of(items: Sequence[Mapping[str, Any]], name: str) -> Figure | None:
-    """Return of how many pairs of texts in one group that people rate differently the measure agrees which is better.
+class JudgedPair(NamedTuple):
+    """Two texts of a group that people rate differently, and how right a measure is about which is better."""
 
-    Where it says the same of both, it is half right. Groups are what is independent; None where no pair is.
-    """
-    values, clusters = [], []
-    for group, (first, second) in _pairs(items):
-        people = first["outputs"]["rating"] - second["outputs"]["rating"]
-        model = first["outputs"][name] - second["outputs"][name]
-        if people:
-            values.append(0.5 if model == 0 else float((model > 0) == (people > 0)))
-            clusters.append(group)
-    return Figure(*clustered_interval(values, clusters, bounds=SHARE)) if values else None
+    group: str
+    items: tuple[Item, Item]
+    right: float
 
 
-def _pairs(
-    items: Sequence[Mapping[str, Any]],
-) -> Iterator[tuple[str, tuple[Mapping[str, Any], Mapping[str, Any]]]]:
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+def judged_pairs(items: Sequence[Item], name: str) -> Iterator[JudgedPair]:
+    """Yield every such pair; where the measure says the same of both texts, it is half right."""
+    groups: dict[str, list[Item]] = {}
     for item in items:
         groups.setdefault(item["cluster"], []).append(item)
-    for name, group in groups.items():
-        for pair in combinations(group, 2):
-            yield name, pair
+    for group, own in groups.items():
+        for first, second in combinations(own, 2):
+            people = first["outputs"]["rating"] - second["outputs"]["rating"]
+            model = first["outputs"][name] - second["outputs"][name]
+            if people:
+                right = 0.5 if model == 0 else float((model > 0) == (people > 0))
+                yield JudgedPair(group, (first, second), right)
+
+
+def pairs_of(items: Sequence[Item], name: str) -> Figure | None:
+    """Return of how many pairs the measure agrees with people, over groups; None where there is no pair."""
+    pairs = list(judged_pairs(items, name))
+    if not pairs:
+        return None
+    values, groups = [pair.right for pair in pairs], [pair.group for pair in pairs]
+    return Figure(*clustered_interval(values, groups, bounds=SHARE))
 
 
 def _levels(items: Sequence[Item], name: str) -> Iterator[tuple[str, Correlated]]:

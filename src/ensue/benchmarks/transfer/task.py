@@ -1,0 +1,152 @@
+"""Transfer: models trained to tell texts from shuffled ones, beside others, on tests they were not trained for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ensue.benchmarks import settings as read
+from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.coherence.documents import documents_signature, of_steps
+from ensue.benchmarks.coherence.rating import rater_of
+from ensue.benchmarks.intruder.task import SETTINGS as INTRUDER_SETTINGS
+from ensue.benchmarks.ratings.task import SETTINGS as RATINGS_SETTINGS
+from ensue.benchmarks.shuffle.task import SETTINGS as SHUFFLE_SETTINGS
+from ensue.benchmarks.transfer.asked import Test, tests_of
+from ensue.benchmarks.transfer.judging import metric_rows
+from ensue.errors import EnsueError
+from ensue.models.protocols import Model, Scorer, require
+from ensue.records import digest_of
+from ensue.report.results import Item
+
+
+def _named(text: str) -> str:
+    name, colon, path = text.partition(":")
+    if not (colon and name.strip() and path.strip()):
+        raise ValueError("sets as NAME:PATH, divided by commas")
+    return f"{name.strip()}:{path.strip()}"
+
+
+SETTINGS = {
+    "models": Setting([], "further models by commas, trained ones and others", read.many(read.text)),
+    "domains": Setting([], "documents of other domains, as NAME:PATH by commas", read.many(_named)),
+    "ratings": Setting(
+        None,
+        "texts that people rated: a .jsonl file or SummEval's .json (none: left out)",
+        read.optional(read.text),
+    ),
+    "rating": RATINGS_SETTINGS["rating"],
+    "kinds": replace(INTRUDER_SETTINGS["kinds"], default=["random", "hard"]),
+    **SHUFFLE_SETTINGS,
+}
+del SETTINGS["allow_shuffle_trained"], SETTINGS["window"]
+
+
+@dataclass(frozen=True)
+class TransferRun:
+    """The tests with their texts read and their settings fixed."""
+
+    tests: Sequence[Test]
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return digest_of([(one.name, one.set, one.prepared.fingerprint) for one in self.tests])
+
+    @property
+    def source(self) -> str:
+        return self.tests[0].prepared.source
+
+    def depends_on(self, model: Model) -> dict[str, Any]:
+        """Return which folders the further models are in, as they stand: one that was trained anew is another."""
+        return {"folders": {name: mark for name in self.settings["models"] if (mark := _mark(name))}}
+
+    def evaluate(self, model: Model, context: RunContext) -> Outcome:
+        """Have every model take every test."""
+        # All of them, before hours have passed.
+        named = [(model.card.name, model)]
+        named += [(name, context.load_further(name)) for name in self.settings["models"]]
+        models = _by_name(named)
+        for one in models.values():
+            if rater_of(one, self.settings, "Transfer") is None:
+                require(one, Scorer, "Transfer")
+        items: list[Item] = []
+        tokens, skipped, notes = 0, Counter[str](), Counter[str]()
+        steps = len(models) * len(self.tests)
+        for place, (name, one) in enumerate(models.items()):
+            for number, test in enumerate(self.tests):
+                done = place * len(self.tests) + number
+                progress = of_steps(context.progress, done, steps)
+                outcome = test.prepared.evaluate(one, replace(context, progress=progress))
+                items += test.answers(outcome, name)
+                tokens += outcome.tokens
+                # The same for every model.
+                skipped |= {f"{test.name}, {test.set}: {what}": n for what, n in outcome.skipped.items()}
+                notes |= {f"{test.name}, {test.set}: {what}": n for what, n in outcome.notes.items()}
+        trained = {name: one.card.trained_on_shuffled_text for name, one in models.items()}
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items, trained)),
+            signature=f"{_models_signature(models)} {self._signature()}",
+            skipped=dict(skipped),
+            tokens=tokens,
+            notes=notes,
+        )
+
+    def _signature(self) -> str:
+        s = self.settings
+        by = f"by:{s['by']} " if s["by"] else ""
+        return f"{by}shuffles:{s['shuffles']} ties:1e-4 {documents_signature(s, self.seed)}"
+
+
+def _models_signature(models: Mapping[str, Model]) -> str:
+    marked = ",".join("-".join(one.card.marked_name.split()) for one in models.values())
+    return f"models:{marked}"
+
+
+def _by_name(named: Sequence[tuple[str, Model]]) -> dict[str, Model]:
+    """Return models by the names on their cards; where two have one name, by what they were given as."""
+    names = Counter(model.card.name for _, model in named)
+    found: dict[str, Model] = {}
+    for given, model in named:
+        name = model.card.name if names[model.card.name] == 1 else given
+        if name in found:
+            raise EnsueError(f"{given} is among the models twice.")
+        found[name] = model
+    return found
+
+
+def _mark(name: str) -> str:
+    """Return a digest of how the files of a folder stand; nothing where a model is no folder."""
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        return ""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    states = [(str(path.relative_to(folder)), path.stat()) for path in files]
+    return digest_of([(path, state.st_size, state.st_mtime_ns) for path, state in states])[:16]
+
+
+class TransferTask:
+    """Make and judge the items of the benchmark."""
+
+    settings = SETTINGS
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        if task:
+            raise EnsueError(f"transfer has no tasks, so there is no transfer/{task}.")
+        sets: dict[str, str | None] = {"bundled" if data is None else Path(data).stem or data: data}
+        for one in settings["domains"]:
+            name, _, path = one.partition(":")
+            if name in sets:
+                raise EnsueError(f"Two sets are called {name}; name the domains otherwise (NAME:PATH).")
+            sets[name] = str(Path(path).expanduser()) if Path(path).expanduser().exists() else path
+        return TransferRun(tests_of(sets, settings["ratings"], limit, seed, settings), seed, settings)
+
+
+TASK = TransferTask()

@@ -1,0 +1,264 @@
+"""Transfer against the benchmarks it is made of, paired differences against the test alone, resuming and refusals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ensue
+from ensue.backends.baselines import RandomModel
+from ensue.benchmarks.settings import resolve
+from ensue.benchmarks.transfer.report.page import PAGE
+from ensue.benchmarks.transfer.report.table import Transferred, anchors, tables, told, verdict
+from ensue.benchmarks.transfer.task import TASK
+from ensue.errors import EnsueError
+from ensue.report.figure import Figure
+from ensue.stats.paired import paired_test
+from tests.support import tiny
+from tests.support.command import here, refused, write_lines
+from tests.support.corpus import document, write_corpus
+from tests.support.pages import printed
+from tests.support.raters import InversionRater
+from tests.support.run_context import run_context
+
+HOW = {"block_size": [1, 2], "shuffles": 4, "kinds": ["swapped"]}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("transfer")
+    write_corpus(folder / "own.jsonl", (8, 9, 7))
+    write_corpus(folder / "tales.jsonl", (6, 7), seed=1)
+    rows = [
+        {
+            "id": f"{group}{system}",
+            "group": str(group),
+            "system": system,
+            "sentences": [document(group, 4)[one] for one in order],
+            "coherence": rating,
+        }
+        for group in range(4)
+        for system, order, rating in (
+            ("a", (0, 1, 2, 3), 3),
+            ("b", (1, 0, 2, 3), 2),
+            ("c", (3, 2, 1, 0), 2 + group % 2),
+        )
+    ]
+    write_lines(folder / "rated.jsonl", rows)
+    return folder
+
+
+def prepared(place, **settings):
+    given = {
+        **HOW,
+        "domains": f"tales:{place / 'tales.jsonl'}",
+        "ratings": str(place / "rated.jsonl"),
+        **settings,
+    }
+    return TASK.prepare("", str(place / "own.jsonl"), None, 0, resolve("transfer", TASK.settings, given))
+
+
+def outcome(place, models, **settings):
+    """Several models that no name stands for; the first is the run's own."""
+    first, *others = models
+    named = {f"m{number}": one for number, one in enumerate(others)}
+    found = prepared(place, **({"models": ",".join(named)} if named else {}), **settings)
+    with run_context(None) as context:
+        return found.evaluate(first, replace(context, load=named.__getitem__))
+
+
+@pytest.fixture(scope="module")
+def done(place):
+    """One that saw shuffled text and looks at four sentences, one that did not and looks at two, and chance."""
+    return outcome(place, [InversionRater(4, shuffled=True), InversionRater(2), RandomModel()])
+
+
+def rows_of(found, metric="accuracy"):
+    return {
+        (
+            row["task"],
+            *(row["settings"].get(key) for key in ("set", "block_size", "kind", "model", "against")),
+        ): row
+        for row in found.metrics
+        if row["metric"] == metric
+    }
+
+
+def test_every_figure_is_that_of_the_benchmark_itself(place, done, tmp_path):
+    rows = rows_of(done)
+    for model in (InversionRater(4, shuffled=True), InversionRater(2), RandomModel()):
+        name = model.card.name
+        for data in ("own", "tales"):
+            shuffled = ensue.run(
+                "shuffle",
+                model=model,
+                data=place / f"{data}.jsonl",
+                output=tmp_path / f"{name}-{data}-s",
+                block_size=[1, 2],
+                shuffles=4,
+                allow_shuffle_trained="yes",
+            )
+            for row in shuffled.results["metrics"]:
+                if row["metric"] == "accuracy":
+                    own = rows["transfer/shuffle", data, row["settings"]["block_size"], None, name, None]
+                    assert [own[key] for key in ("value", "ci95", "n")] == [
+                        row[key] for key in ("value", "ci95", "n")
+                    ]
+            intruded = ensue.run(
+                "intruder",
+                model=model,
+                data=place / f"{data}.jsonl",
+                output=tmp_path / f"{name}-{data}-i",
+                kinds="swapped",
+                encoder="none",
+            )
+            found = {
+                (row["metric"], row["settings"].get("rule")): row["value"]
+                for row in intruded.results["metrics"]
+                if row["settings"]["kind"] == "swapped" and "position" not in row["settings"]
+            }
+            assert (
+                rows["transfer/intruder", data, None, "swapped", name, None]["value"]
+                == found["accuracy", None]
+            )
+            rule = "removal" if name != "random" else "following"
+            hits = rows_of(done, "hit_rate")["transfer/intruder", data, None, "swapped", name, None]
+            assert hits["value"] == found["hit_rate", rule]
+        rated = ensue.run("ratings", model=model, data=place / "rated.jsonl", output=tmp_path / f"{name}-r")
+        measure = "model_rating" if name != "random" else "per_token"
+        (row,) = [
+            row
+            for row in rated.results["metrics"]
+            if (row["metric"], row["settings"]["measure"]) == ("accuracy", measure)
+        ]
+        assert rows["transfer/ratings", "people", None, None, name, None]["value"] == row["value"]
+    assert len(rows) == 3 * (2 * 2 + 2 + 1)
+    # The rater that looks at four sentences is no worse than the one that looks at two, and both better than chance.
+    assert rows["transfer/shuffle", "own", 1, None, "inversions-4", None]["value"] > 0.8
+
+
+def test_what_a_trained_model_is_ahead_by_is_the_paired_test(done):
+    ahead = rows_of(done, "ahead")
+    assert {key[-2:] for key in ahead} == {("inversions-4", "inversions-2"), ("inversions-4", "random")}
+    for (task, data, size, kind, model, against), row in ahead.items():
+        sides = []
+        for name in (model, against):
+            chosen = [
+                item
+                for item in done.items
+                if item["task"] == task
+                and item["settings"]["model"] == name
+                and item["settings"]["set"] == data
+                and (item["settings"].get("block_size"), item["settings"].get("kind")) == (size, kind)
+            ]
+            sides.append(
+                {item["outputs"]["pair"]: (item["scores"]["accuracy"], item["cluster"]) for item in chosen}
+            )
+        a = [sides[0][pair][0] for pair in sides[0]]
+        b = [sides[1][pair][0] for pair in sides[0]]
+        assert row["value"] == pytest.approx(np.mean(a) - np.mean(b))
+        test = paired_test(a, b, [cluster for _, cluster in sides[0].values()], bounds=(0, 1))
+        assert row["ci95"] == [test.low, test.high]
+
+
+def test_the_table_the_words_and_the_picture(done, tmp_path):
+    results = {"benchmark": "transfer", "model": "x", "signature": "", "metrics": done.metrics, "skipped": {}}
+    accuracy, ahead = tables(results)
+    for table in (accuracy, ahead):
+        lines = printed(table.to_rich())
+        assert max(map(len, lines)) <= 80
+        assert not any("…" in line for line in lines)
+    # Those that saw shuffled text come first and are marked.
+    header = accuracy.to_csv().splitlines()[0].split(",")
+    assert header[1::2][:3] == ["inversions-4*", "inversions-2", "random"]
+    run = Transferred(results)
+    assert (run.home.set, run.home.question["block_size"]) == ("own", 1)
+    assert [anchors(run, test) for test in run.tests if test.set != "tales"] == [
+        [0.978, 0.986],
+        [],
+        [0.72],
+        [0.67],
+    ]
+    assert not any(anchors(run, test) for test in run.tests if test.set == "tales")
+    words = told(run)
+    assert len(words) == 2
+    assert "inversions-4 against random" in words[1]
+    assert "of 6 tests" in words[1]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "results.json").write_text(json.dumps(results), "utf-8")
+    (tmp_path / "run" / "run.json").write_text("{}", "utf-8")
+    facts = PAGE.facts([tmp_path / "run"], None)
+    picture = facts["sections"][0].picture.wide
+    for name in ("inversions-4 (trained on shuffled text)", "inversions-2", "supervised (published)"):
+        assert name in picture
+
+
+def test_only_sure_differences_are_called_so():
+    ends = ((0.01, 0.2), (0.0, 0.2), (-0.3, -0.1), (None, None))
+    assert [verdict(Figure(0.1, *both)) for both in ends] == [1, 0, -1, 0]
+
+
+def test_a_run_goes_on_with_what_every_model_has_rated(place):
+    from ensue.records import Records
+
+    whole = InversionRater(4, shuffled=True)
+    outcome(place, [whole, InversionRater(2)])
+    records = Records()
+    found = prepared(place, models="other")
+
+    def evaluate(first, second):
+        with run_context(None) as context:
+            lent = replace(context, records=records, load=lambda name: second)
+            return found.evaluate(first, lent)
+
+    stopped = InversionRater(2, most=70)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(InversionRater(4, shuffled=True), stopped)
+    again, other = InversionRater(4, shuffled=True), InversionRater(2)
+    resumed = evaluate(again, other)
+    # The first had finished; of the second, what was not kept is rated.
+    assert again.rated == 0 < other.rated < whole.rated
+    assert resumed.metrics == outcome(place, [InversionRater(4, shuffled=True), InversionRater(2)]).metrics
+
+
+def test_the_command_with_folders(place, tmp_path):
+    first = tiny.save_llama(tmp_path / "first", max_length=512)
+    second = tiny.save_llama(tmp_path / "second", max_length=512, seed=1)
+    words = ["run", "transfer", "--model", first, "--data", place / "own.jsonl", "--output", tmp_path / "run"]
+    words += ["--set", f"models={second},random", "--set", "block_size=1", "--set", "shuffles=2", "--report"]
+    done = here(*words)
+    assert done.code == 0, done.err
+    results = json.loads((tmp_path / "run" / "results.json").read_text("utf-8"))
+    assert {row["settings"]["model"] for row in results["metrics"]} == {"first", "second", "random"}
+    assert "transfer?" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert here(*words).code == 0
+    # A model that was trained anew is another, even under its name.
+    tiny.save_llama(second, max_length=512, seed=2)
+    refused(here(*words), str(tmp_path / "run"))
+
+
+def test_what_is_refused(place, tmp_path):
+    words = (
+        "run",
+        "transfer",
+        "--model",
+        "random",
+        "--data",
+        place / "own.jsonl",
+        "--output",
+        tmp_path / "no",
+    )
+    refused(here(*words, "--set", "domains=tales"), "sets as NAME:PATH")
+    refused(here(*words, "--set", "domains=own:x.jsonl"), "Two sets are called own")
+    refused(here(*words, "--set", "models=random"), "random is among the models twice")
+    refused(here(*words, "--set", f"ratings={tmp_path / 'none.jsonl'}"), "is not there")
+    refused(here("run", "transfer/x", "--model", "random"), "transfer has no tasks")
+    encoder = tiny.save_encoder(tmp_path / "encoder")
+    refused(
+        here(*words, "--set", f"models={encoder}"), "Transfer needs a model that can score text", "encoder"
+    )
+    with pytest.raises(EnsueError, match="Invalid max_sentences=5"):
+        prepared(place, max_sentences=5)
