@@ -5,6 +5,7 @@
 
 Each way runs in a process of its own. `loop` is the plainest way: texts sorted by length, padded to 65,536 tokens a
 batch, the model called on them, every logit made. The others are this engine with `--compile never` and `always`.
+Start-up is loading and, for the engine, the probe of how the model may be run, which is kept between runs.
 DOCUMENTS has lines with `sentences`; FOLDER is that of a model, of which only the tokenizer is used (`smollm2`).
 Needs a CUDA device; `--device cpu --small` tries the script itself.
 """
@@ -73,6 +74,9 @@ def texts_of(path: Path, documents: int) -> list[str]:
 def random_model(shape: str, device: str) -> Any:
     import torch
 
+    from ensue.environment import avoid_trapping_tiles
+
+    avoid_trapping_tiles()
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         **SHAPES[shape], max_position_embeddings=16384, tie_word_embeddings=True
@@ -137,6 +141,9 @@ def one_way(arguments: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
     model = random_model(shape, arguments.device)
     tokenizer = transformers.AutoTokenizer.from_pretrained(arguments.tokenizer)
+    engine_model = None if arguments.way == "loop" else as_model(model, tokenizer, arguments.way)
+    if engine_model is not None:
+        _ = engine_model.executor  # how it may be run is found out once, and kept between runs
     if arguments.device == "cuda":
         torch.cuda.synchronize()
     start_up = time.perf_counter() - began
@@ -148,7 +155,6 @@ def one_way(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     parts = prefix_parts(SHAPES[shape]["vocab_size"], arguments.small) if arguments.one == "prefix" else []
     tokens = sum(len(part.ids) for part in parts)
-    engine_model = None if arguments.way == "loop" else as_model(model, tokenizer, arguments.way)
     for _ in range(arguments.passes):
         if arguments.device == "cuda":
             torch.cuda.synchronize()
@@ -203,7 +209,7 @@ def as_model(network: Any, tokenizer: Any, compile: str) -> Any:
 def stages_of(model: Any, texts: list[str], parts: list[Any]) -> dict[str, float]:
     """Time the host's work alone, stage by stage."""
     from ensue.models.request import Policy, Request
-    from ensue.scoring.rows import make_rows, seen_blocks
+    from ensue.scoring.rows import BLOCK, make_rows, seen_blocks
     from ensue.scoring.tree import build_tree
 
     stages = {}
@@ -220,7 +226,7 @@ def stages_of(model: Any, texts: list[str], parts: list[Any]) -> dict[str, float
     stages["rows"] = time.perf_counter() - began
     began = time.perf_counter()
     for row in rows:
-        seen_blocks(row.padded(BATCH if len(row.ids) <= BATCH else -(-len(row.ids) // 128) * 128).ends)
+        seen_blocks(row.padded(BATCH if len(row.ids) <= BATCH else -(-len(row.ids) // BLOCK) * BLOCK).ends)
     stages["blocks"] = time.perf_counter() - began
     stages["fed_tokens"] = sum(len(row.ids) for row in rows)
     return stages

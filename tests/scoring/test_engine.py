@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Generator, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -379,3 +380,47 @@ def test_what_may_be_refused_is_made_ready_before_any_work(monkeypatch: pytest.M
     assert len(scorer.portions) == 2
     score(scorer, [Request(text, context="So.") for text in TEXTS], policy=Policy(overflow="truncate"))
     assert len(scorer.portions) > 4
+
+
+class _Leaving(_Elsewhere):
+    """One that leaves the last part of every portion but the last, whatever is known of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[list[str]] = []
+        self.shares: list[float] = []
+
+    def execute_more(
+        self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
+    ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
+        self.given.append([part.text for part in parts])  # type: ignore[attr-defined]
+        self.shares.append(share)
+        left = set() if last else {len(parts) - 1}
+        yield from self.execute(parts, {*done, *left})
+        return left
+
+
+def test_what_a_scorer_leaves_of_a_portion_it_is_given_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ensue.scoring.engine._FIRST", 40)
+    monkeypatch.setattr("ensue.scoring.engine._LARGEST", 60)
+    requests = [Request(text) for text in TEXTS]
+    expected = score(_Watched(), requests).scores
+    seen: list[tuple[int, int]] = []
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        scorer = _Leaving()
+        first = score(
+            scorer, requests, journal=journal, progress=lambda done, total, _: seen.append((done, total))
+        )
+        assert first.scores == expected
+        assert first.computed == len(TEXTS)
+        assert sorted(scorer.computed) == sorted(TEXTS)
+        assert len(scorer.given) > 2
+        assert all(after[0] == before[-1] for before, after in pairwise(scorer.given))
+        assert sum(scorer.shares) == pytest.approx(1)
+        assert seen[-1][0] == seen[-1][1]
+        # A run that goes on is divided as it was, and computes nothing again.
+        again = _Leaving()
+        assert score(again, requests, journal=journal).scores == expected
+        assert (again.given, again.computed) == (scorer.given, [])

@@ -18,7 +18,7 @@ from ensue.scoring.network import Network
 from ensue.scoring.packed import PackedExecutor, TreeRunner
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, tree_gap
-from ensue.scoring.rows import BLOCK, SMALL_BLOCK, make_rows
+from ensue.scoring.rows import make_rows
 from ensue.scoring.tree import build_tree
 from tests.scoring.networks import VOCABULARY, network
 
@@ -84,7 +84,50 @@ def test_what_is_asked_after_one_prefix_needs_no_row_of_its_own() -> None:
 def test_rows_are_padded_to_few_sizes() -> None:
     runner = TreeRunner(Network(network("llama")), 4096)
     sizes = {runner._place(tokens).size for tokens in range(1, 4097, 7)}
-    assert sizes == {2 * BLOCK, 8 * BLOCK, 32 * BLOCK}
+    assert sizes == {256, 1024, 4096}
+
+
+def test_small_rows_are_padded_to_what_is_compiled_until_there_are_many() -> None:
+    runner = TreeRunner(Network(network("llama")), 4096)
+    sizes = [runner._place(tokens).size for tokens in (4096, *[100] * 70)]
+    assert sizes == [4096] * 65 + [256] * 6
+
+
+@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(1, 12), min_size=1, max_size=4))
+@settings(max_examples=8)
+def test_parts_that_wait_for_more_are_scored_with_them(seed: int, cuts: list[int]) -> None:
+    model = network("llama")
+    parts = drawn(seed, 14)
+    portions = np.split(np.arange(len(parts)), np.cumsum(cuts))
+    all_waited: list[list[list[int]]] = []
+    for known in (set(), {0, len(parts) - 1}):
+        packed = executor(model, 48)
+        found: dict[int, Any] = {}
+        left: list[int] = []
+        waited = []
+        for number, portion in enumerate(portions):
+            names = [*left, *map(int, portion)]
+            done = {j for j, i in enumerate(names) if i in known}
+            chosen = [parts[i] for i in names]
+            left = []
+            if number == len(portions) - 1:
+                batches = packed.run(chosen, done)
+                found |= {names[j]: score for batch in batches for j, score in batch}
+                continue
+            under_way = packed.run_more(chosen, done, 0.5, False)
+            while True:
+                try:
+                    found |= {names[j]: score for j, score in next(under_way)}
+                except StopIteration as end:
+                    left = [names[j] for j in sorted(end.value)]
+                    break
+            waited.append(left)
+        assert sorted(found) == [i for i in range(len(parts)) if i not in known]
+        for i, score in found.items():
+            np.testing.assert_allclose(score.logprobs, plain(model, parts[i]), atol=2e-4)
+        all_waited.append(waited)
+    # What waits does not depend on what is known: a run that goes on lays the same rows.
+    assert all_waited[0] == all_waited[1]
 
 
 def test_the_model_is_left_as_it_was() -> None:
@@ -129,7 +172,7 @@ def test_a_wrong_row_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
     model = network("llama")
     parts = drawn(11, 6)
     packed = executor(model, 128)
-    packed._kept[SMALL_BLOCK] = Shifted(packed.network, 128, block=SMALL_BLOCK)
+    packed._kept = Shifted(packed.network, 128)
     with caplog.at_level(logging.WARNING):
         found = dict(one for batch in packed.run(parts) for one in batch)
     assert "nats a token away" in caplog.text
@@ -145,7 +188,11 @@ def test_short_work_is_not_compiled() -> None:
     parts = drawn(1, 5)
     nodes = build_tree(parts)
     assert packed._runner(nodes, parts) is None  # a CPU has no attention over texts of different lengths
-    weights = sum(weight.numel() for weight in model.parameters())
-    long = np.broadcast_to(np.int32(1), (int(30 * 150e12 / (2 * weights)) + 1,))
+    # A hundred picoseconds a token, layer and unit of width make up for eight seconds of compiling.
+    long = np.broadcast_to(
+        np.int32(1), (int(7e10 / (model.config.num_hidden_layers * model.config.hidden_size)),)
+    )
     nodes[0].ids, nodes[0].end = long, len(long)
+    assert packed._runner(nodes, parts) is None
+    packed._share = 0.5  # as much again is to come
     assert isinstance(packed._runner(nodes, parts), TreeRunner)

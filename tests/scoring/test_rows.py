@@ -74,10 +74,13 @@ def test_blocks_are_what_their_tokens_see(texts: list[list[int]], limits: tuple[
         assert sees.any(1).all()  # padding sees itself, or its state is no number
         assert not sees[len(row.ids) :, : len(row.ids)].any()
         tiles = sees.reshape(length // block, block, length // block, block).transpose(0, 2, 1, 3)
-        found = seen_blocks(padded.ends, block)
+        in_part, in_whole = seen_blocks(padded.ends, block)
         for q in range(length // block):
-            some = found.some[q, : found.some_count[q]].tolist()
-            whole = found.all[q, : found.all_count[q]].tolist()
+            some, whole = (
+                [int(k) for k in found.keys[found.queries == q][np.argsort(found.places[found.queries == q])]]
+                for found in (in_part, in_whole)
+            )
+            assert (in_part.counts[q], in_whole.counts[q]) == (len(some), len(whole))
             assert len(set(some + whole)) == len(some) + len(whole)
             # What is said to be seen whole is; what is seen at all is listed. The diagonal is never whole.
             assert whole == [k for k in range(length // block) if tiles[q, k].all() and k != q]

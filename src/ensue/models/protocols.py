@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import abc
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -37,6 +38,20 @@ class Scorer(Model, Protocol):
 
     def policy_signature(self, policy: Policy) -> str:
         """Return the scorer's choices (BOS, first token, boundary, window, precision) in a few words."""
+
+
+@runtime_checkable
+class Streaming(Scorer, Protocol):
+    """A scorer that is better given parts while others are still made ready."""
+
+    def execute_more(
+        self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
+    ) -> abc.Generator[list[tuple[int, PartScore]], None, set[int]]:
+        """Score parts as `execute` does, which are such a share of all there will be; return those that are to be
+        given again with more, unless these are the last.
+
+        Which these are depends on the parts and the share alone.
+        """
 
 
 @runtime_checkable

@@ -47,9 +47,8 @@ def _attend(
     if isinstance(attention_mask, BlockMask):
         cap = None if softcap is None else (lambda score, *_: softcap * torch.tanh(score / softcap))
         grouped = query.shape[1] != key.shape[1]
-        options = _kernel(query, attention_mask.BLOCK_SIZE[0])
         out = flex_attention(
-            *(query, key, value, cap, attention_mask, scaling, grouped), kernel_options=options
+            *(query, key, value, cap, attention_mask, scaling, grouped), kernel_options=_kernel(query)
         )
         return out.transpose(1, 2), None
     if softcap is not None:
@@ -64,26 +63,17 @@ def _attend(
     return out[None], None
 
 
-def _kernel(query: torch.Tensor, block: int) -> dict[str, Any] | None:
+def _kernel(query: torch.Tensor) -> dict[str, Any] | None:
     """Return how FlexAttention's kernel is laid out: the best of several on an H200.
 
     Rows are not "guaranteed safe" in its sense: the first block that a token looks at may hold nothing it sees.
     """
-    if query.device.type != "cuda" or query.dtype == torch.float32:
+    if query.device.type != "cuda":
         return None
-    if query.shape[-1] <= 64:
-        return _NARROW[block]
-    return _WIDE[block] if query.shape[-1] <= 128 else None
-
-
-_NARROW = {
-    64: {"BLOCK_M": 64, "BLOCK_N": 32, "num_warps": 4, "num_stages": 3},
-    128: {"BLOCK_M": 128, "BLOCK_N": 64, "num_warps": 4, "num_stages": 3},
-}
-_WIDE = {
-    64: {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "num_stages": 3},
-    128: {"BLOCK_M": 128, "BLOCK_N": 64, "num_warps": 8, "num_stages": 3},
-}
+    layout = {"BLOCK_M": 64, "BLOCK_N": 64, "num_warps": 4, "num_stages": 2 if query.shape[-1] <= 64 else 3}
+    if query.dtype == torch.float32 or query.shape[-1] > 128:  # twice as many bytes a tile
+        layout |= {"BLOCK_M": 32, "BLOCK_N": 32, "num_stages": 2}
+    return layout
 
 
 _NAME = "ensue_packed"

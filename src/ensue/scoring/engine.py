@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ensue.errors import RunFailed
-from ensue.models.protocols import Placed, Scorer
+from ensue.models.protocols import Placed, Scorer, Streaming
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
 from ensue.progress import Progress
 from ensue.scoring.finite import beginning, not_finite
@@ -74,28 +75,16 @@ def score(
     who = identity(scorer, policy)
     prepared: list[Prepared] = []
     keys: list[str] = []
-    known: dict[str, Score] = {}
-    computed = given = reached = 0
-    characters = sum(map(_characters, distinct))
-    for portion, ready in _prepared(scorer, distinct, policy):
+    work = _Work(scorer, journal, progress, sum(map(_characters, distinct)))
+    for portion, ready, last in _prepared(scorer, distinct, policy):
         digests = [one.digest(who) for one in ready]
-        wants_detail = dict.fromkeys(digests, False)
-        for key, request in zip(digests, portion, strict=True):
-            wants_detail[key] |= request.detail
-        _recall(known, wants_detail, journal)
-        computed += sum(key not in known for key in wants_detail)
-        reached += sum(map(_characters, portion))
-        told = _in_portion(progress, given, characters / max(reached, 1))
-        named = dict(zip(digests, portion, strict=True))
-        given += _compute(
-            scorer, dict(zip(digests, ready, strict=True)), named, wants_detail, known, journal, told
-        )
+        work.add([_Asked(*one) for one in zip(digests, portion, ready, strict=True)], last=last)
         prepared += ready
         keys += digests
     place = {_question(request): index for index, request in enumerate(distinct)}
     places = [place[_question(request)] for request in requests]
     scores = [
-        _own(known[keys[index]], prepared[index], detail=request.detail)
+        _own(work.known[keys[index]], prepared[index], detail=request.detail)
         for index, request in zip(places, requests, strict=True)
     ]
     notes: Counter[str] = Counter()
@@ -107,9 +96,17 @@ def score(
         notes=notes,
         tokens=sum(s.tokens for s in scores),
         distinct=len(set(keys)),
-        computed=computed,
+        computed=work.computed,
         context_tokens=[prepared[index].context_tokens for index in places],
     )
+
+
+class _Asked(NamedTuple):
+    """A request made ready, under its journal key."""
+
+    key: str
+    request: Request
+    prepared: Prepared
 
 
 def _question(request: Request) -> tuple[str, str, TokenCut | None]:
@@ -133,8 +130,9 @@ def _characters(request: Request) -> int:
 
 def _prepared(
     scorer: Scorer, requests: Sequence[Request], policy: Policy
-) -> Iterator[tuple[Sequence[Request], list[Prepared]]]:
-    """Yield portions of requests made ready, the next while the last is scored where a device of its own does that.
+) -> Iterator[tuple[Sequence[Request], list[Prepared], bool]]:
+    """Yield portions of requests made ready, the next while the one before is scored where a device of its own does
+    that, and whether a portion is the last.
 
     A portion depends on the requests alone, so that a run that goes on is divided as it was. What may be refused is
     made ready whole: a refusal comes before any work.
@@ -144,14 +142,14 @@ def _prepared(
         policy.overflow == "refuse" and any(request.context or request.cut for request in requests)
     )
     if on_cpu or refusing or not requests:
-        yield requests, scorer.prepare(requests, policy)
+        yield requests, scorer.prepare(requests, policy), True
         return
     portions = list(_portions(requests))
     with ThreadPoolExecutor(1, "tokenise") as ahead:
         under_way = [ahead.submit(scorer.prepare, portion, policy) for portion in portions]
         try:
             for portion, ready in zip(portions, under_way, strict=True):
-                yield portion, ready.result()
+                yield portion, ready.result(), portion is portions[-1]
         finally:
             for ready in under_way:
                 ready.cancel()
@@ -170,25 +168,6 @@ def _portions(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
         yield requests[begin:]
 
 
-def _recall(known: dict[str, Score], wants_detail: dict[str, bool], journal: Journal | None) -> None:
-    """Take what the journal has, and forget what is known without the detail that is now asked for."""
-    for key, detail in wants_detail.items():
-        if key in known:
-            if not detail or known[key].token_logprobs is not None or not known[key].tokens:
-                continue
-            del known[key]
-        found = None if journal is None else journal.get(key, detail=detail)
-        if found is not None and math.isfinite(found.logprob):
-            known[key] = found
-
-
-def _in_portion(progress: Progress | None, before: int, times: float) -> Progress | None:
-    """Report the progress of a portion as that of the whole, which is so many times as long as what is tokenised."""
-    if progress is None:
-        return None
-    return lambda done, total, unit: progress(before + done, round((before + total) * times), unit)
-
-
 def _own(score: Score, prepared: Prepared, *, detail: bool) -> Score:
     """Return a score as one request asked for it.
 
@@ -202,69 +181,133 @@ def _own(score: Score, prepared: Prepared, *, detail: bool) -> Score:
     return score._replace(token_spans=prepared.spans)
 
 
-def _compute(
-    scorer: Scorer,
-    prepared: dict[str, Prepared],
-    named: dict[str, Request],
-    wants_detail: dict[str, bool],
-    known: dict[str, Score],
-    journal: Journal | None,
-    progress: Progress | None,
-) -> int:
-    """Run what is not known yet, add it to `known` and to the journal batch by batch, and count the tokens of all."""
-    index: dict[bytes, int] = {}
-    parts: list[Part] = []
-    waiting: list[dict[str, None]] = []  # the requests that still want each part
-    places: dict[str, list[int]] = {}
-    for key, item in prepared.items():
-        places[key] = [index.setdefault(part.key, len(index)) for part in item.parts]
-        for place, part in zip(places[key], item.parts, strict=True):
-            if place == len(parts):
-                parts.append(part)
-                waiting.append({})
-            if key not in known:
-                waiting[place][key] = None
-    missing = {key: len(set(where)) for key, where in places.items() if key not in known}
-    done = {place for place, keys in enumerate(waiting) if not keys}
-    total = sum(part.size for part in parts)
-    finished = sum(parts[place].size for place in done)
-    found: dict[int, PartScore] = {}
+class _Work:
+    """The requests of a run, portion by portion: runs what is not known yet and adds it to what is, and to the
+    journal, batch by batch."""
 
-    def settle(ready: list[str]) -> None:
-        batch = [(k, prepared[k].combine([found[p] for p in places[k]], wants_detail[k])) for k in ready]
-        known.update(batch)
-        if journal is not None and batch:
-            journal.add(batch)
-        for key in ready:
-            for place in set(places[key]):
-                del waiting[place][key]
-                if not waiting[place]:
-                    del found[place]
+    def __init__(
+        self, scorer: Scorer, journal: Journal | None, progress: Progress | None, characters: int
+    ) -> None:
+        self.scorer, self.journal, self.progress, self.characters = scorer, journal, progress, characters
+        self.known: dict[str, Score] = {}
+        self.computed = 0
+        self._finished = self._reached = 0
+        self._left: list[_Asked] = []
 
-    settle([key for key, count in missing.items() if count == 0])
-    if progress is not None:
-        progress(finished, total, "tokens")
-    if len(done) == len(parts):
-        return total
-    for batch in scorer.execute(parts, done):
-        ready = []
-        refused: RunFailed | None = None
-        for place, part_score in batch:
-            if not np.isfinite(part_score.logprobs).all():
-                refused = refused or _refused(scorer, part_score, named[next(iter(waiting[place]))])
-                continue
-            found[place] = part_score
-            finished += parts[place].size
-            for key in waiting[place]:
-                missing[key] -= 1
-                if missing[key] == 0:
-                    ready.append(key)
-        settle(ready)
-        if refused is not None:
-            raise refused
-        if progress is not None:
-            progress(finished, total, "tokens")
-    return total
+    def add(self, fresh: Sequence[_Asked], *, last: bool) -> None:
+        """Run a portion, with what the scorer left of the one before."""
+        asked = [*self._left, *fresh]
+        wants_detail = dict.fromkeys((one.key for one in asked), False)
+        for one in asked:
+            wants_detail[one.key] |= one.request.detail
+        self._recall(wants_detail)
+        self.computed += len({one.key for one in fresh} - {one.key for one in self._left} - self.known.keys())
+        characters = sum(_characters(one.request) for one in fresh)
+        self._reached += characters
+        self._left = self._run(
+            {one.key: one for one in asked}, wants_detail, characters / max(self.characters, 1), last
+        )
+
+    def _recall(self, wants_detail: Mapping[str, bool]) -> None:
+        """Take what the journal has, and forget what is known without the detail that is now asked for."""
+        for key, detail in wants_detail.items():
+            if key in self.known:
+                score = self.known[key]
+                if not detail or score.token_logprobs is not None or not score.tokens:
+                    continue
+                del self.known[key]
+            found = None if self.journal is None else self.journal.get(key, detail=detail)
+            if found is not None and math.isfinite(found.logprob):
+                self.known[key] = found
+
+    def _run(
+        self, asked: Mapping[str, _Asked], wants_detail: Mapping[str, bool], share: float, last: bool
+    ) -> list[_Asked]:
+        """Run the parts that requests of this portion wait for, and return the requests that were left."""
+        known = self.known
+        index: dict[bytes, int] = {}
+        parts: list[Part] = []
+        waiting: list[dict[str, None]] = []  # the requests that still want each part
+        places: dict[str, list[int]] = {}
+        for key, one in asked.items():
+            places[key] = [index.setdefault(part.key, len(index)) for part in one.prepared.parts]
+            for place, part in zip(places[key], one.prepared.parts, strict=True):
+                if place == len(parts):
+                    parts.append(part)
+                    waiting.append({})
+                if key not in known:
+                    waiting[place][key] = None
+        missing = {key: len(set(where)) for key, where in places.items() if key not in known}
+        done = {place for place, keys in enumerate(waiting) if not keys}
+        total = sum(part.size for part in parts)
+        finished = sum(parts[place].size for place in done)
+        found: dict[int, PartScore] = {}
+
+        def settle(ready: list[str]) -> None:
+            batch = [
+                (key, asked[key].prepared.combine([found[place] for place in places[key]], wants_detail[key]))
+                for key in ready
+            ]
+            known.update(batch)
+            if self.journal is not None and batch:
+                self.journal.add(batch)
+            for key in ready:
+                for place in set(places[key]):
+                    del waiting[place][key]
+                    if not waiting[place]:
+                        del found[place]
+
+        settle([key for key, count in missing.items() if count == 0])
+        self._report(finished, total)
+        batches = _Batches(self._execute(parts, done, share, last))
+        for batch in batches:
+            ready = []
+            refused: RunFailed | None = None
+            for place, part_score in batch:
+                if not np.isfinite(part_score.logprobs).all():
+                    request = asked[next(iter(waiting[place]))].request
+                    refused = refused or _refused(self.scorer, part_score, request)
+                    continue
+                found[place] = part_score
+                finished += parts[place].size
+                for key in waiting[place]:
+                    missing[key] -= 1
+                    if missing[key] == 0:
+                        ready.append(key)
+            settle(ready)
+            if refused is not None:
+                raise refused
+            self._report(finished, total)
+        self._finished += total - sum(parts[place].size for place in batches.left)
+        return [one for key, one in asked.items() if not batches.left.isdisjoint(places[key])]
+
+    def _execute(
+        self, parts: Sequence[Part], done: set[int], share: float, last: bool
+    ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
+        if isinstance(self.scorer, Streaming) and not (last and share == 1.0):
+            # Even where all is done: what is left of it belongs to the next portion, as it did before.
+            left: set[int] = yield from self.scorer.execute_more(parts, done, share=share, last=last)
+            return left
+        if len(done) < len(parts):
+            yield from self.scorer.execute(parts, done)
+        return set()
+
+    def _report(self, finished: int, total: int) -> None:
+        """Report the progress of a portion as that of the whole, in which texts not yet tokenised are estimated."""
+        if self.progress is not None:
+            times = self.characters / max(self._reached, 1)
+            self.progress(self._finished + finished, round((self._finished + total) * times), "tokens")
+
+
+class _Batches:
+    """The batches of a portion, and, once they are through, the parts that were left."""
+
+    def __init__(self, batches: Generator[list[tuple[int, PartScore]], None, set[int]]) -> None:
+        self._batches = batches
+        self.left: set[int] = set()
+
+    def __iter__(self) -> Iterator[list[tuple[int, PartScore]]]:
+        self.left = yield from self._batches
 
 
 def _refused(scorer: Scorer, score: PartScore, request: Request) -> RunFailed:

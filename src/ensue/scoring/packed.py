@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Generator, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, NamedTuple, Protocol
@@ -19,19 +19,21 @@ from ensue.scoring.attention import attention, takes_varlen
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
-from ensue.scoring.rows import BLOCK, SMALL_BLOCK, Row, make_rows, seen_blocks
+from ensue.scoring.rows import BLOCK, Row, make_rows, seen_blocks
 from ensue.scoring.tree import Node, build_tree
 
 log = logging.getLogger(__name__)
 
-# What an uncompiled pass reaches on a large GPU, in operations a second, and how long it must take before compiling
-# (some 10 to 15 s, for half of the time) is repaid.
-_EAGER_RATE = 150e12
-_REPAID_SECONDS = 30.0
+# Seconds that a compiled pass saves on an H200 for each token, layer and unit of a layer's width (what is not written
+# to memory between products: the same for 135 M and for 8 B parameters), and those that compiling takes.
+_SAVED = 1e-10
+_COMPILING = 8.0
 # Uncompiled, texts are run end to end where sharing their prefixes would leave more than this of their tokens.
 _LITTLE_SHARED = 0.7
-# Texts of so many tokens on average are worked through in larger blocks: of short ones these would be half empty.
-_LONG = 1024
+# So many rows are padded to a larger size than they need before another is compiled, which takes as long as these.
+_SMALL_ROWS = 64
+# A row that is filled less than this waits for more, where more is to come.
+_FULL = 0.95
 # Nats a token by which a compiled row may differ from a plain pass: a wrong one differs by whole nats.
 _TOLERANCE = 0.25
 
@@ -46,9 +48,27 @@ class PackedExecutor(Executor):
     ) -> None:
         super().__init__(network, budget)
         self.plain, self.compile = plain, compile
-        self._kept: dict[int, TreeRunner] = {}
+        self._kept: TreeRunner | None = None
         self._trusted: set[type] = set()
         self._failed = False
+        # What share of all parts these are, whether more come after them, and which are left to be run with those.
+        self._share, self._more = 1.0, False
+        self._held: set[TokenPart] = set()
+
+    def run_more(
+        self, parts: Sequence[TokenPart], done: Set[int], share: float, last: bool
+    ) -> Generator[Finished, None, set[int]]:
+        """Score parts that are such a share of all; return those left to be given again with more.
+
+        So no row but the last of all has to be padded. Which are left depends on the parts alone, not on `done`.
+        """
+        alike = len({*self.network.lengths([len(part.ids) for part in parts])}) == 1
+        self._share, self._more, self._held = share, alike and not last, set()
+        try:
+            yield from self.run(parts, done)
+        finally:
+            self._share, self._more = 1.0, False
+        return {i for i, part in enumerate(parts) if part in self._held}
 
     def attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         short = [i for i, part in enumerate(parts) if len(part.ids) <= self.budget.batch]
@@ -61,10 +81,11 @@ class PackedExecutor(Executor):
                     named = [(short[j], score) for j, score in batch]
                     finished.update(i for i, _ in named)
                     yield named
+                finished.update(i for i in short if parts[i] in self._held)
             except Exception as error:  # of any compiler behind torch
                 if out_of_memory(error):
                     raise
-                self._failed = True
+                self._failed, self._held = True, set()
                 log.warning(
                     "packed rows cannot be run (%s); going on in batches", str(error).splitlines()[0][:200]
                 )
@@ -84,7 +105,10 @@ class PackedExecutor(Executor):
         if not runner.shares:
             nodes = build_tree(parts, min_run=NO_SHARING)
         waiting: Launched | None = None
-        for row in make_rows(nodes, [part.start for part in parts], self.budget.batch):
+        for row, last in _with_last(make_rows(nodes, [part.start for part in parts], self.budget.batch)):
+            if last and self._more and len(row.ids) < _FULL * self.budget.batch:
+                self._held = {parts[i] for i in row.of}
+                break
             if row.of.keys() <= done:
                 continue
             # Read one row late: the host lays the next while the GPU works.
@@ -103,20 +127,19 @@ class PackedExecutor(Executor):
         if self._failed:
             return None
         fed, given = sum(node.length for node in nodes), sum(len(part.ids) for part in parts)
-        operations = 2.0 * fed * sum(weight.numel() for weight in self.network.model.parameters())
-        if self.compile == "always" or (
-            self.compile == "auto" and operations > _EAGER_RATE * _REPAID_SECONDS
-        ):
-            return self._trees(SMALL_BLOCK if given < _LONG * len(parts) else BLOCK)
+        width = self.network.model.get_input_embeddings().weight.shape[1]
+        saved = _SAVED * fed / self._share * len(_stack(self.network.trunk)) * width
+        if self.compile == "always" or (self.compile == "auto" and saved > _COMPILING):
+            return self._trees()
         if takes_varlen(self.network) and fed > _LITTLE_SHARED * given:
             return TextRunner(self.network)
         return None
 
-    def _trees(self, block: int) -> TreeRunner:
-        """Return what runs trees in blocks of that size; one is kept as long as the budget is."""
-        if block not in self._kept or self._kept[block].room != self.budget.batch:
-            self._kept[block] = TreeRunner(self.network, self.budget.batch, block=block)
-        return self._kept[block]
+    def _trees(self) -> TreeRunner:
+        """Return what runs trees; one is kept as long as the budget is."""
+        if self._kept is None or self._kept.room != self.budget.batch:
+            self._kept = TreeRunner(self.network, self.budget.batch)
+        return self._kept
 
     def _check(self, launched: Launched, parts: Sequence[TokenPart], length: int | None) -> None:
         """Compare the shortest parts of a first row with a plain pass: what is compiled may be wrong here alone."""
@@ -127,6 +150,15 @@ class PackedExecutor(Executor):
                 gap = np.abs(found[some[j]].logprobs - expected.logprobs).mean()
                 if not gap <= _TOLERANCE and np.isfinite(expected.logprobs).all():
                     raise RuntimeError(f"their scores are {gap:.3g} nats a token away from the plain ones")
+
+
+def _with_last(rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
+    """Yield each row, and whether it is the last."""
+    row = next(rows, None)
+    while row is not None:
+        following = next(rows, None)
+        yield row, following is None
+        row = following
 
 
 class Launched(NamedTuple):
@@ -181,10 +213,11 @@ class TreeRunner:
     # States that the compiled head takes at a time.
     _HEAD_ROWS = 4096
 
-    def __init__(self, network: Network, room: int, *, block: int = BLOCK, compiled: bool = True) -> None:
-        self.network, self.room, self.block = network, room, block
+    def __init__(self, network: Network, room: int, *, compiled: bool = True) -> None:
+        self.network, self.room = network, room
         self.compiled = compiled and network.device.type == "cuda"
         self._places: dict[int, _Place] = {}
+        self._small = 0
         self._stack = _stack(network.trunk)
         self._calls: list[Any] = []
 
@@ -198,10 +231,16 @@ class TreeRunner:
             return _fetch(row, self._read(hidden, row))
 
     def _place(self, tokens: int) -> _Place:
+        """Return where a row is laid: on the smallest size that is compiled, unless rows are often far smaller."""
         sizes = [-(-self.room // (share * BLOCK)) * BLOCK for share in self._SHARES]
         size = next((size for size in sizes if size >= tokens), -(-tokens // BLOCK) * BLOCK)
+        compiled = min((known for known in self._places if known >= size), default=size)
+        if compiled > size:
+            self._small += 1
+            if self._small <= _SMALL_ROWS:
+                size = compiled
         if size not in self._places:
-            self._places[size] = _Place(size, self.block, self.network.device)
+            self._places[size] = _Place(size, self.network.device)
         return self._places[size]
 
     def _read(self, hidden: torch.Tensor, row: Row) -> torch.Tensor:
@@ -249,17 +288,16 @@ def _unwarned(compiled: bool) -> Iterator[None]:
 class _Place:
     """Where rows of one size are laid on the device: always the same memory, so that nothing is compiled anew."""
 
-    def __init__(self, size: int, block: int, device: torch.device) -> None:
-        self.size, self.block = size, block
-        count = size // block
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.size = size
+        count = size // BLOCK
         lengths = (size, size, size, count, count * count, count, count * count)
         self._held = torch.zeros(sum(lengths), dtype=torch.int32, device=device)
         self.ids, self.positions, self.ends, *blocks = self._held.split(lengths)
         # A buffer may be written while the last copy out of the other is still under way.
         is_cuda = device.type == "cuda"
-        self._sending = [
-            torch.zeros(len(self._held), dtype=torch.int32, pin_memory=is_cuda) for _ in range(2)
-        ]
+        sending = [torch.zeros(len(self._held), dtype=torch.int32, pin_memory=is_cuda) for _ in range(2)]
+        self._sending = [(one, [piece.numpy() for piece in one.split(lengths)]) for one in sending]
         ends = self.ends
 
         def sees(batch: Any, head: Any, query: Any, key: Any) -> Any:
@@ -271,7 +309,7 @@ class _Place:
             some.view(1, 1, count, count),
             all_count.view(1, 1, count),
             all_.view(1, 1, count, count),
-            BLOCK_SIZE=block,
+            BLOCK_SIZE=BLOCK,
             mask_mod=sees,
             seq_lengths=(size, size),
             compute_q_blocks=False,
@@ -283,12 +321,13 @@ class _Place:
         """Copy a row here, after whatever the device still has to do with the last one."""
         padded = row.padded(self.size)
         self._sending.reverse()
-        host = self._sending[0].numpy()
-        begin = 0
-        for values in (padded.ids, padded.positions, padded.ends, *seen_blocks(padded.ends, self.block)):
-            host[begin : begin + values.size] = values.ravel()
-            begin += values.size
-        self._held.copy_(self._sending[0], non_blocking=True)
+        held, (ids, positions, ends, *tables) = self._sending[0]
+        ids[:], positions[:], ends[:] = padded.ids, padded.positions, padded.ends
+        for blocks, counts, listed in zip(seen_blocks(padded.ends), tables[::2], tables[1::2], strict=True):
+            counts[:] = blocks.counts
+            # What an earlier row listed beyond its own count is not looked at.
+            listed.reshape(len(counts), -1)[blocks.queries, blocks.places] = blocks.keys
+        self._held.copy_(held, non_blocking=True)
 
 
 class TextRunner:

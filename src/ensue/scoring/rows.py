@@ -17,8 +17,8 @@ from ensue.scoring.tree import Node
 
 Ints = npt.NDArray[np.int32]
 
-# Rows are laid out in whole blocks of the larger size; what sees what is listed in blocks of either.
-BLOCK, SMALL_BLOCK = 128, 64
+# What sees what is listed in blocks of so many tokens; of texts of some hundred tokens larger ones are half empty.
+BLOCK = 64
 
 
 class Row(NamedTuple):
@@ -142,30 +142,34 @@ def _pieces(nodes: Sequence[Node], scored: dict[int, int], index: int, start: in
 
 
 class Blocks(NamedTuple):
-    """How many and which blocks of earlier places each block of a row sees in part, and which it sees whole."""
+    """Which blocks of earlier places each block of a row sees, in order: how many, and which; see `seen_blocks`."""
 
-    some_count: Ints
-    some: Ints
-    all_count: Ints
-    all: Ints
+    counts: Ints
+    queries: Ints
+    places: Ints
+    keys: Ints
 
 
-def seen_blocks(ends: Ints, block: int = BLOCK) -> Blocks:
-    """Find which blocks of a row see which, from the least and the largest of `ends` in each block."""
+def seen_blocks(ends: Ints, block: int = BLOCK) -> tuple[Blocks, Blocks]:
+    """Find which blocks of a row see which in part, and which they see whole.
+
+    The i-th pair of `queries` and `keys` says that one block sees another, as the `places[i]`-th of those it sees.
+    From the least and the largest of `ends` in each block alone, so that a long row takes no table of all pairs.
+    """
     count = len(ends) // block
     in_blocks = ends.reshape(count, block)
-    here = np.arange(count, dtype=np.int32)
-    begins = (here * block)[:, None]
-    earlier = here[None] < here[:, None]
-    whole = earlier & (in_blocks.min(1)[None] >= begins + block)
-    partly = (earlier & (in_blocks.max(1)[None] > begins) & ~whole) | np.eye(count, dtype=bool)
-    return Blocks(*_listed(partly), *_listed(whole))
+    here = np.arange(count)
+    # A block of keys is seen by itself and by those after it, up to where the last text in it ends.
+    last = np.maximum((in_blocks.max(1) - 1) // block, here)
+    reach = last - here + 1
+    keys = np.repeat(here, reach)
+    queries = np.arange(len(keys)) - np.repeat(np.cumsum(reach) - reach, reach) + keys
+    whole = (queries > keys) & (in_blocks.min(1)[keys] >= (queries + 1) * block)
+    return _listed(queries[~whole], keys[~whole], count), _listed(queries[whole], keys[whole], count)
 
 
-def _listed(seen: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Return how many are true in each row of a table, and their columns, first in the row."""
-    rows, columns = np.nonzero(seen)
-    counts = np.bincount(rows, minlength=len(seen)).astype(np.int32)
-    listed = np.zeros(seen.shape, np.int32)
-    listed[rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)] = columns
-    return counts, listed
+def _listed(queries: npt.NDArray[np.int64], keys: npt.NDArray[np.int64], count: int) -> Blocks:
+    order = np.argsort(queries, kind="stable")
+    counts = np.bincount(queries, minlength=count)
+    places = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return Blocks(*(one.astype(np.int32) for one in (counts, queries[order], places, keys[order])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Generator, Iterator, Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,16 @@ class CausalModel(LanguageModel):
             way = way._replace(share=False, pack=False, trees=False)
         budget = default_budget(self.network, options.batch_tokens)
         return way.executor(self.network, budget, options.compile)
+
+    def execute_more(
+        self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
+    ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
+        """Score parts that are such a share of all; return those left to be given again with more."""
+        if hasattr(self.executor, "run_more"):
+            left: set[int] = yield from self.executor.run_more(parts, done, share, last)
+            return left
+        yield from self.executor.run(parts, done)
+        return set()
 
     def _bos(self, policy: Policy) -> int | None:
         """Return the BOS where the tokenizer itself, or the model card, asks for one, unless the policy overrides."""
