@@ -158,6 +158,7 @@ def read_sides(asked: DocumentOptions, fewest: int = 1) -> Sides:
     wanted = None if only is None else set(only)
     unwanted = set(left_out or ())
     seen: set[str] = set()
+    texts: set[tuple[str, ...]] = set()
     for source in asked.data:
         read = read_documents(
             source, text_column=asked.text_column, language=asked.language, encoding=asked.encoding
@@ -174,7 +175,11 @@ def read_sides(asked: DocumentOptions, fewest: int = 1) -> Sides:
                 skipped["documents not asked for"] += 1
             elif len(document.sentences) < fewest:
                 skipped[f"documents of fewer than {fewest} sentences"] += 1
+            elif document.sentences in texts:
+                # It might be on both sides.
+                skipped["documents that are there twice"] += 1
             else:
+                texts.add(document.sentences)
                 found.append(document)
     if missing := [name for name in (*(only or ()), *(left_out or ())) if name not in seen]:
         raise EnsueError(f"There is no document {missing[0]!r} in --data; ids are those of the files.")

@@ -13,6 +13,7 @@ from ensue.backends.names import load_model
 from ensue.models.protocols import Rater, Scorer, abilities
 from ensue.text.documents import Document
 from ensue.train.coherence.pairs import make_pairs, pair_loss
+from ensue.train.shuffling import Shuffling
 from tests.support import stories, tiny
 from tests.support.command import here
 
@@ -88,7 +89,7 @@ def test_any_model_can_be_trained_by_either_loss(data, tmp_path, save, more):
         Document(one["id"], tuple(one["sentences"]), "") for one in stories.stories(60) if one["id"] in ids
     ]
     sizes = [int(size) for size in more.get("block_size", "1").split(",")]
-    made = make_pairs(documents, block_sizes=sizes, shuffles=4, max_sentences=20, joiner=" ", seed=0)
+    made = make_pairs(documents, Shuffling(sizes, 4))
     found = torch.tensor(model.rate([[text] for text in made.texts]))
     good, bad = (found[[pair[place] for pair in made.pairs]] for place in (0, 1))
     loss = float(pair_loss(good, bad, more.get("loss", "binary"), 1.0))
@@ -100,14 +101,15 @@ def test_any_model_can_be_trained_by_either_loss(data, tmp_path, save, more):
 def test_pairs_are_those_of_the_shuffle_test_and_each_has_the_original_first():
     document = Document("one", ("A b.", "C d.", "E f."), "")
     same = Document("two", ("A.", "A."), "")
-    made = make_pairs([document, same], block_sizes=[1, 2], shuffles=10, max_sentences=20, joiner=" ", seed=0)
+    made = make_pairs([document, same], Shuffling([1, 2], 10))
     assert made.documents == 1
     assert made.texts[0] == "A b. C d. E f."
-    # Five other orders of three sentences, one of two blocks.
-    assert len(made.pairs) == 6
+    # Five other orders of three sentences; that of two blocks is one of them.
+    assert len(made.pairs) == 5
     assert {pair.original for pair in made.pairs} == {0}
-    assert made.texts[6] == "E f. A b. C d."
-    short = make_pairs([document], block_sizes=[1], shuffles=10, max_sentences=2, joiner="|", seed=0)
+    blocks = make_pairs([document], Shuffling([2], 10))
+    assert blocks.texts == ["A b. C d. E f.", "E f. A b. C d."]
+    short = make_pairs([document], Shuffling([1], 10, max_sentences=2, joiner="|"))
     assert short.texts == ["A b.|C d.", "C d.|A b."]
 
 
@@ -135,6 +137,7 @@ def test_long_texts_are_cut_and_counted(encoder, data, tmp_path):
 def test_the_zero_shot_shuffle_test_refuses_it(trained, data):
     done = here("run", "shuffle", "--model", trained[0], "--data", data, "--device", "cpu")
     assert done.code == 2
+    assert "trained on shuffled text" in done.sentence
     card = json.loads((trained[0] / "ensue-card.json").read_text())
     assert card["trained_on_shuffled_text"] is True
 

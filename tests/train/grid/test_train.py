@@ -15,9 +15,10 @@ from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.protocols import Rater
 from ensue.text.documents import read_documents
-from ensue.train.grid.examples import Shuffling, read_examples
+from ensue.train.grid.examples import read_examples
 from ensue.train.grid.options import GridOptions
 from ensue.train.grid.train import train_grid
+from ensue.train.shuffling import Shuffling
 from tests.support.command import here, refused, write_lines
 
 FEW = {"data": ["bundled"], "limit": 12, "shuffles": 4, "dev_share": 0.25, "device": "cpu"}

@@ -11,6 +11,7 @@ from ensue.errors import EnsueError
 from ensue.train import options
 from ensue.train.documents import DocumentOptions
 from ensue.train.finetune.recipe import POOLS, rate_for
+from ensue.train.shuffling import Shuffling
 
 LOSSES = ("binary", "ranking")
 
@@ -74,6 +75,11 @@ class CoherenceOptions(DocumentOptions):
                 f"Invalid --block-size {self.block_size!r}: expected whole numbers above 0, as in 1,2."
             )
         return tuple(dict.fromkeys(map(int, found)))
+
+    @property
+    def shuffling(self) -> Shuffling:
+        """How documents are cut, joined and shuffled."""
+        return Shuffling(self.block_sizes, self.shuffles, self.max_sentences, self.seed, self.joiner)
 
     def counted_for(self, width: int, batches: int, processes: int) -> options.LoopSettings:
         """Return the settings for an encoder of a width, which decides the learning rate where none is given."""

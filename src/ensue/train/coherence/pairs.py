@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from ensue.benchmarks.nlu.examples import Example
-from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.text.documents import Document
 from ensue.train.batching import alike
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.network import ExampleBatch, Packs, TaskNetwork
+from ensue.train.shuffling import Shuffling, drawn_orders
 
 # Pairs are sorted by length within pools of so many batches, so that batches are even and still random.
 _POOL = 50
@@ -38,31 +38,20 @@ class PairTexts(NamedTuple):
     documents: int
 
 
-def make_pairs(
-    documents: Sequence[Document],
-    *,
-    block_sizes: Sequence[int],
-    shuffles: int,
-    max_sentences: int,
-    joiner: str,
-    seed: int,
-) -> PairTexts:
-    """Return the texts and pairs of documents, as the Shuffle Test makes them; two equal sentences make none."""
+def make_pairs(documents: Sequence[Document], shuffling: Shuffling) -> PairTexts:
+    """Return the texts and pairs of documents; two equal sentences make none."""
     texts: list[str] = []
     pairs: list[Pair] = []
     used = 0
     for document in documents:
-        sentences = document.sentences[:max_sentences]
+        sentences = document.sentences[: shuffling.max_sentences]
         made = [
-            joiner.join(sentences[i] for i in sentence_order(len(sentences), size, order))
-            for size in block_sizes
-            for order in shuffled_orders(
-                sentences, size, shuffles, document_seed(seed, document.id, size), joiner
-            )
+            shuffling.joiner.join(sentences[i] for i in order)
+            for order in drawn_orders(sentences, document.id, shuffling)
         ]
         if made:
             first = len(texts)
-            texts += [joiner.join(sentences), *made]
+            texts += [shuffling.joiner.join(sentences), *made]
             pairs += [Pair(first, first + place) for place in range(1, len(made) + 1)]
             used += 1
     return PairTexts(texts, pairs, used)

@@ -110,14 +110,7 @@ def _reading(options: CoherenceOptions, base: VectorModel) -> RaterReading:
 
 
 def _pairs(options: CoherenceOptions, name: str, documents: Any) -> PairTexts:
-    made = make_pairs(
-        documents,
-        block_sizes=options.block_sizes,
-        shuffles=options.shuffles,
-        max_sentences=options.max_sentences,
-        joiner=options.joiner,
-        seed=options.seed,
-    )
+    made = make_pairs(documents, options.shuffling)
     if not made.pairs:
         side = "training" if name == "train" else "held-out"
         raise EnsueError(

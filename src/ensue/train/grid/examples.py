@@ -11,10 +11,10 @@ import numpy as np
 
 from ensue.backends.grid.grid import Grid, GridForm, build_grid
 from ensue.backends.grid.mentions import PARSER
-from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
 from ensue.progress import Progress
 from ensue.text.documents import Document, read_documents
+from ensue.train.shuffling import Shuffling, drawn_orders
 
 
 class Example(NamedTuple):
@@ -36,15 +36,6 @@ class Examples(NamedTuple):
     dev: list[Example]
     skipped: dict[str, int]
     digest: str
-
-
-class Shuffling(NamedTuple):
-    """How documents are cut and shuffled, as in the Shuffle Test."""
-
-    block_sizes: Sequence[int] = (1,)
-    shuffles: int = 20
-    max_sentences: int = 20
-    seed: int = 0
 
 
 def read_examples(
@@ -95,18 +86,6 @@ def read_examples(
         dict(skipped),
         _digest(repr([usable, list(orders.values())])),
     )
-
-
-def drawn_orders(
-    sentences: Sequence[str], document: str, shuffling: Shuffling
-) -> tuple[tuple[int, ...], ...]:
-    """Draw a document's shuffled orders of all block sizes, each as numbers of sentences."""
-    found: list[tuple[int, ...]] = []
-    for size in shuffling.block_sizes:
-        seed = document_seed(shuffling.seed, document, size)
-        drawn = shuffled_orders(sentences, size, shuffling.shuffles, seed)
-        found += [tuple(sentence_order(len(sentences), size, order)) for order in drawn]
-    return tuple(dict.fromkeys(found))
 
 
 def _held_out(texts: Sequence[tuple[str, ...]], share: float, seed: int) -> set[tuple[str, ...]]:

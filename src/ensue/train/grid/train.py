@@ -19,7 +19,6 @@ from ensue.progress import Progress
 from ensue.train.grid.examples import (
     Example,
     Examples,
-    Shuffling,
     counts_of,
     document_accuracy,
     read_examples,
@@ -28,6 +27,7 @@ from ensue.train.grid.options import GridOptions
 from ensue.train.grid.ranking import Pairs, accuracy, choose_penalty, fit_ranker
 from ensue.train.loop import Fitted
 from ensue.train.run import Described, Fit, Job, parameters_of, run_fit, run_training
+from ensue.train.shuffling import Shuffling
 
 
 def train_grid(options: GridOptions, progress: Progress | None = None) -> Fitted:
