@@ -97,9 +97,8 @@ class DocumentOptions(options.TrainingOptions):
 
     @property
     def base(self) -> str:
-        """The lasting name of the model: a short name or hub id, or a folder by its full path."""
-        path = Path(self.model).expanduser()
-        return self.base_name or (str(path.resolve()) if path.is_dir() else self.model)
+        """What an adapter finds its model by."""
+        return options.lasting_name(self.model, self.base_name)
 
     @property
     def loop(self) -> options.LoopSettings:
@@ -108,11 +107,9 @@ class DocumentOptions(options.TrainingOptions):
         return replace(super().loop, learning_rate=rate, warmup=0, evaluate_every=self.evaluate_every or 0)
 
     def counted(self, batches: int, processes: int) -> options.LoopSettings:
-        """Return the loop's settings with epochs counted out as steps, and an evaluation after each where none was
-        asked for."""
-        loop = self.loop.counted(batches, processes, self.epochs)
-        every = self.evaluate_every or max(loop.steps // self.epochs, 1)
-        return replace(loop, warmup=round(self.warmup_share * loop.steps), evaluate_every=every)
+        """Return the loop's settings with epochs counted out as steps."""
+        share, every = self.warmup_share, self.evaluate_every
+        return self.loop.spread(batches, processes, self.epochs, warmup_share=share, evaluate_every=every)
 
     def recipe(self, unit: str, rate: float, fitted: Fitted) -> str:
         """Say in a sentence how was trained, for a model card."""

@@ -70,6 +70,15 @@ class LoopSettings:
         steps = max(batches // (self.accumulate * processes), 1) * epochs
         return replace(self, steps=self.steps or steps)
 
+    def spread(
+        self, batches: int, processes: int, epochs: int, *, warmup_share: float, evaluate_every: int | None
+    ) -> LoopSettings:
+        """Return the same with the rate rising over a share of the steps, and an evaluation after each epoch where
+        none was asked for."""
+        loop = self.counted(batches, processes, epochs)
+        every = evaluate_every or max(loop.steps // epochs, 1)
+        return replace(loop, warmup=round(warmup_share * loop.steps), evaluate_every=every)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
@@ -168,6 +177,12 @@ def check_one_way(steps: int | None, epochs: int | None) -> None:
     """Refuse steps and epochs together."""
     if steps is not None and epochs is not None:
         raise EnsueError("Give --steps or --epochs, not both.")
+
+
+def lasting_name(model: str, base_name: str = "") -> str:
+    """Return what an adapter finds its model by: a short name or hub id, or a folder by its full path."""
+    path = Path(model).expanduser()
+    return base_name or (str(path.resolve()) if path.is_dir() else model)
 
 
 def names_in(text: str) -> tuple[str, ...]:

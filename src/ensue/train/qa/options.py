@@ -100,11 +100,9 @@ class AnswererOptions(options.TrainingOptions):
         return replace(super().loop, learning_rate=rate, warmup=0, evaluate_every=self.evaluate_every or 0)
 
     def counted(self, batches: int, processes: int) -> options.LoopSettings:
-        """Return the loop's settings with epochs counted out as steps, and an evaluation after each where none was
-        asked for."""
-        loop = self.loop.counted(batches, processes, self.epochs)
-        every = self.evaluate_every or loop.steps // self.epochs
-        return replace(loop, warmup=round(self.warmup_share * loop.steps), evaluate_every=every)
+        """Return the loop's settings with epochs counted out as steps."""
+        share, every = self.warmup_share, self.evaluate_every
+        return self.loop.spread(batches, processes, self.epochs, warmup_share=share, evaluate_every=every)
 
     @property
     def reading(self) -> Reading:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -93,9 +92,8 @@ class QuestionerOptions(options.TrainingOptions):
 
     @property
     def base(self) -> str:
-        """The lasting name of the model: a short name or hub id, or a folder by its full path."""
-        path = Path(self.model).expanduser()
-        return self.base_name or (str(path.resolve()) if path.is_dir() else self.model)
+        """What the adapter finds its model by."""
+        return options.lasting_name(self.model, self.base_name)
 
     def resolved(self) -> dict[str, Any]:
         return {"adapter": asdict(self.adapter), "epochs": self.passes}
