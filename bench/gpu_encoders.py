@@ -179,7 +179,8 @@ def masked(arguments: argparse.Namespace) -> dict[str, Any]:
 
     sentences = sentences_of(arguments, 1000)[: 6 if arguments.small else 1000]
     every = sentences_of(arguments, 4000)
-    texts = [*sentences, *(" ".join(every[i : i + 10]) for i in range(0, len(every) // 20, 10))]
+    documents = [" ".join(every[i : i + 8]) for i in range(0, len(every) // 25, 8)]
+    texts = [*sentences, *documents[: 0 if arguments.small else None]]
     dtype = "bfloat16" if arguments.way.endswith("bf16") else "float32"
     began = time.perf_counter()
     network = random_network(arguments, "AutoModelForMaskedLM")
