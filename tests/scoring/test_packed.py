@@ -15,10 +15,11 @@ from ensue.models.request import TokenPart
 from ensue.scoring.attention import attention
 from ensue.scoring.causal import CausalExecutor
 from ensue.scoring.network import Network
-from ensue.scoring.packed import PackedExecutor, TreeRunner
+from ensue.scoring.packed import PackedExecutor
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, tree_gap
 from ensue.scoring.rows import make_rows
+from ensue.scoring.runners import TreeRunner
 from ensue.scoring.tree import build_tree
 from tests.scoring.networks import VOCABULARY, network
 

@@ -17,10 +17,11 @@ from ensue.scoring.causal import CausalExecutor, Executor, Finished, out_of_memo
 from ensue.scoring.finite import not_finite
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
-from ensue.scoring.packed import PackedExecutor, TreeRunner
+from ensue.scoring.packed import PackedExecutor
 from ensue.scoring.plan import Budget
 from ensue.scoring.rope import length_rope, states_length_rope
 from ensue.scoring.rows import make_rows
+from ensue.scoring.runners import TreeRunner
 from ensue.scoring.texts import end_to_end
 from ensue.scoring.tree import build_tree
 
