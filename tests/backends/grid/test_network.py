@@ -59,10 +59,16 @@ def test_ratings_are_those_of_loops_whatever_else_is_in_the_batch(network: GridN
     assert len({round(value, 4) for value in expected}) > 4
 
 
+def test_half_precision_rates_nearly_the_same(network: GridNetwork) -> None:
+    grids = [drawn(seed, 6) for seed in range(5)]
+    expected = rate_grids(network, grids)
+    assert rate_grids(network.to(torch.bfloat16), grids) == pytest.approx(expected, abs=0.02)
+
+
 def test_rows_that_are_alike_come_once() -> None:
     grid = drawn(1, 6)
-    once, twice = make_batch([grid], len(FORM.signs)), make_batch([grid, grid], len(FORM.signs))
-    assert torch.equal(once.cells, twice.cells)
+    once, twice = (make_batch(some, len(FORM.signs), 3) for some in ([grid], [grid, grid]))
+    assert torch.equal(once.places, twice.places)
     assert len(twice.rows) == 2 * len(grid.entities)
     assert twice.begins.tolist() == [0, len(grid.entities)]
 

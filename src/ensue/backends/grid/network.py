@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ from ensue.backends.hf.loading import WEIGHTS, ModelFolder, file_digest, save_fo
 from ensue.models.card import ModelCard
 
 ARCHITECTURE = "NeuralEntityGrid"
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,16 +35,17 @@ class NetworkShape:
 
 
 class GridBatch(NamedTuple):
-    """Texts as the distinct rows of their grids.
+    """Texts as the distinct rows of their grids, and those as the distinct windows that filters see.
 
-    `kinds` are the distinct sets of classes that entities are of; `cells` has a row of numbers for each row of a
-    grid: that of its entity's kind times the number of roles, plus its role; beyond a text's end, one past them all.
-    `rows` are the rows of the texts, one text after another from each of `begins` on.
+    `kinds` are the distinct sets of classes that entities are of. `windows` has the cells of each window: the number
+    of its entity's kind times the number of roles, plus its role; beyond a text's end, one past all of these.
+    `places` has the windows of each row, one past all of them where a row has no more. `rows` are the rows of the
+    texts, one text after another from each of `begins` on.
     """
 
     kinds: Tensor
-    cells: Tensor
-    lengths: Tensor
+    windows: Tensor
+    places: Tensor
     rows: Tensor
     begins: Tensor
 
@@ -49,25 +53,41 @@ class GridBatch(NamedTuple):
         return GridBatch(*(part.to(device, non_blocking=True) for part in self))
 
 
-def make_batch(grids: Sequence[Grid], signs: int) -> GridBatch:
-    """Put texts together; rows that are alike, as most of those with a single mention are, come once."""
+def make_batch(grids: Sequence[Grid], signs: int, width: int) -> GridBatch:
+    """Put texts together; rows and windows that are alike, as most are of entities mentioned once, come once."""
     counts = [len(grid.entities) for grid in grids]
     kinds, kind = np.unique(np.concatenate([grid.classes for grid in grids]), axis=0, return_inverse=True)
     longest = max(grid.roles.shape[1] for grid in grids)
-    cells = np.full((sum(counts), 1 + longest), len(kinds) * signs, dtype=np.int32)
+    beyond = len(kinds) * signs
+    cells = np.full((sum(counts), 1 + longest), beyond, dtype=np.int32)
     begins = np.cumsum([0, *counts])
     for begin, end, grid in zip(begins, begins[1:], grids, strict=False):
         length = grid.roles.shape[1]
         cells[begin:end, 0] = length
         cells[begin:end, 1 : 1 + length] = kind.reshape(-1)[begin:end, None] * signs + grid.roles
     distinct, rows = np.unique(cells, axis=0, return_inverse=True)
+    windows, places = _windows(distinct[:, 1:].astype(np.int64), distinct[:, 0], beyond, width)
+    parts = (windows, places, rows.reshape(-1), begins[:-1])
     return GridBatch(
-        kinds=torch.from_numpy(kinds.astype(np.float32)),
-        cells=torch.from_numpy(distinct[:, 1:].astype(np.int64)),
-        lengths=torch.from_numpy(distinct[:, 0].astype(np.int64)),
-        rows=torch.from_numpy(rows.reshape(-1).astype(np.int64)),
-        begins=torch.from_numpy(begins[:-1].astype(np.int64)),
+        torch.from_numpy(kinds.astype(np.float32)),
+        *(torch.from_numpy(part.astype(np.int64)) for part in parts),
     )
+
+
+def _windows(cells: Numbers, lengths: Numbers, beyond: int, width: int) -> tuple[Numbers, Numbers]:
+    """Return the distinct windows of rows, and which the rows have; a window reaches over either end of the text, but
+    holds a sentence of it."""
+    padded = np.pad(cells, ((0, 0), (width - 1, width - 1)), constant_values=beyond)
+    views = np.lib.stride_tricks.sliding_window_view(padded, width, axis=1)
+    codes: Numbers = np.zeros(padded.shape, dtype=np.int64)[:, width - 1 :]
+    for place in range(width):
+        # Numbered anew each time, so that codes stay small however wide windows are.
+        found, first, inverse = np.unique(
+            codes * (beyond + 1) + views[..., place], return_index=True, return_inverse=True
+        )
+        codes = inverse.reshape(codes.shape)
+    inside = np.arange(codes.shape[1]) < (lengths + width - 1)[:, None]
+    return views.reshape(-1, width)[first], np.where(inside, codes, len(found))
 
 
 class GridNetwork(nn.Module):  # type: ignore[misc]
@@ -85,33 +105,25 @@ class GridNetwork(nn.Module):  # type: ignore[misc]
 
     def forward(self, batch: GridBatch) -> Tensor:
         """Return the rating of each text, in full precision; one that mentions nothing has 0."""
-        if not len(batch.cells):
+        if not len(batch.places):
             return self.rating.weight.new_zeros(len(batch.begins))
-        with torch.autocast(batch.cells.device.type, enabled=False):
-            rows = self._rows(batch)
+        with torch.autocast(batch.places.device.type, enabled=False):
+            # No value is below that of what lies beyond a row.
+            values = functional.pad(self._values(batch), (0, 0, 0, 1))
+            rows = functional.embedding_bag(batch.places, values, mode="max")
             texts = functional.embedding_bag(batch.rows, rows, batch.begins, mode="mean")
             rating: Tensor = self.rating(self.dropout(texts)).squeeze(-1)
         return rating
 
-    def _rows(self, batch: GridBatch) -> Tensor:
-        """Return the highest value of each filter in each row.
-
-        There are few kinds of cells, so what each adds to each filter is computed once and looked up: the
-        convolution of their vectors, at a fraction of its cost.
-        """
-        width, count = self.shape.window, len(batch.kinds) * len(self.form.signs)
-        vectors = (self.classes(batch.kinds)[:, None] + self.roles.weight).flatten(0, 1)
-        added = torch.einsum("cd,fdw->cwf", vectors, self.filters.weight)
-        # What lies beyond the text adds nothing.
-        table = torch.cat([added, added.new_zeros(1, *added.shape[1:])]).flatten(0, 1)
-        # A filter may reach over either end of the text, but must see a sentence of it.
-        places = functional.pad(batch.cells, (width - 1, width - 1), value=count).unfold(1, width, 1)
-        keys = places * width + torch.arange(width, device=places.device)
-        found = functional.embedding_bag(keys.flatten(0, 1), table, mode="sum")
-        values = functional.relu(found.view(*keys.shape[:2], -1) + self.filters.bias)
-        beyond = torch.arange(keys.shape[1], device=keys.device) >= (batch.lengths + width - 1)[:, None]
-        highest: Tensor = values.masked_fill(beyond[..., None], 0).amax(1)
-        return highest
+    def _values(self, batch: GridBatch) -> Tensor:
+        """Return what each filter makes of each distinct window, in which nothing stands beyond the text."""
+        kinds = self.classes(batch.kinds.to(self.roles.weight.dtype))
+        vectors = (kinds[:, None] + self.roles.weight).flatten(0, 1)
+        cells = functional.pad(vectors, (0, 0, 0, 1))[batch.windows]
+        # As the convolution of one window each, which a product of matrices is sooner done with.
+        weights = self.filters.weight.transpose(1, 2).flatten(1)
+        values: Tensor = functional.relu(functional.linear(cells.flatten(1), weights, self.filters.bias))
+        return values
 
 
 class NeuralGridModel:
@@ -140,7 +152,7 @@ def rate_grids(network: GridNetwork, grids: Sequence[Grid], size: int = 100) -> 
     order = sorted(range(len(grids)), key=lambda place: grids[place].roles.shape[1])
     for begin in range(0, len(order), size):
         chosen = order[begin : begin + size]
-        batch = make_batch([grids[place] for place in chosen], len(network.form.signs))
+        batch = make_batch([grids[place] for place in chosen], len(network.form.signs), network.shape.window)
         with torch.inference_mode():
             rated = network(batch.to(network.rating.weight.device)).float().cpu().tolist()
         for place, value in zip(chosen, rated, strict=True):

@@ -63,7 +63,7 @@ class GridOptions(options.TrainingOptions):
     ] = "sentences"
     encoding: Annotated[str, typer.Option(help="Encoding of files that are not UTF-8.")] = "utf-8"
     dev_share: Annotated[float, typer.Option(help="Share of the documents it is not trained on.")] = 0.1
-    longest: Annotated[int, typer.Option(min=2, max=4, help="linear: sentences a transition at most.")] = 3
+    longest: Annotated[int, typer.Option(min=2, max=4, help="linear: sentences a transition at most.")] = 2
     ranker: Annotated[str, typer.Option(help="linear: svm or logistic."), options.OneOf(RANKERS)] = "svm"
     penalties: Annotated[
         str, typer.Option(help="linear: values of C, of which cross-validation chooses.")

@@ -117,8 +117,8 @@ class PairObjective(nn.Module):  # type: ignore[misc]
         owns = {document: place for place, document in enumerate(dict.fromkeys(p.document for p in pairs))}
         grids: list[Grid] = [self._examples[document].grid for document in owns]
         grids += [self._examples[pair.document].grid.reordered(pair.order) for pair in pairs]
-        batch = make_batch(grids, len(self.network.form.signs)).to(self.network.rating.weight.device)
-        ratings = self.network(batch)
+        batch = make_batch(grids, len(self.network.form.signs), self.network.shape.window)
+        ratings = self.network(batch.to(self.network.rating.weight.device))
         own = ratings[[owns[pair.document] for pair in pairs]]
         return nn.functional.relu(self._margin - (own - ratings[len(owns) :])).mean()
 
