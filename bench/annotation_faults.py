@@ -2,9 +2,10 @@
 
 Simulated annotators take items, save drafts and final answers by HTTP, each save with a key and sent again until it
 is answered, as the page does; leases are short, so that abandoned work returns. The server is killed at a random
-moment and started again, `-n` times on each database. In the end all is counted: every save that was answered must be
-in the history and the last final one be the answer, a key sent again must give the same answer, no slot may be held
-twice, nobody have an item twice, and no item more answers than it wants; otherwise exit code 1.
+moment and started again, `-n` times on each database, for `--minutes` at most. Every `--check` kills and in the end all
+is counted: every save that was answered must be in the history and the last final one be the answer, a key sent again
+must give the same answer, no slot may be held twice, nobody have an item twice, and no item more answers than it
+wants; otherwise exit code 1. What is counted is printed at once, a line of JSON each time.
 """
 
 from __future__ import annotations
@@ -152,6 +153,15 @@ def check(settings: Settings, people: list[Annotator]) -> list[str]:
     return wrong
 
 
+def tell(name: str, kills: int, begun: float, wrong: list[str], people: list[Annotator]) -> bool:
+    """Print how it stands after so many kills; return whether something is not as it should be."""
+    counts = sum((one.count for one in people), Counter[str]())
+    seconds = round(time.monotonic() - begun)
+    told = {"database": name, "kills": kills, **counts, "seconds": seconds, "wrong": wrong[:20]}
+    print(json.dumps(told), flush=True)
+    return bool(wrong)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-n", type=int, default=200, help="how often the server is killed on each database")
@@ -159,7 +169,10 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=1.5, help="the longest a server lives after its start"
     )
-    parser.add_argument("--minutes", type=float, default=60.0, help="no new round after so long")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="no further kill of a database after so long"
+    )
+    parser.add_argument("--check", type=int, default=25, help="count all after so many kills")
     parser.add_argument("--seed", type=int, default=16)
     given = parser.parse_args()
     failed = False
@@ -191,13 +204,9 @@ def main() -> None:
                         for thread in threads:
                             thread.join()
                     kills += 1
-                    print(f"{name}: {kills} kills", end="\r", file=sys.stderr)
-                wrong = check(settings, people)
-                counts = sum((one.count for one in people), Counter[str]())
-                seconds = round(time.monotonic() - begun)
-                told = {"database": name, "kills": kills, **counts, "seconds": seconds, "wrong": wrong[:20]}
-                print(json.dumps(told), flush=True)
-                failed = failed or bool(wrong)
+                    if kills % given.check == 0 and kills < given.n:
+                        failed = tell(name, kills, begun, check(settings, people), people) or failed
+                failed = tell(name, kills, begun, check(settings, people), people) or failed
     sys.exit(1 if failed else 0)
 
 

@@ -65,6 +65,7 @@ class Platform:
         self.accounts.on_deletion.append(partial(forget, self.queue))
         self.worker: Worker | None = None
         self.at_start: list[Callable[[], None]] = []  # what parts do before jobs are run
+        self.regularly: list[Callable[[], None]] = []  # and every few seconds while jobs are run
         self._checks = threading.Semaphore(settings.checks_at_once)
         self._room = threading.Semaphore(CHECKS_WAITING)
 
@@ -73,7 +74,8 @@ class Platform:
         """Run jobs as long as the block lasts."""
         for part in self.at_start:
             part()
-        self.worker = Worker(self.queue, self.home, self.settings.jobs_at_once, self.sweep)
+        at_once = self.settings.jobs_at_once
+        self.worker = Worker(self.queue, self.home, at_once, self.sweep, self.regularly)
         self.worker.start()
         try:
             yield

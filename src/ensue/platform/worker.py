@@ -6,7 +6,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,9 +27,15 @@ class Worker:
     """Threads of the server that claim jobs and wait for the processes that do them."""
 
     def __init__(
-        self, queue: Queue, home: Home, at_once: int = 1, sweep: Callable[[], None] = lambda: None
+        self,
+        queue: Queue,
+        home: Home,
+        at_once: int = 1,
+        sweep: Callable[[], None] = lambda: None,
+        regularly: Sequence[Callable[[], None]] = (),
     ) -> None:
-        self.queue, self.home, self.at_once, self.sweep = queue, home, at_once, sweep
+        self.queue, self.home, self.at_once = queue, home, at_once
+        self.sweep, self.regularly = sweep, regularly
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._held: set[str] = set()
@@ -82,6 +88,11 @@ class Worker:
                     self.sweep()
             except Exception as error:
                 tell("the queue was not looked after", level=logging.ERROR, error=error)
+            for part in self.regularly:
+                try:
+                    part()
+                except Exception as error:
+                    tell("something was not looked after", level=logging.ERROR, error=error)
 
     def do(self, job: Job) -> None:
         """Do one job that was claimed, and record how it ended."""

@@ -15,6 +15,7 @@ from ensue.platform.clock import SetClock
 from ensue.platform.database.schema import assignments
 from ensue.platform.refusals import Conflict, Forbidden, NotFound
 from ensue.platform.service import Platform
+from ensue.platform.web.app import create_app
 from tests.platform.annotation.working import Person, item, make, people
 
 
@@ -56,6 +57,37 @@ def test_abandoned_work_returns_and_a_late_save_takes_it_back_only_where_it_is_f
         ada.part.assigning.heartbeat(ada.id, held)
     bob.save(taken)
     assert ada.take() is None
+
+
+def test_whoever_comes_back_after_a_lease_goes_on_with_what_they_had(
+    platform: Platform, clock: SetClock
+) -> None:
+    project = make(platform, [item("t", phase="training"), *work(1)], labels=1, lease_minutes=30)
+    ada, bob = people(platform, project, 2)
+    for _ in ("training", "work"):
+        held = ada.held()
+        clock.move(minutes=31)  # nobody asked meanwhile, so it is not freed yet
+        assert ada.take() == held
+        ada.save(held)
+    assert ada.take() is None
+    assert bob.do_all() == ["t"]
+
+
+def test_abandoned_work_is_freed_by_itself(platform: Platform, clock: SetClock) -> None:
+    project = make(platform, work(2), labels=1, lease_minutes=30)
+    ada, bob = people(platform, project, 2)
+    ada.held()
+    clock.move(minutes=10)
+    kept = bob.held()
+    assert platform.regularly == []
+    create_app(platform)  # what a server does every few seconds
+    (free,) = platform.regularly
+    free()
+    clock.move(minutes=21)
+    free()
+    with platform.database.reading() as connection:
+        states = dict(connection.execute(select(assignments.c.id, assignments.c.state)).all())
+    assert (states.pop(kept), list(states.values())) == ("leased", ["expired"])
 
 
 def test_heartbeats_keep_a_lease(platform: Platform, clock: SetClock) -> None:

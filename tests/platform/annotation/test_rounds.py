@@ -6,8 +6,10 @@ How simulated people answer is in bench/annotation_rounds.py, which does the sam
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 from bench.annotation_rounds import CASES, STORY, Worker, run_case, work_off
 from ensue.benchmarks.chapterbreak.annotation import read_annotations
 from ensue.benchmarks.people.export import Export
+from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.kind import convert, kind
 from ensue.benchmarks.people.numbers import bonuses
 from ensue.benchmarks.qags.data.files import read_judgments
@@ -23,6 +26,8 @@ from ensue.benchmarks.squality.data import check_references, read_stories
 from ensue.benchmarks.squality.human_eval import read_human_eval
 from ensue.cli.main import app
 from ensue.errors import EnsueError
+from ensue.platform.annotation import overview
+from ensue.platform.annotation.assigning import WITHDRAWN
 from ensue.platform.annotation.building import build
 from ensue.platform.annotation.exporting import export_of
 from ensue.platform.annotation.people import People
@@ -149,3 +154,45 @@ def test_a_writer_who_is_excluded_is_replaced(platform: Platform, clock: SetCloc
     writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
     assert writers == {one.pseudonym for one in workers}
     assert gone.pseudonym not in bonuses(export, kind("squality"))
+
+
+def test_whoever_asked_is_excluded_and_nobody_answers_their_questions_any_more(
+    platform: Platform, clock: SetClock, tmp_path: Path
+) -> None:
+    case = CASES["squality"](tmp_path, None)
+    given = {"own_questions": 4, "stages": "questions,writing,reviewing"}
+    wanted = Wanted("round", "squality", case.data, given, 1)
+    project = Projects(platform).insert(wanted, build("squality", case.data, given, 1))
+    Projects(platform).set_state("round", "open")
+    served = create_app(platform)
+
+    def enter(number: int) -> Worker:
+        return Worker(TestClient(served, raise_server_exceptions=False), project, f"round-{number}", clock)
+
+    def others(form: Form, stage: str, who: str, chance: random.Random) -> dict[str, Any]:
+        said = case.answer(form, stage, who, chance)
+        return {id: f"Pray, {text}" for id, text in said.items()} if stage == "questions" else said
+
+    asks, writes, holds = (enter(number) for number in range(3))
+    assert [one.work(case.answer, 60) for one in (asks, asks, writes)] == ["done"] * 3
+    begun = holds.client.post("/api/v1/projects/round/assignments").json()
+    assert begun["item"]["stage"] == "writing"
+    People(platform).exclude("round", asks.pseudonym)
+    draft = {"values": {"answer1": "It"}, "final": False, "seq": 1}
+    late = holds.client.put(
+        f"/api/v1/assignments/{begun['id']}/answer", json=draft, headers={"Idempotency-Key": "late"}
+    )
+    assert (late.status_code, late.json()["error"]) == (409, WITHDRAWN)
+    workers = [writes, holds, enter(3), enter(4)]
+    work_off(workers, others, 60)
+    with platform.database.reading() as connection:
+        export = export_of(connection, project)
+        progress = overview.progress(connection, project, clock)
+    assert progress["work"]["stages"]["writing"]["wanted"] == 4
+    assert {one.state for one in export.people if one.annotator != asks.pseudonym} == {"finished"}
+    files = kind("squality").files(export, None)
+    assert files.notes[0] == "1 of 1 stories have all answers, 1 all reviews"
+    story = json.loads(files.texts["test.jsonl"])
+    assert all(one["question_text"].startswith("Pray, ") for one in story["questions"][1:])
+    writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
+    assert writers == {one.pseudonym for one in workers}

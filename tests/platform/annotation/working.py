@@ -56,6 +56,24 @@ class Staged(Plain):
 STAGED = Staged()
 
 
+class Chained(Plain):
+    """A kind where whatever somebody writes is read by one other."""
+
+    name, about, follows = "chained", "for tests", True
+
+    def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
+        return Built("Chained", "", [item(f"w-{group}", group=group, stage="write") for group in "ab"])
+
+    def follow(self, group: str, done: Sequence[Done]) -> Sequence[WorkItem]:
+        writers = [one.annotator for one in done if one.stage == "write"]
+        return [
+            item(f"r-{group}-{who}", group=group, stage="read", authors=(who,), wanted=1) for who in writers
+        ]
+
+
+CHAINED = Chained()
+
+
 def make(platform: Platform, items: Sequence[WorkItem], kind: str = "custom", **settings: Any) -> Project:
     """Make a project of items and open it."""
     part = Answering(platform)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -235,8 +236,13 @@ def settings_of(kind: Kind) -> dict[str, Setting]:
 def kinds() -> dict[str, str]:
     """Return where each kind is, as `module:object`, by name; nothing is imported."""
     named = {name: where for one in registry.every() for name, where in one.people.items()}
-    others = {point.name: point.value for point in entry_points(group=_GROUP)}
-    return others | named | _OWN
+    return dict(_others()) | named | _OWN
+
+
+@cache
+def _others() -> tuple[tuple[str, str], ...]:
+    """Return the kinds of other packages; found once, since every installed package is looked at."""
+    return tuple((point.name, point.value) for point in entry_points(group=_GROUP))
 
 
 def kind(name: str) -> Kind:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -17,14 +16,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, insert, select, update
 
 from ensue.benchmarks.people.form import Form, answer_problems, settled
-from ensue.benchmarks.people.kind import Done
-from ensue.platform.annotation import phases
+from ensue.platform.annotation import following, phases
 from ensue.platform.annotation.assigning import Assigning, Assignment
-from ensue.platform.annotation.building import row_of
 from ensue.platform.annotation.people import Participant, People
-from ensue.platform.annotation.projects import Project, Projects, add_items
-from ensue.platform.database.schema import answer_history, answers, assignments, participants, project_items
-from ensue.platform.logs import tell
+from ensue.platform.annotation.projects import Project, Projects
+from ensue.platform.database.schema import answer_history, answers, assignments, project_items
 from ensue.platform.refusals import Conflict, Invalid, line
 from ensue.platform.service import Platform
 
@@ -84,7 +80,7 @@ class Answering:
             assignment = self.assigning.own(connection, participant_id, assignment_id)
             project = self.projects.get(connection, assignment.project_id)
             item = _item(connection, assignment.item_id)
-            follows = bool(given.final and item.group and project.load_kind().follows)
+            follows = bool(given.final and project.load_kind().follows)
             if follows:
                 # One at a time, so that whoever is last sees what all others said.
                 project = self.projects.get(connection, project.id, locked=True)
@@ -98,8 +94,8 @@ class Answering:
                 raise Unanswered(problems)
             told = self._save(connection, project, participant, assignment, item, given)
             self._remember(connection, assignment_id, key, given, told)
-            if follows and told["final"]:
-                self._follow(connection, project, item.group)
+            if follows and told["final"] and item.group:
+                following.revise(connection, project, item.group)
             return told
 
     def _before(
@@ -170,7 +166,8 @@ class Answering:
         done = {"state": "answered", "answered_at": self.clock.now(), "is_right": right, "is_hasty": hasty}
         connection.execute(update(assignments).where(assignments.c.id == assignment.id).values(**done))
         if item.phase == "work":
-            phases.check_conduct(connection, project, participant)
+            if phases.check_conduct(connection, project, participant) is not None:
+                following.revise_after(connection, project, participant.id)
         else:
             phases.advance(connection, project, participant)
         return feedback(item.phase, item.secret, right)
@@ -210,18 +207,6 @@ class Answering:
         row |= {"given": dict(given.values), "is_final": given.final, "saved_at": self.clock.now()}
         connection.execute(insert(answer_history).values(**row, status=200, answer=dict(told)))
 
-    def _follow(self, connection: Connection, project: Project, group: str) -> None:
-        """Add the items that a kind makes of what was said in a group."""
-        done = _done(connection, project.id, group)
-        try:
-            with connection.begin_nested():
-                made = project.load_kind().follow(group, done)
-                labels = int(project.settings["labels"])
-                add_items(connection, project.id, [row_of(item, labels) for item in made])
-        except Exception as error:
-            # What somebody wrote is kept, whatever a kind makes of it.
-            tell("a later stage was not made", level=logging.ERROR, error=error, project=project.id)
-
 
 def feedback(phase: str, secret: Mapping[str, Any], right: bool | None) -> dict[str, Any] | None:
     """Return what is said after a training item that has a gold answer."""
@@ -249,40 +234,3 @@ def _item(connection: Connection, item_id: str) -> _Item:
     )
     row = connection.execute(query.where(project_items.c.id == item_id)).one()
     return _Item(*row[:5], Form.of(row.form), row.secret)
-
-
-def _done(connection: Connection, project_id: str, group: str) -> list[Done]:
-    """Return every final answer of a group, in the order they were given."""
-    query = (
-        select(
-            project_items.c.secret,
-            project_items.c.stage,
-            participants.c.pseudonym,
-            answers.c.given,
-            answers.c.active_ms,
-            project_items.c.position,
-            project_items.c.form,
-        )
-        .join(assignments, assignments.c.item_id == project_items.c.id)
-        .join(answers, answers.c.assignment_id == assignments.c.id)
-        .join(participants, participants.c.id == assignments.c.participant_id)
-        .where(
-            project_items.c.project_id == project_id,
-            project_items.c.group_name == group,
-            assignments.c.state == "answered",
-        )
-        .order_by(assignments.c.answered_at, assignments.c.id)
-    )
-    return [
-        Done(
-            row.secret["key"],
-            row.stage,
-            row.pseudonym,
-            row.given,
-            row.active_ms / 1000,
-            row.position,
-            Form.of(row.form),
-            row.secret["own"],
-        )
-        for row in connection.execute(query)
-    ]

@@ -29,6 +29,7 @@ WAITING = (
     "There is nothing for you at the moment: others are at work on what comes before it. Look again later."
 )
 LOST = "Somebody else was given this in the meantime, since nothing was heard of you for too long."
+WITHDRAWN = "What this was made of has changed meanwhile, so it is not wanted any more; take the next one."
 
 
 class Assignment(NamedTuple):
@@ -195,6 +196,15 @@ class Assigning:
             connection.execute(update(assignments).where(assignments.c.id.in_(ids)).values(state="expired"))
         return len(ids)
 
+    def free_abandoned(self) -> None:
+        """Free what was abandoned in any project; nothing is written where there is none."""
+        ended = (assignments.c.state == "leased", assignments.c.lease_until <= self.clock.now())
+        with self.database.reading() as connection:
+            if connection.execute(select(assignments.c.id).where(*ended).limit(1)).first() is None:
+                return
+        with self.database.writing() as connection:
+            self.expire(connection)
+
     def own(
         self, connection: Connection, participant_id: str, assignment_id: str, *, locked: bool = False
     ) -> Assignment:
@@ -223,7 +233,7 @@ class Assigning:
             candidate = Candidate(assignment.item_id, connection.execute(wanted).scalar())
             participant = self.people.get(connection, assignment.participant_id)
             if self._hold(connection, project, participant, candidate, now) is None:
-                raise Conflict(LOST)
+                raise Conflict(WITHDRAWN if candidate.wanted == 0 else LOST)
         elif assignment.state == "leased":
             self._extend(connection, project, assignment.id, now)
         elif assignment.state != "answered":

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, false, func, or_, select
+from sqlalchemy import Connection, Select, String, and_, bindparam, case, false, func, or_, select
 
 from ensue.benchmarks.people.export import BARRED
 from ensue.platform.annotation.people import Participant, People
@@ -19,7 +20,7 @@ from ensue.platform.annotation.projects import Project, Projects
 from ensue.platform.database.schema import assignments, participants, project_items
 from ensue.platform.service import Platform
 
-_TRIED = 200  # items that are looked at for one person; more only where some are not for everybody
+_TRIED = 50  # items that are looked at for one person; more only where some are not for everybody
 _JITTER = 10.0  # places that an item is given earlier or later, so that no two people have the same order
 
 
@@ -60,11 +61,15 @@ class Choosing:
         if participant.phase != "work":
             return len(self._in_order(connection, participant))
         project = self.projects.get(connection, participant.project_id)
-        room = self._room(connection, project, participant)
+        room = _room(project, _had(connection, participant.id))
         if room == 0:
             return 0
-        found = self._open_items(connection, project, participant, most=None)
-        return len(found) if room is None else min(room, len(found))
+        if project.load_kind().follows:
+            found = len(self._open_items(connection, project, participant, ""))
+        else:
+            given = self._given(project, participant, "")
+            found = int(connection.execute(_open_count(), given).scalar_one())
+        return found if room is None else min(room, found)
 
     def waits(self, connection: Connection, participant: Participant) -> bool:
         """Return whether somebody for whom nothing is left now may be given something later."""
@@ -76,25 +81,20 @@ class Choosing:
         here = (
             project_items.c.project_id == participant.project_id,
             project_items.c.phase == participant.phase,
-            project_items.c.id.not_in(_touched(participant.id)),
+            project_items.c.id.not_in(_touched(participant.id, self.clock.now())),
         )
         query = select(project_items.c.id).where(*here).order_by(project_items.c.position)
         return [Candidate(id, None) for id in connection.execute(query).scalars()]
 
     def _work(self, connection: Connection, project: Project, participant: Participant) -> list[Candidate]:
-        if self._room(connection, project, participant) == 0:
+        had = _had(connection, participant.id)
+        if _room(project, had) == 0:
             return []
-        rows = self._open_items(connection, project, participant, most=_TRIED)
+        last = next((row.group_name for row in reversed(had) if not row.is_control), "")
+        rows = self._open_items(connection, project, participant, last)
         if not rows:
             return []
-        last = self._last_group(connection, participant.id)
-        given_back = set(
-            connection.execute(
-                select(assignments.c.item_id).where(
-                    assignments.c.participant_id == participant.id, assignments.c.state == "released"
-                )
-            ).scalars()
-        )
+        given_back = {row.item_id for row in had if row.state == "released"}
 
         def order(row: Any) -> tuple[bool, bool, int, float]:
             if last and row.group_name == last:
@@ -103,94 +103,42 @@ class Choosing:
             return row.id in given_back, True, row.lacking, row.position + jitter
 
         found = [Candidate(row.id, row.wanted) for row in sorted(rows, key=order)]
-        return self._control(connection, project, participant) + found
+        return self._control(connection, project, participant, had) + found
 
     def _open_items(
-        self, connection: Connection, project: Project, participant: Participant, most: int | None
+        self, connection: Connection, project: Project, participant: Participant, last: str
     ) -> Sequence[Any]:
-        """Return items that want more answers and may be had by somebody, those that lack least first."""
-        now = self.clock.now()
-        held = or_(
-            assignments.c.state == "answered",
-            and_(assignments.c.state == "leased", assignments.c.lease_until > now),
-        )
-        counted = (
-            select(assignments.c.item_id, func.count().label("held"))
-            .where(assignments.c.project_id == project.id, held)
-            .group_by(assignments.c.item_id)
-            .subquery()
-        )
-        lacking = project_items.c.wanted - func.coalesce(counted.c.held, 0)
-        last = self._last_group(connection, participant.id)
-        columns = [
-            project_items.c.id,
-            project_items.c.position,
-            project_items.c.group_name,
-            project_items.c.wanted,
-            lacking.label("lacking"),
-        ]
-        follows = project.load_kind().follows
-        query = (
-            select(*columns, *([project_items.c.secret] if follows else []))
-            .join(counted, counted.c.item_id == project_items.c.id, isouter=True)
-            .where(
-                project_items.c.project_id == project.id,
-                project_items.c.phase == "work",
-                project_items.c.is_control == false(),
-                lacking > 0,
-                project_items.c.id.not_in(_touched(participant.id)),
-            )
-        )
-        first = [project_items.c.group_name != last] if last else []
-        query = query.order_by(*first, lacking, project_items.c.position)
-        if not follows:
-            return connection.execute(query if most is None else query.limit(most)).all()
-        rows = connection.execute(query).all()
-        return [row for row in rows if _may_have(participant.pseudonym, row.secret)]
+        """Return items that want more answers and may be had by somebody, those that lack least first.
 
-    def _control(self, connection: Connection, project: Project, participant: Participant) -> list[Candidate]:
+        Where a kind has later stages, all of them are looked at, since some are not for everybody.
+        """
+        follows = project.load_kind().follows
+        given = self._given(project, participant, last)
+        rows = connection.execute(_open_query(follows), given).all()
+        return [row for row in rows if not follows or _may_have(participant.pseudonym, row.secret)]
+
+    def _given(self, project: Project, participant: Participant, last: str) -> dict[str, Any]:
+        return {"project": project.id, "participant": participant.id, "now": self.clock.now(), "last": last}
+
+    def _control(
+        self, connection: Connection, project: Project, participant: Participant, had: Sequence[Any]
+    ) -> list[Candidate]:
         """Return a control where one is due: at a fixed rate, from a place that differs between people."""
         rate = float(project.settings["control_rate"])
-        mine = assignments.c.participant_id == participant.id
-        query = select(func.count()).select_from(assignments)
-        joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
-        before = int(connection.execute(joined.where(mine, project_items.c.phase == "work")).scalar_one())
+        before = sum(row.phase == "work" for row in had)
         begin = _chance(project.seed, participant.id, "controls")
         if int((before + 1) * rate + begin) == int(before * rate + begin):
             return []
         here = (project_items.c.project_id == project.id, project_items.c.is_control)
-        unseen = project_items.c.id.not_in(select(assignments.c.item_id).where(mine))
-        ids = connection.execute(select(project_items.c.id).where(*here, unseen)).scalars().all()
+        seen = {row.item_id for row in had}
+        ids = set(connection.execute(select(project_items.c.id).where(*here)).scalars()) - seen
         if not ids:
             return []
         return [Candidate(min(ids, key=lambda id: _chance(project.seed, participant.id, id)), None)]
 
-    def _room(self, connection: Connection, project: Project, participant: Participant) -> int | None:
-        """Return how many more work items somebody may have, None for any number."""
-        most = project.settings.get("most_items")
-        if most is None:
-            return None
-        query = select(func.count()).select_from(assignments)
-        joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
-        mine = (
-            assignments.c.participant_id == participant.id,
-            assignments.c.state.in_(("leased", "answered")),
-            project_items.c.phase == "work",
-            project_items.c.is_control == false(),
-        )
-        return max(0, int(most) - int(connection.execute(joined.where(*mine)).scalar_one()))
-
-    def _last_group(self, connection: Connection, participant_id: str) -> str:
-        query = select(project_items.c.group_name).join(
-            assignments, assignments.c.item_id == project_items.c.id
-        )
-        mine = (assignments.c.participant_id == participant_id, project_items.c.is_control == false())
-        last = query.where(*mine).order_by(assignments.c.place.desc()).limit(1)
-        return connection.execute(last).scalar() or ""
-
     def _comes_later(self, connection: Connection, project: Project, participant: Participant) -> bool:
         """Return whether others are at work on what later stages are made of."""
-        if not project.load_kind().follows or self._room(connection, project, participant) == 0:
+        if not project.load_kind().follows or _room(project, _had(connection, participant.id)) == 0:
             return False
         answered = (
             select(func.count())
@@ -208,13 +156,87 @@ class Choosing:
         )
 
 
-def _touched(participant_id: str) -> Any:
-    """Return the items that somebody had, but for those that they lost or gave back."""
+# Statements that every taking needs are put together once.
+
+
+@cache
+def _had_query() -> Select[Any]:
+    columns = (assignments.c.item_id, assignments.c.state)
+    about = (project_items.c.phase, project_items.c.is_control, project_items.c.group_name)
+    joined = select(*columns, *about).join(project_items, project_items.c.id == assignments.c.item_id)
+    mine = assignments.c.participant_id == bindparam("participant")
+    return joined.where(mine).order_by(assignments.c.place)
+
+
+def _had(connection: Connection, participant_id: str) -> Sequence[Any]:
+    """Return everything that somebody was ever given, in that order."""
+    return connection.execute(_had_query(), {"participant": participant_id}).all()
+
+
+def _room(project: Project, had: Sequence[Any]) -> int | None:
+    """Return how many more work items somebody may have, None for any number."""
+    most = project.settings.get("most_items")
+    if most is None:
+        return None
+    work = (row for row in had if row.phase == "work" and not row.is_control)
+    return max(0, int(most) - sum(row.state in {"leased", "answered"} for row in work))
+
+
+def _touched(participant: Any, now: Any) -> Any:
+    """Return the items that somebody had, but for those that they lost, or are about to, or gave back."""
+    lost = and_(assignments.c.state == "leased", assignments.c.lease_until <= now)
     mine = (
-        assignments.c.participant_id == participant_id,
+        assignments.c.participant_id == participant,
         assignments.c.state.not_in(("expired", "released")),
+        ~lost,
     )
     return select(assignments.c.item_id).where(*mine)
+
+
+@cache
+def _open_items_query() -> tuple[Select[Any], Any]:
+    """Return the items that want more answers than there are, and how many each lacks."""
+    held = or_(
+        assignments.c.state == "answered",
+        and_(assignments.c.state == "leased", assignments.c.lease_until > bindparam("now")),
+    )
+    counted = (
+        select(assignments.c.item_id, func.count().label("held"))
+        .where(assignments.c.project_id == bindparam("project"), held)
+        .group_by(assignments.c.item_id)
+        .subquery()
+    )
+    lacking = project_items.c.wanted - func.coalesce(counted.c.held, 0)
+    query = (
+        select(project_items.c.id)
+        .join(counted, counted.c.item_id == project_items.c.id, isouter=True)
+        .where(
+            project_items.c.project_id == bindparam("project"),
+            project_items.c.phase == "work",
+            project_items.c.is_control == false(),
+            lacking > 0,
+            project_items.c.id.not_in(_touched(bindparam("participant"), bindparam("now"))),
+        )
+    )
+    return query, lacking
+
+
+@cache
+def _open_count() -> Select[Any]:
+    return select(func.count()).select_from(_open_items_query()[0].subquery())
+
+
+@cache
+def _open_query(follows: bool) -> Select[Any]:
+    """Return the query for what somebody may be given: the group they are in first, then what lacks least."""
+    query, lacking = _open_items_query()
+    columns = [project_items.c.position, project_items.c.group_name, project_items.c.wanted]
+    columns += [project_items.c.secret] if follows else []
+    last = bindparam("last", type_=String())
+    elsewhere = case((and_(last != "", project_items.c.group_name != last), 1), else_=0)
+    whole = query.add_columns(*columns, lacking.label("lacking"))
+    ordered = whole.order_by(elsewhere, lacking, project_items.c.position)
+    return ordered if follows else ordered.limit(_TRIED)
 
 
 def _may_have(pseudonym: str, secret: dict[str, Any]) -> bool:

@@ -11,10 +11,10 @@ import hmac
 import secrets
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from ensue.platform.accounts import User
-from ensue.platform.annotation import phases
+from ensue.platform.annotation import following, phases
 from ensue.platform.annotation.projects import Project, Projects
 from ensue.platform.database.schema import (
     assignments,
@@ -54,6 +54,17 @@ class Participant(NamedTuple):
 
 
 _COLUMNS = tuple(participants.c[name] for name in Participant._fields)
+# Asked with every request, so put together once.
+_BY_ID = select(*_COLUMNS).where(participants.c.id == bindparam("given"))
+_BY_ID_LOCKED = _BY_ID.with_for_update(key_share=True)
+_BY_COOKIE = (
+    select(*_COLUMNS)
+    .join(participant_sessions, participant_sessions.c.participant_id == participants.c.id)
+    .where(
+        participant_sessions.c.cookie_hash == bindparam("cookie"),
+        participants.c.project_id == bindparam("project"),
+    )
+)
 
 
 class Entering(NamedTuple):
@@ -85,22 +96,15 @@ class People:
 
     def get(self, connection: Connection, participant_id: str, *, locked: bool = False) -> Participant:
         """Return somebody by id; `locked`, whatever else they do at once waits."""
-        query = select(*_COLUMNS).where(participants.c.id == participant_id)
-        row = connection.execute(query.with_for_update(key_share=True) if locked else query).first()
+        row = connection.execute(_BY_ID_LOCKED if locked else _BY_ID, {"given": participant_id}).first()
         if row is None:
             raise NotFound("There is no such participant.")
         return Participant(*row)
 
     def of_cookie(self, connection: Connection, project_id: str, cookie: str) -> Participant | None:
         """Return whose cookie this is in a project."""
-        query = select(*_COLUMNS).join(
-            participant_sessions, participant_sessions.c.participant_id == participants.c.id
-        )
-        mine = (
-            participant_sessions.c.cookie_hash == hash_secret(cookie),
-            participants.c.project_id == project_id,
-        )
-        row = connection.execute(query.where(*mine)).first()
+        given = {"cookie": hash_secret(cookie), "project": project_id}
+        row = connection.execute(_BY_COOKIE, given).first()
         return None if row is None else Participant(*row)
 
     def of_user(self, connection: Connection, project_id: str, user_id: str) -> Participant | None:
@@ -209,11 +213,12 @@ class People:
     def exclude(self, name: str, pseudonym: str, *, by: str | None = None) -> int:
         """Take somebody off a project; their work is void and done again. Return how many answers that were."""
         with self.database.writing() as connection:
-            project = self.projects.find(connection, name)
+            project = self.projects.find(connection, name, locked=True)
             found = self.of_pseudonym(connection, project.id, pseudonym)
             if found.state == "excluded":
                 raise Conflict(f"{pseudonym} is excluded already.")
             count = phases.stop(connection, found.id, "excluded", EXCLUDED)
+            following.revise_after(connection, project, found.id)
             self.platform.accounts.record(
                 connection, "participant excluded", user=by, subject=project.id, pseudonym=pseudonym
             )
@@ -229,6 +234,8 @@ class People:
             theirs = [
                 row.id for row in connection.execute(shown) if pseudonym in row.secret.get("authors", ())
             ]
+            phases.stop(connection, found.id, "excluded", EXCLUDED)
+            following.revise_after(connection, project, found.id)
             for item_id in theirs:
                 connection.execute(delete(project_items).where(project_items.c.id == item_id))
             connection.execute(delete(assignments).where(assignments.c.participant_id == found.id))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ensue.benchmarks.people.kind import Kind, kind
@@ -57,6 +57,9 @@ class Project(NamedTuple):
 
 
 _COLUMNS = tuple(projects.c[name] for name in Project._fields)
+# Asked with every request, so put together once.
+_BY_NAME = select(*_COLUMNS).where(projects.c.name == bindparam("given"))
+_BY_ID = select(*_COLUMNS).where(projects.c.id == bindparam("given"))
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,11 @@ class Projects:
 
     def find(self, connection: Connection, name: str, *, locked: bool = False) -> Project:
         """Return a project by its name; `locked`, nobody else changes it before the transaction ends."""
-        return self._one(connection, projects.c.name == name, locked=locked)
+        return _one(connection, _BY_NAME, name, locked=locked)
 
     def get(self, connection: Connection, project_id: str, *, locked: bool = False) -> Project:
         """Return a project by its id."""
-        return self._one(connection, projects.c.id == project_id, locked=locked)
-
-    def _one(self, connection: Connection, where: Any, *, locked: bool) -> Project:
-        query = select(*_COLUMNS).where(where)
-        # Rows that point to the project may be added meanwhile.
-        row = connection.execute(query.with_for_update(key_share=True) if locked else query).first()
-        if row is None:
-            raise NotFound("There is no such project.")
-        return Project(*row)
+        return _one(connection, _BY_ID, project_id, locked=locked)
 
     def all(self, connection: Connection) -> list[Project]:
         """Return every project, by name."""
@@ -157,7 +152,7 @@ class Projects:
                 raise Invalid(f"{name} has {before} labels an item; give a number above it, up to 1,000.")
             settings = project.settings | {"labels": labels}
             connection.execute(update(projects).where(projects.c.id == project.id).values(settings=settings))
-            mine = (project_items.c.project_id == project.id, project_items.c.wanted.is_not(None))
+            mine = (project_items.c.project_id == project.id, project_items.c.wanted > 0)
             query = select(project_items.c.id, project_items.c.secret).where(*mine)
             plain = [row.id for row in connection.execute(query) if row.secret.get("wanted") is None]
             for start in range(0, len(plain), _AT_ONCE):
@@ -200,6 +195,15 @@ def add_items(connection: Connection, project_id: str, rows: Iterable[Mapping[st
     for start in range(0, len(made), _AT_ONCE):
         connection.execute(insert(project_items), made[start : start + _AT_ONCE])
     return len(made)
+
+
+def _one(connection: Connection, query: Select[Any], given: str, *, locked: bool) -> Project:
+    # Rows that point to the project may be added meanwhile.
+    wanted = query.with_for_update(key_share=True) if locked else query
+    row = connection.execute(wanted, {"given": given}).first()
+    if row is None:
+        raise NotFound("There is no such project.")
+    return Project(*row)
 
 
 def _taken(name: str) -> Conflict:

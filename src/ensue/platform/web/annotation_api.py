@@ -132,6 +132,7 @@ def install(app: FastAPI, platform: Platform) -> None:
     part = Answering(platform)
     app.state.annotation = part
     platform.accounts.on_deletion.append(part.people.unlink)
+    platform.regularly.append(part.assigning.free_abandoned)
     app.add_exception_handler(Unanswered, _unanswered)
     app.include_router(router)
 
