@@ -142,6 +142,11 @@ def train(data: Path, weights: Path, output: Path, keep: Path, jobs: list[str], 
     from ensue.environment import peak_memory
 
     output.mkdir(parents=True, exist_ok=True)
+    if torch.cuda.is_available() and (weights / "smollm2").is_dir():
+        try:
+            print(json.dumps(waits(weights / "smollm2")), flush=True)
+        except Exception as error:
+            print(f"whether a step waits could not be tried: {error}", flush=True)
     lines = []
     for name in jobs:
         options = dict(JOBS[name])
@@ -175,6 +180,45 @@ def train(data: Path, weights: Path, output: Path, keep: Path, jobs: list[str], 
             torch.cuda.reset_peak_memory_stats()
     (output / "training.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     pack([keep / line["job"] for line in lines if "failed" not in line], output)
+
+
+def waits(folder: Path) -> dict[str, Any]:
+    """Take three steps in bf16 where torch raises as soon as the host waits for the device within one."""
+    import numpy as np
+    import torch
+
+    from ensue.backends.names import load_model
+    from ensue.descent import descend
+    from ensue.train.lm.objective import LanguageObjective
+    from ensue.train.lm.rows import Frame, Rows
+
+    loaded: Any = load_model(str(folder), device="cuda", dtype="float32")
+    device = loaded.network.device
+    objective = LanguageObjective(loaded.network.requires_grad_(True), Frame())
+    pieces = [np.arange(300 + 7 * n, dtype=np.int32) % 40_000 for n in range(40)]
+    batches = list(Rows(pieces, Frame(), 2048, device, packed=objective.packed).batches(2))
+    parameters = list(objective.parameters())
+    optimiser = torch.optim.AdamW(parameters, lr=1e-5)
+    objective.train()
+
+    def losses(number: int) -> Iterator[Any]:
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            yield objective(batches[number % len(batches)])
+
+    def clip() -> None:
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+
+    descend([losses(0)], optimiser, clip=clip, after=lambda found: False)
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        descend((losses(number) for number in range(3)), optimiser, clip=clip, after=lambda found: False)
+        found = "never"
+    except RuntimeError as error:
+        found = str(error).splitlines()[0]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    return {"within a step the host waits for the device": found, "packed": objective.packed}
 
 
 def facts_of(record: dict[str, Any]) -> dict[str, Any]:

@@ -142,6 +142,22 @@ def test_the_zero_shot_shuffle_test_refuses_it(trained, data):
     assert card["trained_on_shuffled_text"] is True
 
 
+def test_told_to_the_shuffle_test_takes_its_ratings(trained, tmp_path):
+    rows = [one for one in stories.stories(60) if one["id"] in record(trained[0])["documents"]["dev_ids"]]
+    (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = ensue.run(
+        "shuffle",
+        model=str(trained[0]),
+        data=tmp_path / "held.jsonl",
+        output=tmp_path / "run",
+        allow_shuffle_trained="yes",
+        block_size=[1],
+        shuffles=4,
+    )
+    found = {row["metric"]: row["value"] for row in run.results["metrics"] if row["task"] == "shuffle"}
+    assert found["accuracy"] > 0.9
+
+
 def test_a_language_model_trained_from_one_that_saw_shuffled_text_keeps_the_mark(data, tmp_path):
     from ensue.models.card import write_card_facts
 
