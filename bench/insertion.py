@@ -2,10 +2,13 @@
 
 python bench/insertion.py --data FOLDER_OR_FILE [--model smollm2] [--documents 2] [--removed 2] [--threads 2]
                           [--ordering 100] [--beam 8] [--methods beam,rescored,neighbours] [--dtype float32]
+python bench/insertion.py --data FOLDER_OR_FILE --count --documents 6 --removed 5
 
 The loop scores the whole text at every position, one text after another, nothing shared. Both give a best position
 for each sentence taken out; how often they agree is printed beside the ratio of CPU seconds. Loading the model and
-finding out how it may be run is outside the clock. Ordering is timed by wall clock, on documents of ten sentences.
+finding out how it may be run is outside the clock. Ordering is timed by wall clock, on documents of ten sentences,
+and the tokens that went through the model are counted beside. `--count` runs nothing: it counts the tokens that
+either way feeds a causal model on a CPU, padding included, which is the same on any machine.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from ensue.benchmarks.ordering.task import SETTINGS as ORDERING
 from ensue.benchmarks.ordering.task import OrderingRun
 from ensue.benchmarks.settings import resolve
 from ensue.models.request import Policy, Request
+from ensue.scoring import causal
 from ensue.scoring.engine import score
 from ensue.text.documents import Documents, read_documents
 
@@ -68,18 +72,69 @@ def insertion(model: Any, data: Path, count: int, removed: int) -> None:
         print(f"| {name} | {seconds:.1f} | {loop / seconds:.1f} | {same:.2f} |")
 
 
+class Fed:
+    """Counts the tokens of every plan that is made, and those that padding adds."""
+
+    def __init__(self) -> None:
+        self.tokens = self.padded = 0
+        self._make = causal.make_plan
+        causal.make_plan = self
+
+    def __call__(self, nodes: Any, budget: Any) -> Any:
+        steps = self._make(nodes, budget)
+        self.tokens += sum(node.length for node in nodes)
+        self.padded += sum(len(step.nodes) * max(nodes[i].length for i in step.nodes) for step in steps)
+        return steps
+
+    def again(self) -> None:
+        self.tokens = self.padded = 0
+
+
+def count(model: Any, data: Path, documents: int, removed: int) -> None:
+    """Print the tokens that the prefix tree and the loop feed, a document at a time as a small run has them."""
+    fed = Fed()
+    policy = Policy(window="strided", overflow="truncate")
+    loop = tree = padded = 0
+    for document in chosen(data, documents, 20).items:
+        settings = resolve("insertion", INSERTION, {"removed": removed})
+        run = InsertionRun(Documents((document,), "", {}, ""), 0, settings)
+        taken = run.removed()
+        texts = [request for one in taken for request in requests_of(one, " ", None)]
+        loop += sum(len(part.ids) for one in model.prepare(texts, policy) for part in one.parts)
+        asked = {
+            (r.context, r.continuation): r for one in taken for r in requests_of(one, " ", settings["after"])
+        }
+        fed.again()
+        parts = {part.key: part for one in model.prepare(list(asked.values()), policy) for part in one.parts}
+        # All are known, so that it is planned and nothing is run.
+        list(model.executor.attempt(list(parts.values()), set(range(len(parts))), None))
+        tree, padded = tree + fed.tokens, padded + fed.padded
+    print(
+        f"| {documents} documents of 20 sentences, {removed} taken out of each | tokens fed | loop / this |"
+    )
+    print("|---|---:|---:|")
+    print(f"| loop over positions | {loop:,} | 1.0 |")
+    print(f"| prefix tree, 2 sentences after | {tree:,} | {loop / tree:.2f} |")
+    print(f"| the same with padding | {padded:,} | {loop / padded:.2f} |")
+
+
 def ordering(model: Any, data: Path, count: int, beam: int, methods: list[str]) -> None:
     documents = chosen(data, count, 10)
-    print(f"| ordering of {len(documents)} documents of ten sentences | wall s | tau | perfect |")
-    print("|---|---:|---:|---:|")
+    fed = Fed()
+    print(
+        f"| ordering of {len(documents)} documents of ten sentences | wall s | tokens fed | tau | perfect |"
+    )
+    print("|---|---:|---:|---:|---:|")
     for method in methods:
         settings = resolve("ordering", ORDERING, {"method": method, "beam": beam})
+        fed.again()
         began = time.perf_counter()
         outcome = OrderingRun(documents, 0, settings).evaluate(model, RunContext())
         seconds = time.perf_counter() - began
         value = {row["metric"]: row["value"] for row in outcome.metrics if row["task"] == "ordering"}
         print(
-            f"| {method}, {beam} | {seconds:.1f} | {value['kendall_tau']:.3f} | {value['perfect']:.2f} |",
+            f"| {method}, {beam} | {seconds:.1f} | {fed.tokens:,} | {value['kendall_tau']:.3f} | "
+            f"{value['perfect']:.2f} |",
             flush=True,
         )
 
@@ -94,11 +149,15 @@ def main() -> None:
     parser.add_argument("--ordering", type=int, default=0)
     parser.add_argument("--beam", type=int, default=8)
     parser.add_argument("--methods", default="beam,rescored,neighbours")
+    parser.add_argument("--count", action="store_true", help="count tokens and run nothing")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     model: Any = load_model(options.model, device="cpu", dtype=options.dtype)
     score(model, [Request("The first text is read outside the clock.")])
+    if options.count:
+        count(model, options.data, options.documents, options.removed)
+        return
     if options.documents:
         insertion(model, options.data, options.documents, options.removed)
     if options.ordering:
