@@ -100,6 +100,23 @@ def test_the_folder_says_what_it_is(in_domain, llama):
         assert words in readme
 
 
+@pytest.mark.parametrize("lora", [None, 2])
+def test_a_model_that_needs_bos_is_trained_with_it_and_goes_on_needing_it(data, tmp_path, lora):
+    base = tiny.save_llama(tmp_path / "base", max_length=256)
+    write_card_facts(base, needs_bos=True)
+    texts = [" ".join(one["sentences"]) for one in stories.stories(40)]
+    fitted = train(base, data, tmp_path / "lm", epochs=1, lora=lora, learning_rate=1e-3)
+    facts, model = record(tmp_path / "lm"), load_model(str(tmp_path / "lm"), device="cpu")
+    assert model.card.needs_bos
+    held = {int(name.partition("-")[2]) for name in facts["documents"]["dev_ids"]}
+    for scorer, loss in ((load_model(str(base)), facts["before"]["dev_loss"]), (model, fitted.best_loss)):
+        found = ensue.score([texts[number] for number in sorted(held)], model=scorer).scores
+        # The first token of each text is predicted, too.
+        assert sum(one.tokens for one in found) == facts["tokens"]["dev"]
+        mean = -sum(one.logprob for one in found) / facts["tokens"]["dev"]
+        assert mean == pytest.approx(loss, rel=2e-3 if lora else 1e-5)
+
+
 def test_held_out_documents_are_a_share_and_never_trained_on(in_domain):
     facts = record(in_domain[0])
     assert (facts["documents"]["train"], facts["documents"]["dev"]) == (32, 8)
