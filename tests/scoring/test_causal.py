@@ -80,10 +80,10 @@ class _Counting(Network):
         self.tokens += ids.numel()
         return super().hidden(ids, **more)
 
-    def logits(self, hidden):  # type: ignore[no-untyped-def]
+    def _head(self, hidden):  # type: ignore[no-untyped-def]
         assert len(hidden) <= self.chunk
         self.rows += len(hidden)
-        return super().logits(hidden)
+        return super()._head(hidden)
 
 
 def test_a_shared_context_runs_once_and_the_head_only_where_tokens_are_scored() -> None:

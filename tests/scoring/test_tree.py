@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from ensue.models.request import TokenPart
 from ensue.scoring.plan import Budget, cache_peak, make_plan, needed_steps
 from ensue.scoring.probe import find_causal_way
-from ensue.scoring.tree import Node, build_tree, common_prefix, merge_spines, pack_leaves, split_long
+from ensue.scoring.tree import (
+    Node,
+    build_tree,
+    common_prefix,
+    lay_branches,
+    merge_spines,
+    pack_leaves,
+    split_long,
+)
 from tests.scoring.networks import network
 from tests.scoring.test_causal import ROOMY, trees
 
@@ -63,7 +71,60 @@ def test_runs_that_go_on_spell_the_same_parts(
                 borders = [n.begin for n in above] + [len(rows[part])]
                 pieces = [n.ids[a:b] for n, (a, b) in zip(above, pairwise(borders), strict=True)]
                 assert np.concatenate(pieces).tolist() == rows[part]
-                assert all(n.scored_from <= max(n.begin, parts[part].start) for n in above)
+                start = parts[part].start
+                assert all(
+                    n.scored_from <= max(a, start)
+                    for n, (a, b) in zip(above, pairwise(borders), strict=True)
+                    if start < b  # of this run something is scored for the part
+                )
+
+
+@given(sequences, thresholds, st.integers(4, 40))
+def test_rows_of_branches_ask_for_every_part_after_its_own_past(
+    rows: list[list[int]], limits: tuple[int, int], room: int
+) -> None:
+    parts = as_parts(rows)
+    tree = pack_leaves(build_tree(parts, min_run=limits[0], min_saved=limits[1]), parts, branch=True, row=8)
+    apart = merge_spines(tree, 8192)
+    nodes = lay_branches(apart, parts, room)
+    assert sorted(part for node in nodes for part in node.ends) == list(range(len(parts)))
+    for node in nodes:
+        assert all(nodes[child].parent == node.index < child for child in node.children)
+        if node.parent is not None:
+            assert node.index in nodes[node.parent].children
+        pack = node.pack
+        if pack is None or pack.past is None:
+            continue
+        assert len(pack.ids) <= room or len(set(pack.begins.values())) == 1
+        run = nodes[node.parent].ids  # type: ignore[index] - rows branch off a run
+        for part in node.ends:
+            ids, start, begin = parts[part].ids.tolist(), parts[part].start, pack.begins[part]
+            asked = [pack.wanted[i] for i in pack.of[part]]
+            assert [token for _, token in asked] == ids[max(start, begin) :]
+            for position, (place, _) in zip(range(max(start, begin), len(ids)), asked, strict=True):
+                if place < 0:
+                    assert -place == begin == position
+                    assert run[:begin].tolist() == ids[:begin]
+                    continue
+                seen = np.flatnonzero(pack.seen[place])
+                assert run[: pack.past[place]].tolist() + pack.ids[seen].tolist() == ids[:position]
+                assert pack.positions[seen].tolist() == list(range(begin, position))
+
+
+def test_branches_of_different_places_are_one_row() -> None:
+    text = np.arange(900, dtype=np.int32)
+    tail = np.arange(9, dtype=np.int32)
+    ends = range(100, 350, 50)
+    parts = [TokenPart(text, 1)]
+    parts += [TokenPart(np.concatenate([text[:end], 2000 + end + tail]), end) for end in ends]
+    apart = merge_spines(pack_leaves(build_tree(parts), parts, branch=True), 8192)
+    assert len(apart) == 6
+    spine, row = lay_branches(apart, parts, 512)
+    assert (spine.ends, spine.children) == ([0], [1])
+    # The last token of each is only asked about, so it is not fed.
+    assert (row.begin, row.length, sorted(row.all_begins)) == (300, 5 * 8, list(ends))
+    narrow = lay_branches(apart, parts, 24)
+    assert [node.length for node in narrow[1:]] == [24, 16]
 
 
 def test_a_text_that_is_branched_off_after_every_sentence_is_one_run() -> None:
@@ -296,11 +357,11 @@ def test_leaves_of_one_parent_lie_side_by_side_after_it() -> None:
     assert (first.ids.tolist(), first.positions.tolist()) == ([50, 60], [40, 40])
     assert first.seen.tolist() == [[True, False], [False, True]]
     # Before the row stands the stem: its last state tells the first token of each.
-    assert [first.wanted[i] for i in first.of[0]] == [(-1, 50), (0, 51)]
-    assert [first.wanted[i] for i in first.of[2]] == [(-1, 70)]
+    assert [first.wanted[i] for i in first.of[0]] == [(-40, 50), (0, 51)]
+    assert [first.wanted[i] for i in first.of[2]] == [(-40, 70)]
     second = found[3].pack
     assert second is not None
-    assert (second.ids.size, second.wanted, second.branches) == (0, [(-1, 50), (-1, 60)], False)
+    assert (second.ids.size, second.wanted, second.branches) == (0, [(-41, 50), (-41, 60)], False)
 
 
 def test_a_text_scored_from_its_first_token_is_not_packed() -> None:

@@ -12,7 +12,17 @@ import torch
 from ensue.models.request import PartScore, TokenPart
 from ensue.scoring.network import BranchCache, Network, Pool, Slots
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
-from ensue.scoring.tree import ROW, Node, build_tree, kept_tokens, merge_spines, pack_leaves, split_long
+from ensue.scoring.tree import (
+    LONG_ROW,
+    ROW,
+    Node,
+    build_tree,
+    kept_tokens,
+    lay_branches,
+    merge_spines,
+    pack_leaves,
+    split_long,
+)
 
 Finished = list[tuple[int, PartScore]]
 Array = npt.NDArray[np.float64]
@@ -89,6 +99,8 @@ class CausalExecutor(Executor):
             runs = split_long(build_tree(parts), self.budget.longest_run)
             rows = pack_leaves(runs, parts, branch=self.pack, row=min(ROW, self.budget.batch))
             nodes = merge_spines(rows, self.budget.longest_run)
+            if self.pack:
+                nodes = lay_branches(nodes, parts, min(LONG_ROW, self.budget.batch))
         else:
             nodes = build_tree(parts, min_run=NO_SHARING)
         steps = make_plan(nodes, self.budget)
@@ -129,7 +141,7 @@ class _Pass:
             batch = [self.nodes[i] for i in step.nodes]
             if not any(node.length for node in batch):
                 # Each asks only for one token after its parent, so nothing is run.
-                above = self._above(batch[0])
+                above = self._above(batch[0], batch[0].begin)
                 hidden = above.new_empty((len(batch), 1, len(above)))
             else:
                 hidden = self._forward(batch)
@@ -138,14 +150,14 @@ class _Pass:
             self._score(batch, flat, width)
             for row, node in enumerate(batch):
                 first = row * width - node.begin - 1
-                begins = {self.nodes[child].begin for child in node.children}
+                begins = {begin for child in node.children for begin in self.nodes[child].all_begins}
                 if begins:
                     self.last_hidden[node.index] = {begin: flat[first + begin].clone() for begin in begins}
 
-    def _above(self, node: Node) -> torch.Tensor:
-        """Return the state that a run goes on from."""
+    def _above(self, node: Node, begin: int) -> torch.Tensor:
+        """Return the state that a run, or a part of a row, goes on from."""
         assert node.parent is not None  # the first token of a text is never scored
-        return self.last_hidden[node.parent][node.begin]
+        return self.last_hidden[node.parent][begin]
 
     def _path(self, node: Node) -> Slots:
         """Return the slots of all tokens before a run."""
@@ -211,7 +223,11 @@ class _Pass:
                 here[: node.length, : node.length] = node.pack.seen
                 # Padding must see something, or its state is no number.
                 np.fill_diagonal(here, True)
-            seen[row, 0, :, longest - node.begin : longest] = True
+            past = seen[row, 0, :, longest - node.begin : longest]
+            if node.pack is None or node.pack.past is None:
+                past[:] = True
+            else:
+                past[: node.length] = np.arange(node.begin) < node.pack.past[:, None]
         hidden = torch.from_numpy(~seen).to(self.network.device)
         dtype = self.network.dtype
         return torch.zeros(seen.shape, dtype=dtype, device=self.network.device).masked_fill_(
@@ -246,9 +262,10 @@ class _Pass:
             else:
                 begin = max(node.scored_from, 1)
                 place = np.arange(begin, max(node.end, begin)) - (node.begin + 1)
+                place[place < 0] = -node.begin
                 token = node.ids[begin : node.end].astype(np.int64)
             before = place < 0
-            above.extend(self._above(node) for _ in range(int(before.sum())))
+            above.extend(self._above(node, -int(one)) for one in place[before])
             places.append(np.where(before, -1, place + row * width))
             tokens.append(token)
             counts.append(len(place))
@@ -274,7 +291,7 @@ class _Pass:
         end = len(part.ids)
         if node.pack is not None:
             pieces.append(self.logprobs[index][node.pack.of[place]])
-            current, end = node.parent, node.begin
+            current, end = node.parent, node.pack.begins.get(place, node.begin)
         while current is not None and end > part.start:
             node = self.nodes[current]
             have = node.end - len(self.logprobs[current])

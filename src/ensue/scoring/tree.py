@@ -41,6 +41,11 @@ class Node:
     def tokens(self) -> Ids:
         return self.ids[self.begin : self.end]
 
+    @property
+    def all_begins(self) -> set[int]:
+        """The positions at which this run, or the parts that lie side by side in it, branch off."""
+        return set(self.pack.begins.values()) if self.pack is not None and self.pack.begins else {self.begin}
+
 
 @dataclass(slots=True, eq=False)
 class _Branch:
@@ -187,6 +192,84 @@ def merge_spines(nodes: Sequence[Node], limit: int) -> list[Node]:
     return merged
 
 
+def lay_branches(nodes: Sequence[Node], parts: Sequence[TokenPart], room: int) -> list[Node]:
+    """Lay the short leaves that branch off one run at different places side by side, in rows of up to `room` tokens.
+
+    Apart, each would be a row with a copy of the keys and values of all before it.
+    """
+    short: dict[int, list[Node]] = {}
+    for node in nodes:
+        if node.parent is not None and not node.children and 1 < node.length <= ROW:
+            short.setdefault(node.parent, []).append(node)
+    several = {parent: group for parent, group in short.items() if len({one.begin for one in group}) > 1}
+    gathered = {one.index for group in several.values() for one in group}
+    if not gathered:
+        return list(nodes)
+    laid: list[Node] = []
+    moved: dict[int | None, int | None] = {None: None}
+    for node in nodes:
+        if node.index not in gathered:
+            moved[node.index] = len(laid)
+            above = moved[node.parent]
+            copy = Node(len(laid), above, node.begin, node.end, node.ids, node.scored_from, node.ends)
+            copy.pack = node.pack
+            laid.append(copy)
+    for parent, group in several.items():
+        for row in _filled(sorted(group, key=lambda one: (one.begin, one.index)), room):
+            begin = max(one.begin for one in row)
+            pack = _beside([(one.begin, one.pack or _pack_of(one, parts)) for one in row])
+            ends = [part for one in row for part in one.ends]
+            node = Node(len(laid), moved[parent], begin, begin + len(pack.ids), row[0].ids, begin, ends)
+            node.pack = pack
+            laid.append(node)
+    for node in laid:
+        if node.parent is not None:
+            laid[node.parent].children.append(node.index)
+    return laid
+
+
+def _filled(leaves: Sequence[Node], room: int) -> Iterator[list[Node]]:
+    """Divide leaves into rows of up to `room` tokens."""
+    row: list[Node] = []
+    for one in leaves:
+        if row and sum(other.length for other in row) + one.length > room:
+            yield row
+            row = []
+        row.append(one)
+    yield row
+
+
+def _pack_of(leaf: Node, parts: Sequence[TokenPart]) -> Pack:
+    """Return a leaf as a row of its own."""
+    row = _Row(leaf.begin)
+    for index in leaf.ends:
+        row.add(index, parts[index])
+    return row.pack()
+
+
+def _beside(packs: Sequence[tuple[int, Pack]]) -> Pack:
+    """Join rows that begin at different positions to one, in which none sees another."""
+    count = sum(len(one.ids) for _, one in packs)
+    seen = np.zeros((count, count), dtype=np.bool_)
+    past = np.empty(count, dtype=np.int64)
+    wanted: list[tuple[int, int]] = []
+    of: dict[int, Ints] = {}
+    begins: dict[int, int] = {}
+    at = 0
+    for begin, one in packs:
+        here = slice(at, at + len(one.ids))
+        seen[here, here] = one.seen
+        past[here] = begin
+        of |= {part: own + len(wanted) for part, own in one.of.items()}
+        begins |= dict.fromkeys(one.of, begin)
+        wanted += [(place + at if place >= 0 else place, token) for place, token in one.wanted]
+        at = here.stop
+    ids, positions = (
+        np.concatenate([getattr(one, name) for _, one in packs]) for name in ("ids", "positions")
+    )
+    return Pack(ids, positions, seen, wanted, of, branches=True, begins=begins, past=past)
+
+
 def kept_tokens(nodes: Sequence[Node], node: Node) -> int:
     """Count the tokens of a run that others branch from."""
     return max((nodes[child].begin for child in node.children), default=node.begin) - node.begin
@@ -195,7 +278,9 @@ def kept_tokens(nodes: Sequence[Node], node: Node) -> int:
 Ints = npt.NDArray[np.int64]
 
 # Longer rows pad less and attend to more that they must not see.
-ROW = 128
+ROW = 256
+# Rows that branch off a long run: what they attend to of it outweighs what they must not see of each other.
+LONG_ROW = 512
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +288,9 @@ class Pack:
     """The tokens of a row, where each stands in its text, which it may see, and where each part's states lie.
 
     `branches` says whether some token may not see all before it. `wanted` are the (place, token) pairs that are
-    scored, place -1 being the state before the row; `of` names for each part which of them are its own.
+    scored, place -n being the state before position n of the run that the row branches off; `of` names for each part
+    which of them are its own. Where parts branch off at different positions, `begins` has that of each part, and
+    `past` how much of the run before each token sees.
     """
 
     ids: Ints
@@ -212,6 +299,8 @@ class Pack:
     wanted: list[tuple[int, int]]
     of: dict[int, Ints]
     branches: bool
+    begins: dict[int, int] = field(default_factory=dict)
+    past: Ints | None = None
 
 
 @dataclass(slots=True)
@@ -246,7 +335,7 @@ class _Row:
         own = []
         for place in range(max(part.start, self.begin), len(part.ids)):
             before = place - 1 - self.begin
-            key = (self.path[before] if before >= 0 else -1, int(part.ids[place]))
+            key = (self.path[before] if before >= 0 else -self.begin, int(part.ids[place]))
             own.append(self.wanted.setdefault(key, len(self.wanted)))
         self.of[index] = np.asarray(own, dtype=np.int64)
 
