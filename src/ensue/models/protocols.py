@@ -207,6 +207,14 @@ class Rater(Model, Protocol):
 
 
 @runtime_checkable
+class CuttingRater(Rater, Protocol):
+    """A rater that reads only the beginning of a long text, and can say of which."""
+
+    def count_cut(self, texts: Sequence[Sequence[str]]) -> int:
+        """Count the texts that are longer than it takes."""
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A model that says on what kind of device it runs."""
 

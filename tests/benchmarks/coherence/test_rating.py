@@ -298,3 +298,30 @@ def test_rules_that_a_model_does_not_allow(corpus, tmp_path):
     words = ("run", "intruder", "--model", "random", "--data", corpus, "--output", tmp_path / "b")
     refused(here(*words, "--set", "rules=removal"), "removal needs a model that rates texts")
     refused(here(*words, "--set", "by=rating"), "rate how coherent a text is")
+
+
+class Shortsighted(InversionRater):
+    """Takes no more than seven sentences, and says of which texts it does not."""
+
+    def rate(self, texts):
+        return super().rate([text[:7] for text in texts])
+
+    def count_cut(self, texts):
+        return sum(len(text) > 7 for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "cut"), [("shuffle", 2), ("insertion", 2), ("ordering", 2), ("intruder", 6)]
+)
+def test_texts_too_long_for_a_rater_are_counted(benchmark, cut, corpus, tmp_path):
+    more = {"kinds": ["random", "swapped"]} if benchmark == "intruder" else {}
+    done = run(benchmark, tmp_path / "run", Shortsighted(), data=corpus, **more)
+    assert done.results["notes"]["texts of which the model reads only the beginning"] == cut
+    short = run(benchmark, tmp_path / "short", Shortsighted(), data=corpus, max_sentences=7, **more)
+    assert not any("beginning" in words for words in short.results["notes"])
+
+
+def test_rated_texts_too_long_for_a_rater_are_counted(tmp_path):
+    rows = [{"sentences": document(n, 6 + n), "rating": n} for n in range(4)]
+    done = run("ratings", tmp_path / "run", Shortsighted(), data=write_lines(tmp_path / "rated.jsonl", rows))
+    assert done.results["notes"] == {"texts of which the model reads only the beginning": 2}

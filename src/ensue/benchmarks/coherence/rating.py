@@ -6,13 +6,14 @@ asked for its ratings.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting
 from ensue.errors import RunFailed
-from ensue.models.protocols import Model, Placed, Rater, Scorer, require
+from ensue.models.protocols import CuttingRater, Model, Placed, Rater, Scorer, require
 from ensue.records import Codec, digest_of
 from ensue.scoring.finite import check_rows
 
@@ -70,6 +71,12 @@ def _rated(rater: Rater, portion: Sequence[tuple[str, Sequence[str]]]) -> list[t
         raise RunFailed(f"{rater.card.name} gave {len(values)} ratings of {len(texts)} texts.")
     check_rows(values, [" ".join(text) for text in texts], rater.card)
     return [(key, value) for (key, _), value in zip(portion, values, strict=True)]
+
+
+def read_in_part(rater: Rater, texts: Sequence[Sequence[str]]) -> Counter[str]:
+    """Return the note on texts that are too long for a rater: of these it knows the beginning alone."""
+    cut = rater.count_cut(texts) if isinstance(rater, CuttingRater) else 0
+    return Counter({"texts of which the model reads only the beginning": cut} if cut else {})
 
 
 def rater_signature(rater: Rater) -> str:

@@ -22,7 +22,7 @@ from ensue.benchmarks.coherence.documents import (
 from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import find_neighbours
 from ensue.benchmarks.coherence.people import people_outcome
-from ensue.benchmarks.coherence.rating import rate_texts, rater_of
+from ensue.benchmarks.coherence.rating import rate_texts, rater_of, read_in_part
 from ensue.benchmarks.insertion.positions import Removed, judge, requests_of, values_between, values_of
 from ensue.benchmarks.people.export import Record
 from ensue.benchmarks.people.human import people_of
@@ -97,6 +97,8 @@ class InsertionRun:
         items: list[Item] = []
         tokens = done = 0
         most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        if rater is not None:
+            notes += read_in_part(rater, [document.sentences for document in documents])
         for portion in portions(documents, self._size, most):
             removed = [one for document in portion for one in self._removed(document)]
             progress = within(context.progress, done, len(portion), len(documents), "documents")

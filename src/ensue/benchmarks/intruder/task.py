@@ -19,7 +19,7 @@ from ensue.benchmarks.coherence.documents import (
     sentence_settings,
     within,
 )
-from ensue.benchmarks.coherence.rating import rater_of, rater_signature
+from ensue.benchmarks.coherence.rating import rater_of, rater_signature, read_in_part
 from ensue.benchmarks.intruder.edits import ENGLISH, KINDS, Edited, Pool, edit
 from ensue.benchmarks.intruder.examples import chosen_examples
 from ensue.benchmarks.intruder.finders import by_rating, insertion_by_likelihood
@@ -128,6 +128,7 @@ class IntruderRun:
         rules = self._raters_rules()
         versions, skipped, notes = self.versions()
         texts = [version.edited.sentences for version in versions]
+        notes += read_in_part(rater, texts)
         items, examples = self._judge(versions, by_rating(rater, texts, rules, context), rules, None, notes)
         return Outcome(
             items=items,

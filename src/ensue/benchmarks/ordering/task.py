@@ -22,7 +22,7 @@ from ensue.benchmarks.coherence.documents import (
 from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
 from ensue.benchmarks.coherence.people import order_of, people_outcome
-from ensue.benchmarks.coherence.rating import rater_of
+from ensue.benchmarks.coherence.rating import rater_of, read_in_part
 from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search, set_and_last, whole_order
 from ensue.benchmarks.ordering.beginnings import RatedBeginnings
 from ensue.benchmarks.ordering.gains import Gains
@@ -110,7 +110,8 @@ class OrderingRun:
         if export is not None:
             documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
             return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
-        rated = rater_of(model, self.settings, "Ordering") is not None
+        rater = rater_of(model, self.settings, "Ordering")
+        rated = rater is not None
         method = self.settings["method"] or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
         if not rated and (method != "neighbours" or not isinstance(model, Encoder)):
             require(model, Scorer, "Ordering")
@@ -118,6 +119,8 @@ class OrderingRun:
         items: list[Item] = []
         tokens = done = 0
         most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+        if rater is not None:
+            notes += read_in_part(rater, [document.sentences for document in documents])
         for portion in portions(documents, self._size, most):
             shuffled = [self._shuffled(document) for document in portion]
             progress = within(context.progress, done, len(portion), len(documents), "documents")

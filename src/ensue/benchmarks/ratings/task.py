@@ -20,6 +20,7 @@ from ensue.benchmarks.coherence.rating import (
     rate_texts,
     rater_of,
     rater_signature,
+    read_in_part,
     worth_of_each,
 )
 from ensue.benchmarks.drawn import ROUNDS, Drawn
@@ -76,6 +77,7 @@ class RatingsRun:
         rater = rater_of(model, self.settings, "The test of ratings")
         notes: Counter[str] = Counter()
         if rater is not None:
+            notes += read_in_part(rater, [one.sentences for one in self.texts.items])
             items, tokens, signature = self._by_rating(rater, context), 0, rater_signature(rater)
         else:
             scorer = require(model, Scorer, "The test of ratings")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
-from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature
+from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
@@ -252,7 +252,7 @@ def _by_rating(
         original = originals[version.document.id]
         scores = scores_of(prefer_total(original, shuffled), None)
         items.append(_item(version, scores, {"rating": original}, {"rating": shuffled}))
-    return _Judged(items, rater_signature(rater), 0, {}, Counter())
+    return _Judged(items, rater_signature(rater), 0, {}, read_in_part(rater, texts))
 
 
 def _first_versions(versions: Sequence[ShuffledVersion]) -> set[ShuffledVersion]:
