@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
@@ -123,8 +123,29 @@ class DocumentOptions(options.TrainingOptions):
         return {"adapter": self.adapter and asdict(self.adapter)}
 
     def asked(self) -> dict[str, Any]:
-        chosen = {name: _listed(getattr(self, name)) for name in ("only", "exclude")}
+        chosen = ChosenIds.read(self.only, self.exclude)._asdict()
         return {**super().asked(), "data": [str(source) for source in self.data], **chosen}
+
+
+class ChosenIds(NamedTuple):
+    """The documents to use, or to leave out, by id; None where all are used or none is left out."""
+
+    only: list[str] | None
+    exclude: list[str] | None
+
+    @classmethod
+    def read(cls, only: Path | None, exclude: Path | None) -> ChosenIds:
+        """Read files of ids."""
+        return cls(*(None if path is None else read_ids(Path(path).expanduser()) for path in (only, exclude)))
+
+    def wants(self, document: str) -> bool:
+        """Whether a document is to be used."""
+        return document not in (self.exclude or ()) and (self.only is None or document in self.only)
+
+    def check(self, seen: Collection[str]) -> None:
+        """Refuse ids that no document has."""
+        if missing := [name for name in (*(self.only or ()), *(self.exclude or ())) if name not in seen]:
+            raise EnsueError(f"There is no document {missing[0]!r} in --data; ids are those of the files.")
 
 
 @dataclass(frozen=True)
@@ -151,9 +172,7 @@ def read_sides(asked: DocumentOptions, fewest: int = 1) -> Sides:
     found: list[Document] = []
     skipped: Counter[str] = Counter()
     digest = hashlib.sha256()
-    only, left_out = _listed(asked.only), _listed(asked.exclude)
-    wanted = None if only is None else set(only)
-    unwanted = set(left_out or ())
+    chosen = ChosenIds.read(asked.only, asked.exclude)
     seen: set[str] = set()
     texts: set[tuple[str, ...]] = set()
     for source in asked.data:
@@ -168,7 +187,7 @@ def read_sides(asked: DocumentOptions, fewest: int = 1) -> Sides:
                     f"{source} has the document {document.id!r}, which another --data has already."
                 )
             seen.add(document.id)
-            if document.id in unwanted or (wanted is not None and document.id not in wanted):
+            if not chosen.wants(document.id):
                 skipped["documents not asked for"] += 1
             elif len(document.sentences) < fewest:
                 skipped[f"documents of fewer than {fewest} sentences"] += 1
@@ -178,8 +197,7 @@ def read_sides(asked: DocumentOptions, fewest: int = 1) -> Sides:
             else:
                 texts.add(document.sentences)
                 found.append(document)
-    if missing := [name for name in (*(only or ()), *(left_out or ())) if name not in seen]:
-        raise EnsueError(f"There is no document {missing[0]!r} in --data; ids are those of the files.")
+    chosen.check(seen)
     train, dev = held_out(found, asked.dev_share, asked.seed)
     return Sides(train, dev, digest.hexdigest(), dict(skipped))
 
@@ -196,7 +214,3 @@ def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[li
         )
     dev = {one.id for one in order[:count]}
     return [one for one in documents if one.id not in dev], [one for one in documents if one.id in dev]
-
-
-def _listed(path: Path | None) -> list[str] | None:
-    return None if path is None else read_ids(Path(path).expanduser())

@@ -125,6 +125,21 @@ def test_documents_are_divided_by_text_and_versions_are_those_of_the_shuffle_tes
     assert example.orders[3:] == tuple(tuple(i for block in order for i in blocks[block]) for order in pairs)
 
 
+def test_documents_are_chosen_by_id(tmp_path):
+    ids = [document.id for document in read_documents(limit=8)]
+    left_out, missing = tmp_path / "left-out.txt", tmp_path / "missing.txt"
+    left_out.write_text("\n".join(ids[:3]) + "\n")
+    missing.write_text("nowhere\n")
+    given = {**FEW, "limit": 8, "penalties": "0.1"}
+    train_grid(GridOptions(output=tmp_path / "model", exclude=left_out, **given))
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["asked"]["exclude"] == ids[:3]
+    assert record["corpora"]["skipped"] == {"documents not asked for": 3}
+    assert record["corpora"]["train"]["documents"] + record["corpora"]["dev"]["documents"] == 5
+    with pytest.raises(EnsueError, match="no document 'nowhere'"):
+        train_grid(GridOptions(output=tmp_path / "other", only=missing, **given))
+
+
 def test_shuffled_versions_are_not_parsed_again(tmp_path):
     told = []
     options = GridOptions(output=tmp_path / "model", **FEW)

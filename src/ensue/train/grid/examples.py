@@ -14,7 +14,10 @@ from ensue.backends.grid.mentions import PARSER
 from ensue.errors import EnsueError
 from ensue.progress import Progress
 from ensue.text.documents import Document, read_documents
+from ensue.train.documents import ChosenIds
 from ensue.train.shuffling import Shuffling, drawn_orders
+
+ALL = ChosenIds(None, None)
 
 
 class Example(NamedTuple):
@@ -44,6 +47,7 @@ def read_examples(
     shuffling: Shuffling,
     *,
     dev_share: float,
+    chosen: ChosenIds = ALL,
     progress: Progress | None = None,
     **reading: Any,
 ) -> Examples:
@@ -54,17 +58,22 @@ def read_examples(
     """
     skipped: Counter[str] = Counter()
     kept: dict[tuple[str, ...], Document] = {}
+    seen: set[str] = set()
     for source in sources:
         documents = read_documents(source, **reading)
         skipped.update(documents.skipped)
         for document in documents:
             sentences = document.sentences[: shuffling.max_sentences]
-            if len(sentences) < 2:
+            seen.add(document.id)
+            if not chosen.wants(document.id):
+                skipped["documents not asked for"] += 1
+            elif len(sentences) < 2:
                 skipped["documents of one sentence"] += 1
             elif sentences in kept:
                 skipped["documents that are there twice"] += 1
             else:
                 kept[sentences] = document
+    chosen.check(seen)
     orders = {sentences: drawn_orders(sentences, each.id, shuffling) for sentences, each in kept.items()}
     usable = [sentences for sentences, found in orders.items() if found]
     if alike := len(orders) - len(usable):

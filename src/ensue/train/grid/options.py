@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -25,6 +26,7 @@ class GridOptions(options.TrainingOptions):
     """Train an entity grid to tell a text from its shuffled versions."""
 
     trains: ClassVar[str] = "ensue.train.grid.train:train_grid"
+    beside: ClassVar[tuple[str, ...]] = ("data", "only", "exclude")
     apart: ClassVar[tuple[str, ...]] = (*_GRID, *_LINEAR, *_NEURAL, "block_size")
     order: ClassVar[str] = "kind grid block_size shuffles max_sentences limit split encoding dev_share"
 
@@ -32,6 +34,10 @@ class GridOptions(options.TrainingOptions):
         list[str],
         typer.Option(help="English documents, as the Shuffle Test reads them; file or folder. Repeatable."),
     ]
+    only: Annotated[Path | None, typer.Option(help="File of the documents to use, one id a line.")] = None
+    exclude: Annotated[Path | None, typer.Option(help="File of documents to leave out, one id a line.")] = (
+        None
+    )
     kind: Annotated[
         str,
         typer.Option(help="linear (shares of transitions, ranked) or neural (convolution over the grid)."),
@@ -114,6 +120,11 @@ class GridOptions(options.TrainingOptions):
         if self.kind == "linear":
             own["penalties"] = self.values
         return {"grid": asdict(self.form), "block_size": self.sizes, **own}
+
+    def asked(self) -> dict[str, Any]:
+        from ensue.train.documents import ChosenIds
+
+        return {**super().asked(), **ChosenIds.read(self.only, self.exclude)._asdict()}
 
     def remark(self) -> str:
         """Say on what a finished training was done, and what of its sources was left out."""

@@ -16,6 +16,7 @@ from ensue.backends.grid.model import Ranker, save_ranker
 from ensue.backends.grid.network import GridNetwork, NetworkShape, make_batch, rate_grids, save_neural_grid
 from ensue.errors import EnsueError
 from ensue.progress import Progress
+from ensue.train.documents import ChosenIds
 from ensue.train.grid.examples import (
     Example,
     Examples,
@@ -49,6 +50,7 @@ def _examples(options: GridOptions, progress: Progress | None) -> Examples:
         options.form,
         Shuffling(options.sizes, options.shuffles, options.max_sentences, options.seed),
         dev_share=options.dev_share,
+        chosen=ChosenIds.read(options.only, options.exclude),
         progress=progress,
         limit=options.limit,
         split=options.split,
