@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
@@ -80,14 +80,19 @@ _NAME = "ensue_packed"
 AttentionInterface.register(_NAME, _attend)
 
 
-@contextmanager
-def attention(model: Any) -> Iterator[None]:
+def attention(model: Any) -> AbstractContextManager[None]:
     """Let a model attend by `_attend` for a while."""
+    return attending_by(_NAME, model)
+
+
+@contextmanager
+def attending_by(name: str, model: Any) -> Iterator[None]:
+    """Let a model attend by what is registered under a name for a while."""
     configs = {id(part.config): part.config for part in model.modules() if hasattr(part, "config")}
     before = {key: config._attn_implementation for key, config in configs.items()}
     try:
         for config in configs.values():
-            config._attn_implementation = _NAME
+            config._attn_implementation = name
         yield
     finally:
         for key, config in configs.items():

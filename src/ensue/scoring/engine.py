@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from ensue.errors import RunFailed
 from ensue.models.protocols import Placed, Scorer, Streaming
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
+from ensue.parallel import ahead
 from ensue.progress import Progress
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
@@ -76,11 +78,12 @@ def score(
     prepared: list[Prepared] = []
     keys: list[str] = []
     work = _Work(scorer, journal, progress, sum(map(_characters, distinct)))
-    for portion, ready, last in _prepared(scorer, distinct, policy):
-        digests = [one.digest(who) for one in ready]
-        work.add([_Asked(*one) for one in zip(digests, portion, ready, strict=True)], last=last)
-        prepared += ready
-        keys += digests
+    with _uncollected(scorer):
+        for portion, ready, last in _prepared(scorer, distinct, policy):
+            digests = [one.digest(who) for one in ready]
+            work.add([_Asked(*one) for one in zip(digests, portion, ready, strict=True)], last=last)
+            prepared += ready
+            keys += digests
     place = {_question(request): index for index, request in enumerate(distinct)}
     places = [place[_question(request)] for request in requests]
     scores = [
@@ -137,22 +140,33 @@ def _prepared(
     A portion depends on the requests alone, so that a run that goes on is divided as it was. What may be refused is
     made ready whole: a refusal comes before any work.
     """
-    on_cpu = not isinstance(scorer, Placed) or scorer.device_kind == "cpu"
     refusing = policy.window == "refuse" or (
         policy.overflow == "refuse" and any(request.context or request.cut for request in requests)
     )
-    if on_cpu or refusing or not requests:
+    if _on_cpu(scorer) or refusing or not requests:
         yield requests, scorer.prepare(requests, policy), True
         return
     portions = list(_portions(requests))
-    with ThreadPoolExecutor(1, "tokenise") as ahead:
-        under_way = [ahead.submit(scorer.prepare, portion, policy) for portion in portions]
-        try:
-            for portion, ready in zip(portions, under_way, strict=True):
-                yield portion, ready.result(), portion is portions[-1]
-        finally:
-            for ready in under_way:
-                ready.cancel()
+    made = ahead(lambda portion: scorer.prepare(portion, policy), portions, depth=len(portions))
+    for portion, ready in zip(portions, made, strict=True):
+        yield portion, ready, portion is portions[-1]
+
+
+@contextmanager
+def _uncollected(scorer: Scorer) -> Iterator[None]:
+    """Leave cycles of objects alone where a device waits meanwhile: to look for them takes as long as ten rows."""
+    collects = gc.isenabled() and not _on_cpu(scorer)
+    if collects:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _on_cpu(scorer: Scorer) -> bool:
+    return not isinstance(scorer, Placed) or scorer.device_kind == "cpu"
 
 
 def _portions(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:

@@ -19,6 +19,7 @@ from ensue.scoring.attention import attention
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.rows import BLOCK, Row, seen_blocks
+from ensue.scoring.transfers import Arriving, fetch, send
 
 log = logging.getLogger(__name__)
 
@@ -27,16 +28,13 @@ _SMALL_ROWS = 64
 
 
 class Launched(NamedTuple):
-    """A row under way: what comes out of it, and the event after which it is there."""
+    """A row under way, and what comes out of it."""
 
     row: Row
-    found: torch.Tensor
-    there: Any
+    found: Arriving
 
     def scores(self) -> Finished:
         """Wait for the row, and return the scores of its parts."""
-        if self.there is not None:
-            self.there.synchronize()
         found = self.found.numpy().astype(np.float64)
         return [
             (part, PartScore(np.concatenate([found[begin:end] for begin, end in pieces])))
@@ -50,23 +48,6 @@ class Runner(Protocol):
     shares: bool
 
     def launch(self, row: Row, length: int | None) -> Launched: ...
-
-
-def _fetch(row: Row, found: torch.Tensor) -> Launched:
-    """Begin to copy results to the host."""
-    if found.device.type != "cuda":
-        return Launched(row, found, None)
-    there = torch.cuda.Event()
-    held = torch.empty(found.shape, dtype=found.dtype, pin_memory=True)
-    held.copy_(found, non_blocking=True)
-    there.record()
-    return Launched(row, held, there)
-
-
-def _sent(values: npt.NDArray[np.int32], device: torch.device) -> torch.Tensor:
-    """Send numbers to the device without waiting for it."""
-    tensor = torch.from_numpy(np.ascontiguousarray(values))
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 class TreeRunner:
@@ -90,7 +71,7 @@ class TreeRunner:
         place.lay(row)
         with torch.inference_mode(), attention(self.network.model), self._layers(), _unwarned(self.compiled):
             hidden = self._hidden(place, length)
-            return _fetch(row, self._read(hidden, row))
+            return Launched(row, fetch(self._read(hidden, row)))
 
     def _hidden(self, place: _Place, length: int | None) -> torch.Tensor:
         """Run a row, by replaying what was recorded on its place: a call of every layer takes the host too long."""
@@ -266,20 +247,20 @@ class TextRunner:
         device = self.network.device
         begins = np.append(np.flatnonzero(row.positions == 0), len(row.ids)).astype(np.int32)
         longest = int(np.diff(begins).max())
-        borders = _sent(begins, device)
+        borders = send(begins, device)
         lengths = {"cu_seq_lens_q": borders, "cu_seq_lens_k": borders}
         lengths |= {"max_length_q": longest, "max_length_k": longest}
         with torch.inference_mode(), attention(self.network.model):
             hidden = self.network.hidden(
-                _sent(row.ids, device)[None],
+                send(row.ids, device)[None],
                 # Not looked at, but with four dimensions no other is made.
                 attention_mask=self._no_mask,
-                position_ids=_sent(row.positions, device)[None],
+                position_ids=send(row.positions, device)[None],
                 length=length,
                 **lengths,
             )[0]
-            states = hidden.index_select(0, _sent(row.states, device))
-            return _fetch(row, self.network.chosen(states, _sent(row.targets, device)))
+            states = hidden.index_select(0, send(row.states, device))
+            return Launched(row, fetch(self.network.chosen(states, send(row.targets, device))))
 
     @cached_property
     def _no_mask(self) -> torch.Tensor:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from transformers import AttentionInterface
 
-from ensue.scoring.attention import takes_varlen
+from ensue.scoring.attention import attending_by, takes_varlen
 from ensue.scoring.rope import one_for_all
 from ensue.scoring.transfers import send
 
@@ -127,17 +127,12 @@ _ROW: ContextVar[TextRow] = ContextVar("row")
 @contextmanager
 def apart(model: Any, row: TextRow) -> Iterator[None]:
     """Let a model attend within the texts of a row for a while."""
-    configs = {id(part.config): part.config for part in model.modules() if hasattr(part, "config")}
-    before = {key: config._attn_implementation for key, config in configs.items()}
     token = _ROW.set(row)
     try:
-        for config in configs.values():
-            config._attn_implementation = _NAME
-        yield
+        with attending_by(_NAME, model):
+            yield
     finally:
         _ROW.reset(token)
-        for key, config in configs.items():
-            config._attn_implementation = before[key]
 
 
 def _attend(
