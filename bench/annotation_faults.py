@@ -4,8 +4,8 @@ Simulated annotators take items, save drafts and final answers by HTTP, each sav
 is answered, as the page does; leases are short, so that abandoned work returns. The server is killed at a random
 moment and started again, `-n` times on each database, for `--minutes` at most. Every `--check` kills and in the end
 all is counted: every save that was answered must be in the history and the last final one be the answer, a key sent
-again must give the same answer, no slot may be held twice, nobody have an item twice, and no item more answers than it
-wants; otherwise exit code 1. What is counted is printed at once, a line of JSON each time.
+again must give the same answer, no slot may be held twice, nobody have an item twice, and no item more answers than
+it wants; otherwise exit code 1. What is counted is printed at once, a line of JSON each time.
 """
 
 from __future__ import annotations
