@@ -145,3 +145,47 @@ def test_orders_are_scored_by_kendalls_tau(tmp_path: Path) -> None:
     assert tau["metric"] == "kendall_tau"
     assert tau["value"] == pytest.approx(sum(expected) / len(expected))
     assert ORDERING.scores(exported(ORDERING, built, (), answer, settings)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "label"),
+    [
+        ("insertion", INSERTION, "Sentences put back."),
+        ("ordering", ORDERING, "Sentences in their own place."),
+    ],
+)
+def test_people_are_paired_with_a_model_and_a_line_in_its_picture(
+    tmp_path: Path, name: str, one: Kind, label: str
+) -> None:
+    """A run of the project's seed asks the model about the same sentences, whatever else it asks about."""
+    settings = chosen(one, training=0)
+    built = one.build(written(tmp_path), settings, 0)
+
+    def answer(item: WorkItem, person: str) -> dict[str, Any]:
+        assert item.gold is not None
+        right = dict(item.gold)
+        if person == "ben":
+            return {"place": 0} if name == "insertion" else {"order": right["order"][::-1]}
+        return right
+
+    export = exported(one, built, ("ada", "ben"), answer, settings)
+    people = measured(name, export, tmp_path)
+    model = ensue.run(
+        name, model="random", data=str(tmp_path / "texts.jsonl"), max_sentences=10, output=tmp_path / "model"
+    )
+    asked = {item["id"]: item["asked"] for item in model.items}
+    assert {item["id"]: asked.get(item["id"]) for item in people.items} == {
+        item["id"]: item["asked"] for item in people.items
+    }
+    found = ensue.compare(tmp_path / "run-0", tmp_path / "model")
+    assert found.shared == len(TEXTS)
+    page = ensue.report(tmp_path / "model", beside=[tmp_path / "run-0"]).read_text("utf-8")
+    assert f'aria-label="{label} random: ' in page
+    assert "human-p: " in page
+    if name == "insertion":
+        first = 0.5 + 0.5 * sum(item.gold == {"place": 0} for item in built.items) / len(TEXTS)
+        assert f"human-p: {first:.2f} within 0" in page
+    else:
+        assert "human-p: 0.50 at 1" in page  # reversed, no text begins as it should
+    alone = ensue.report(tmp_path / "run-0").read_text("utf-8")
+    assert ("people who put it back" if name == "insertion" else "people think best") in alone

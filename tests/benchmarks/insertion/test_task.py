@@ -99,7 +99,7 @@ def test_two_domains_have_rows_of_their_own_and_a_report(tmp_path, models):
     assert "…" not in "".join(printed(table.to_rich()))
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "put a sentence back into its place" in page
-    assert 'aria-label="Sentences put back:' in page
+    assert 'aria-label="Sentences put back. ' in page
     assert {
         row["task"] for row in json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
     } == {

@@ -123,7 +123,7 @@ def test_a_report(tmp_path):
     assert all(word in shown for word in ("all", "news", "entertainment"))
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "find the order of sentences" in page
-    assert 'aria-label="Sentences in their own place:' in page
+    assert 'aria-label="Sentences in their own place. ' in page
     assert ensue.compare(tmp_path / "run", tmp_path / "run")
 
 

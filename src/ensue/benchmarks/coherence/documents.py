@@ -90,10 +90,21 @@ def some_long_enough(
     return found
 
 
+# What chance decides: which sentences are taken out first, and in which order sentences are laid out.
+REMOVED, ORDERING = "removed", "ordering"
+
+
 def generator_of(seed: int, document: Document, *what: str) -> Random:
     """Return random numbers that depend on the run's seed, the document and what they are for alone."""
     words = "\0".join([str(seed), document.id, *what])
     return Random(hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest())
+
+
+def shuffled_numbers(seed: int, document: Document, what: str) -> list[int]:
+    """Return the numbers of a document's sentences in an order of chance, for people the same as for models."""
+    numbers = list(range(len(document.sentences)))
+    generator_of(seed, document, what).shuffle(numbers)
+    return numbers
 
 
 def portions(things: Sequence[Given], size: Callable[[Given], int], most: int) -> Iterator[list[Given]]:

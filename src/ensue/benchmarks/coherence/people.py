@@ -13,6 +13,8 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Setting, content_of
+from ensue.benchmarks.coherence.documents import ORDERING as LAID_OUT
+from ensue.benchmarks.coherence.documents import REMOVED, shuffled_numbers
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
 from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions, mean_row
@@ -49,11 +51,11 @@ class _Sentences(Plain):
         items = []
         for place, document in enumerate(documents):
             phase: Phase = "training" if place < training else "work"
-            items.append(self.item(document, phase, random.Random(f"{seed}/{self.name}/{document.id}")))
+            items.append(self.item(document, phase, seed))
         said = [f"{count} {what}" for what, count in notes.items()]
         return Built(self.title, instructions(__file__, self.name), items, str(data or BUNDLED), said)
 
-    def item(self, document: Document, phase: Phase, chance: random.Random) -> WorkItem:
+    def item(self, document: Document, phase: Phase, seed: int) -> WorkItem:
         raise NotImplementedError
 
 
@@ -64,9 +66,10 @@ class Insertion(_Sentences):
     about = "where does this sentence belong? (any documents)"
     title = "Where does this sentence belong?"
 
-    def item(self, document: Document, phase: Phase, chance: random.Random) -> WorkItem:
+    def item(self, document: Document, phase: Phase, seed: int) -> WorkItem:
         sentences = list(document.sentences)
-        place = chance.randrange(len(sentences))
+        # The first that a run of the same seed takes out, however many it does, so that models answer it, too.
+        place = shuffled_numbers(seed, document, REMOVED)[0]
         taken = sentences.pop(place)
         asked = Field(
             "place", "place", "Where does the sentence belong?", {"panel": "text", "sentence": taken}
@@ -101,15 +104,17 @@ class Ordering(_Sentences):
     about = "put shuffled sentences in order (any documents)"
     title = "Put the sentences in order"
 
-    def item(self, document: Document, phase: Phase, chance: random.Random) -> WorkItem:
-        shown = list(range(len(document.sentences)))
-        while shown == sorted(shown):
-            chance.shuffle(shown)
+    def item(self, document: Document, phase: Phase, seed: int) -> WorkItem:
+        # As a run of the same seed lays them out, but never in the right order.
+        shown = shuffled_numbers(seed, document, LAID_OUT)
+        if shown == sorted(shown):
+            shown = [*shown[1:], shown[0]]
         # Numbered as they are shown, so that the ids say nothing of the right order.
         ids = {number: f"s{place}" for place, number in enumerate(shown, 1)}
         entries = [{"id": ids[number], "text": document.sentences[number]} for number in shown]
         form = Form((), (Field("order", "order", "Put the sentences in order.", {"entries": entries}),))
         key = {"id": document.id, "content": content_of(document.sentences), "sentences": len(shown)}
+        key["asked"] = content_of(tuple(document.sentences[number] for number in shown))
         gold = {"order": [ids[number] for number in sorted(ids)]}
         return WorkItem(form, key, phase, gold=gold, words="The right order is shown.")
 

@@ -13,9 +13,10 @@ from ensue.benchmarks.coherence.report import (
     cells,
     domain_of,
     main_cells,
+    names_of,
     page_of,
 )
-from ensue.report.results import Results, read_items
+from ensue.report.results import Results, read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.table import Cell, Column, Table
 
@@ -65,54 +66,71 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
 
 
 def offsets(items: Iterable[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    """Return the share of predictions no further off than 0, 1, … sentences, and what chance gives."""
+    """Return the share of predictions no further off than 0, 1, … sentences, and what chance gives; people have one
+    prediction each."""
     found, blind = [0.0] * (_FURTHEST + 1), [0.0] * (_FURTHEST + 1)
     count = 0
     for item in items:
         outputs = item["outputs"]
         count += 1
         every = range(len(outputs["values"]))
-        for shares, positions in ((found, outputs["best"]), (blind, every)):
+        for shares, positions in ((found, outputs.get("chosen", outputs["best"])), (blind, every)):
             far = [min(abs(at - one) for one in outputs["right"]) for at in positions]
             for reach in range(_FURTHEST + 1):
                 shares[reach] += sum(one <= reach for one in far) / len(far)
     return [one / max(1, count) for one in found], [one / max(1, count) for one in blind]
 
 
-def _picture(found: Sequence[float], blind: Sequence[float]) -> Picture:
+def _picture(lines: Mapping[str, Sequence[float]], blind: Sequence[float]) -> Picture:
     # Drawing needs matplotlib, which takes half a second to import.
     from ensue.benchmarks.coherence.report.plots import lines_plot
 
-    reach = list(range(len(found)))
-    said = ", ".join(f"{value:.2f} within {at}" for at, value in zip(reach, found, strict=True))
+    said = ". ".join(
+        f"{name}: " + ", ".join(f"{value:.2f} within {at}" for at, value in enumerate(line))
+        for name, line in lines.items()
+    )
     return drawn_twice(
         lambda width: lines_plot(
-            {"this run": dict(zip(reach, found, strict=True))},
-            {"chance": dict(zip(reach, blind, strict=True))},
+            {name: dict(enumerate(line)) for name, line in lines.items()},
+            {"chance": dict(enumerate(blind))},
             x="no further off than so many sentences",
             y="share of sentences",
             name="offsets",
-            about=f"Sentences put back: {said}.",
+            about=f"Sentences put back. {said}.",
             width=width,
         )
     )
 
 
 def tell(folders: Sequence[Path], results: Results) -> Told | None:
-    """Return what the page says of a run."""
+    """Return what the page says of a run; others, such as people's, are lines beside it."""
     made = tables(results)
     if not made:
         return None
     figure = Figures(results).get("insertion", "accuracy")
-    found, blind = offsets(read_items(folders[0]))
+    runs = {name: offsets(read_items(folder)) for name, folder in names_of(folders).items()}
+    (_, blind), *_ = runs.values()
     model = results.get("model", "")
+    right = "The model is right where it finds the document likeliest with the sentence where it stood."
+    if any("chosen" in item["outputs"] for item in read_items(folders[0])):
+        right = "A document counts as the share of people who put it back where it stood."
+    beside = [
+        Section(name, "", None, tables(read_results(folder))[0]) for name, folder in names_of(folders).items()
+    ]
     return Told(
         f"Does {model} put a sentence back into its place?",
         f"{0 if figure is None else figure.n} sentences were taken out of {0 if figure is None else figure.clusters} "
-        "documents, one at a time. The model is right where it finds the document likeliest with the sentence where "
-        "it stood.",
-        [Section("Found, and how far off", _CAPTION, _picture(found, blind), made[0])],
+        f"documents, one at a time. {right}",
+        [
+            Section(
+                "Found, and how far off",
+                _CAPTION,
+                _picture({name: found for name, (found, _) in runs.items()}, blind),
+                made[0],
+            ),
+            *beside[1:],
+        ],
     )
 
 
-PAGE = page_of(tell)
+PAGE = page_of(tell, takes_runs=True)

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import (
+    REMOVED,
     documents_signature,
-    generator_of,
     model_signature,
     policy_of,
     portions,
     sentence_settings,
+    shuffled_numbers,
     some_long_enough,
     within,
 )
@@ -133,8 +134,7 @@ class InsertionRun:
         wanted = self.settings["removed"]
         if wanted is not None and wanted < len(places):
             # The first of a fixed shuffle: asking for more keeps those that were asked before.
-            generator_of(self.seed, document, "removed").shuffle(places)
-            places = sorted(places[:wanted])
+            places = sorted(shuffled_numbers(self.seed, document, REMOVED)[:wanted])
         return [Removed(document, place) for place in places]
 
     def _size(self, document: Document) -> int:
@@ -213,6 +213,7 @@ def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, An
     found = _item(removed, [float(chosen.count(at)) for at in range(len(document.sentences))])
     off = [min(abs(at - right) for right in removed.right()) for at in chosen]
     found["scores"] = {"accuracy": off.count(0) / len(off), "distance": sum(off) / len(off)}
+    found["outputs"]["chosen"] = chosen
     return found
 
 

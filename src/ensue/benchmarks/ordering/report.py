@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.coherence.report import Figures, Section, Told, domain_of, main_cells, page_of
+from ensue.benchmarks.coherence.report import Figures, Section, Told, domain_of, main_cells, names_of, page_of
 from ensue.report.figure import Figure
-from ensue.report.results import Results, read_items
+from ensue.report.results import Results, read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.table import Cell, Column, Table
 
@@ -68,11 +68,18 @@ def _cell(figure: Figure | None) -> Cell | None:
     return None if figure is None else Cell(figure.text(2), value=figure.value)
 
 
+def _orders(item: Mapping[str, Any]) -> Sequence[Sequence[int]]:
+    """Return the order that was found, or everybody's where people were asked."""
+    outputs = item["outputs"]
+    orders: Sequence[Sequence[int]] = outputs["orders"] if "orders" in outputs else [outputs["order"]]
+    return orders
+
+
 def tau_by_length(items: Iterable[Mapping[str, Any]]) -> dict[int, float]:
     """Return the mean tau of documents of each number of sentences."""
     found: dict[int, list[float]] = {}
     for item in items:
-        found.setdefault(len(item["outputs"]["order"]), []).append(item["scores"]["kendall_tau"])
+        found.setdefault(len(_orders(item)[0]), []).append(item["scores"]["kendall_tau"])
     return {count: sum(each) / len(each) for count, each in sorted(found.items())}
 
 
@@ -80,48 +87,65 @@ def in_place(items: Iterable[Mapping[str, Any]]) -> dict[int, float]:
     """Return for each place from the first on how often it holds the sentence that was written there."""
     found: dict[int, list[bool]] = {}
     for item in items:
-        for place, number in enumerate(item["outputs"]["order"]):
-            found.setdefault(place + 1, []).append(place == number)
+        for order in _orders(item):
+            for place, number in enumerate(order):
+                found.setdefault(place + 1, []).append(place == number)
     return {place: sum(each) / len(each) for place, each in sorted(found.items())}
 
 
-def _picture(by_place: Mapping[int, float], chance: float) -> Picture:
+def _picture(lines: Mapping[str, Mapping[int, float]], chance: float) -> Picture:
     # Drawing needs matplotlib, which takes half a second to import.
     from ensue.benchmarks.coherence.report.plots import lines_plot
 
-    said = ", ".join(f"{value:.2f} at {place}" for place, value in by_place.items())
+    said = ". ".join(
+        f"{name}: " + ", ".join(f"{value:.2f} at {place}" for place, value in line.items())
+        for name, line in lines.items()
+    )
+    places = sorted({place for line in lines.values() for place in line})
     return drawn_twice(
         lambda width: lines_plot(
-            {"this run": by_place},
-            {"chance": dict.fromkeys(by_place, chance)},
+            lines,
+            {"chance": dict.fromkeys(places, chance)},
             x="place in the document",
             y="share in their own place",
             name="places",
-            about=f"Sentences in their own place: {said}.",
+            about=f"Sentences in their own place. {said}.",
             width=width,
         )
     )
 
 
 def tell(folders: Sequence[Path], results: Results) -> Told | None:
-    """Return what the page says of a run."""
+    """Return what the page says of a run; others, such as people's, are lines beside it."""
     made = tables(results)
     if not made:
         return None
     items = list(read_items(folders[0]))
     chance = sum(item["outputs"]["chance_positional"] for item in items) / max(1, len(items))
     model = results.get("model", "")
-    lengths = Table([Column("sentences"), Column("mean tau")])
-    for count, tau in tau_by_length(items).items():
-        lengths.add(count, tau)
+    runs = {name: list(read_items(folder)) for name, folder in names_of(folders).items()}
+    taus = {name: tau_by_length(some) for name, some in runs.items()}
+    lengths = Table([Column("sentences"), *(Column("mean tau" if len(taus) == 1 else name) for name in taus)])
+    for count in sorted({count for line in taus.values() for count in line}):
+        lengths.add(count, *(line.get(count) for line in taus.values()))
+    by = "people think best" if any("orders" in item["outputs"] for item in items) else "the model finds best"
+    beside = [
+        Section(name, "", None, tables(read_results(folder))[0]) for name, folder in names_of(folders).items()
+    ]
     return Told(
         f"Does {model} find the order of sentences?",
-        f"The sentences of {len(items)} documents were shuffled and put into the order that the model finds best.",
+        f"The sentences of {len(items)} documents were shuffled and put into the order that {by}.",
         [
-            Section("How near the orders come", _CAPTION, _picture(in_place(items), chance), made[0]),
-            Section("By the number of sentences", "", None, lengths),
+            Section(
+                "How near the orders come",
+                _CAPTION,
+                _picture({name: in_place(some) for name, some in runs.items()}, chance),
+                made[0],
+            ),
+            *beside[1:],
+            Section("By the number of sentences", "" if len(taus) == 1 else "Mean tau.", None, lengths),
         ],
     )
 
 
-PAGE = page_of(tell)
+PAGE = page_of(tell, takes_runs=True)

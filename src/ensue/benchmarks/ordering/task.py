@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import (
+    ORDERING,
     documents_signature,
-    generator_of,
     model_signature,
     policy_of,
     portions,
     sentence_settings,
+    shuffled_numbers,
     some_long_enough,
     within,
 )
@@ -143,9 +144,7 @@ class OrderingRun:
 
     def _shuffled(self, document: Document) -> Shuffled:
         """Lay the sentences in another order, so that no rule that breaks ties can find the right one."""
-        numbers = list(range(len(document.sentences)))
-        generator_of(self.seed, document, "ordering").shuffle(numbers)
-        return Shuffled(document, tuple(numbers))
+        return Shuffled(document, tuple(shuffled_numbers(self.seed, document, ORDERING)))
 
     def _size(self, document: Document) -> int:
         beam: int = self.settings["beam"]
@@ -280,6 +279,7 @@ def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, An
             "chance_positional": 1.0 / len(document.sentences),
         },
         content=content_of(document.sentences),
+        asked=str(given[0][0].key.get("asked", "")),
     )
 
 

@@ -33,14 +33,24 @@ class Told(NamedTuple):
     sections: Sequence[Section]
 
 
-def page_of(tell: Callable[[Sequence[Path], Results], Told | None]) -> Page:
+def page_of(tell: Callable[[Sequence[Path], Results], Told | None], *, takes_runs: bool = False) -> Page:
     """Return the page of a benchmark from a function of run folders and the first one's results."""
 
     def facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
         told = tell(folders, read_results(folders[0]))
         return {} if told is None else told._asdict()
 
-    return Page("ensue.benchmarks.coherence.report", "coherence.html.j2", facts)
+    return Page("ensue.benchmarks.coherence.report", "coherence.html.j2", facts, takes_runs=takes_runs)
+
+
+def names_of(folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the folders of runs by what their lines are called: the model, and the folder where two are alike."""
+    models = [str(read_results(folder).get("model", "")) for folder in folders]
+    alike = [models.count(model) > 1 for model in models]
+    return {
+        f"{model} ({folder.name})" if twice else model: folder
+        for model, folder, twice in zip(models, folders, alike, strict=True)
+    }
 
 
 class Figures:
