@@ -230,7 +230,9 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
         stage = f"{one['stage']}: " if one["stage"] else ""
         lines.append(f"{stage}median {one['median']:.1f} s an answer (quartiles {low:.1f} to {high:.1f} s)")
     for one in found["agreement"]:
-        for measure in ("cohen", "fleiss", "alpha"):
+        if one["alike"]:
+            lines.append(f"{one['field']}: everybody gave the same answer throughout, {one['units']:,} units")
+        for measure in ("cohen", "fleiss", "alpha", "overlap"):
             figure = one.get(measure)
             if figure is not None:
                 shown = Figure.of(figure)

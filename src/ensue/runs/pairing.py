@@ -285,7 +285,9 @@ def _canonical(value: Any) -> str:
 
 
 def _shown(item: Mapping[str, Any]) -> int | None:
-    """A fingerprint of the order in which an item showed its text, where it has one."""
+    """A fingerprint of what an item showed: of what was asked, or of the order of its text, where it has one."""
+    if item.get("asked"):
+        return hash(str(item["asked"]))
     outputs = item.get("outputs")
     order = outputs.get("order") if isinstance(outputs, dict) else None
     return None if order is None else hash(json.dumps(order))

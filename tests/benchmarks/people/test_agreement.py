@@ -62,7 +62,7 @@ def test_intervals_hold_the_value_and_shrink_with_more_items() -> None:
         ]
         found = agreement_of(ratings_of(judgments))
         widths = []
-        for figure in found:
+        for figure in (found.cohen, found.fleiss, found.alpha):
             assert figure is not None
             low, high = figure.interval()
             assert low is not None
@@ -99,7 +99,7 @@ def test_numbers_of_a_scale_have_alpha_alone() -> None:
 
 def test_one_annotator_alone_agrees_with_nobody() -> None:
     found = agreement_of(ratings_of([Judgment(n, "", "a", "yes") for n in range(9)]))
-    assert found == (None, None, None)
+    assert found == (None, None, None, None)
     assert by_item(ratings_of([Judgment(1, "", "a", "yes")])) == []
 
 

@@ -16,9 +16,10 @@ from ensue.benchmarks.people.numbers import (
     disagreements,
     overview,
     progress,
-    rating_tables,
     times,
 )
+from ensue.benchmarks.people.units import Table, marks_in, rating_tables, said_in
+from ensue.cli.annotate import overview_lines
 from ensue.metrics.agreement import krippendorff_alpha
 
 TYPES = {
@@ -29,6 +30,7 @@ TYPES = {
     "rank": "rank",
     "each": "sentences",
     "why": "text",
+    "marked": "spans",
 }
 
 
@@ -40,8 +42,12 @@ def export(*records: Record, **more: Any) -> Export:
     return Export("mill", "custom", records, fields=TYPES, **more)
 
 
+def tables_of(given: Export) -> dict[str, Table]:
+    return rating_tables(list(said_in(given, KIND)))
+
+
 def test_every_type_of_field_has_its_units() -> None:
-    found = rating_tables(
+    found = tables_of(
         export(
             record(
                 "1",
@@ -57,12 +63,12 @@ def test_every_type_of_field_has_its_units() -> None:
             record("1", "b", ones=["r"], order=["k", "l", "m"]),
         )
     )
-    units = {name: len(table.items) for name, table in found.items()}
+    units = {name: len(table.ratings.items) for name, table in found.items()}
     assert units == {"which": 1, "ones": 3, "grade": 1, "order": 3, "rank": 3, "each": 2}
     # p, q and r were chosen by one or the other, and by nobody twice.
-    assert [row.tolist() for row in found["ones"].table] == [[1, 0], [1, 0], [0, 1]]
+    assert [row.tolist() for row in found["ones"].ratings.table] == [[1, 0], [1, 0], [0, 1]]
     # Of the pairs kl, km and lm only the first is in the same order.
-    assert [a == b for a, b in found["order"].table.tolist()] == [True, False, False]
+    assert [a == b for a, b in found["order"].ratings.table.tolist()] == [True, False, False]
 
 
 def test_alpha_is_that_of_the_answers_that_count() -> None:
@@ -95,7 +101,7 @@ def test_numbers_of_a_scale_are_near_or_far() -> None:
         record("same", "a", grade=7),
         record("same", "b", grade=7),
     )
-    found = disagreements(given, rating_tables(given))
+    found = disagreements(list(said_in(given, KIND)), tables_of(given))
     assert [(one.item, one.agreeing) for one in found] == [("far", 0.0), ("near", pytest.approx(0.9))]
     assert found[0].values == {"a": {"grade": 0}, "b": {"grade": 100}}
     (agreed,) = overview(given, KIND).agreement
@@ -103,12 +109,49 @@ def test_numbers_of_a_scale_are_near_or_far() -> None:
     assert agreed.agreement.cohen is None
 
 
+def spans(*marked: tuple[int, int, str]) -> list[dict[str, Any]]:
+    return [{"start": start, "end": end, "label": label, "note": ""} for start, end, label in marked]
+
+
+def test_passages_are_compared_by_their_overlap() -> None:
+    given = export(
+        record("1", "a", marked=spans((0, 10, "typo"), (20, 30, "error"))),
+        record("1", "b", marked=spans((5, 10, "typo"), (20, 30, "typo"))),
+        record("1", "c", why="There is nothing."),
+        record("2", "a", marked=spans((3, 9, "typo"))),
+        record("2", "b", marked=spans((3, 9, "typo"))),
+        record("3", "a", why="Nobody marked anything."),
+    )
+    found = {one.field: one for one in overview(given, KIND).agreement}
+    overlap = found["marked"].agreement.overlap
+    assert (found["marked"].level, found["marked"].units) == ("passages", 2)
+    # a and b share 5 of 20 and 15 characters in 1, c shares none with either; all 6 in 2.
+    assert overlap is not None
+    assert overlap.value == pytest.approx(2 * (5 + 6) / ((20 + 15) + 20 + 15 + (6 + 6)))
+    low, high = overlap.interval()
+    assert low is not None
+    assert high is not None
+    assert low < overlap.value < high
+    assert [one.annotator for one in marks_in(list(said_in(given, KIND)))["marked"]] == list("abcab")
+    nothing = export(record("1", "a", marked=[]), record("1", "b", marked=[]))
+    assert overview(nothing, KIND).agreement == ()
+
+
+def test_the_same_answer_throughout_is_told() -> None:
+    given = export(*(record(f"{n}", person, which="x") for n in range(3) for person in "ab"))
+    told = overview(given, KIND).as_dict()
+    assert [(one["field"], one["alike"], one["alpha"]) for one in told["agreement"]] == [
+        ("which", True, None)
+    ]
+    assert "which: everybody gave the same answer throughout, 3 units" in overview_lines(told)
+
+
 def test_items_that_all_agree_on_are_no_disagreement() -> None:
     given = export(
         *(record("split", person, which=said) for person, said in zip("abc", "xxy", strict=True)),
         *(record("one", person, which="x", why=person) for person in "abc"),
     )
-    found = disagreements(given, rating_tables(given))
+    found = disagreements(list(said_in(given, KIND)), tables_of(given))
     assert [(one.item, one.agreeing) for one in found] == [("split", pytest.approx(1 / 3))]
     assert found[0].values["c"] == {"which": "y"}
 

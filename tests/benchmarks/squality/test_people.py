@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -25,6 +26,7 @@ from ensue.benchmarks.squality.people import KIND
 from ensue.benchmarks.squality.systems import named
 from ensue.benchmarks.squality.task import TASK
 from ensue.errors import EnsueError
+from ensue.metrics.agreement import krippendorff_alpha
 from ensue.models.card import ModelCard
 from tests.benchmarks.people.answering import chosen, exported, write_files
 from tests.benchmarks.squality.invented import QUICK, asked, story_row, write_rows
@@ -226,6 +228,34 @@ def test_bonuses_are_by_rank_and_agreement(project: Export) -> None:
     assert rounds[0]["cost"] == pytest.approx(4 * 21 + 2 * 5 + 2 * 4.5)
     assert rounds[0]["cost_per_summary"] == pytest.approx(rounds[0]["cost"] / 8)
     json.dumps(overview(project, KIND).as_dict(), allow_nan=False)
+
+
+def test_what_is_said_of_a_response_is_compared_whatever_letter_it_had(project: Export) -> None:
+    found = {one.field: one for one in overview(project, KIND).agreement}
+    for name in ("correctness", "coverage", "overall"):
+        table: dict[tuple[str, int, str], dict[str, float]] = {}
+        for record in project.answers("rating"):
+            for letter, of in record.key["of"].items():
+                unit = (record.key["story"], record.key["question"], of)
+                table.setdefault(unit, {})[record.annotator] = record.values[f"{name}_{letter}"]
+        people = sorted({who for row in table.values() for who in row})
+        ratings = [[row.get(who, math.nan) for who in people] for row in table.values()]
+        assert {len(row) for row in table.values()} == {3}
+        alpha = found[name].agreement.alpha
+        assert (found[name].level, found[name].units) == ("interval", len(table))
+        assert alpha is not None
+        assert alpha.value == pytest.approx(krippendorff_alpha(ratings, "interval"), nan_ok=True)
+    assert (
+        found["rank"].units == 2 * 6
+    )  # pairs of four writers, for two questions, each judged by the two others
+    assert found["rank"].agreement.fleiss is not None
+    assert {one.field for one in overview(project, KIND).agreement} == {
+        "correctness",
+        "coverage",
+        "overall",
+        "rank",
+        "marks while reviewing",
+    }
 
 
 def test_systems_are_rated_beside_a_reference(data: Path, tmp_path: Path) -> None:

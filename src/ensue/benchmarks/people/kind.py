@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ensue import lazy
 from ensue.atomic import replacing
 from ensue.benchmarks import registry
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
-from ensue.benchmarks.people.export import BARRED, Export
+from ensue.benchmarks.people.export import BARRED, Export, Record
 from ensue.benchmarks.people.export import read as read_export
 from ensue.benchmarks.people.form import Form, Values
 from ensue.errors import EnsueError
@@ -82,6 +82,16 @@ class Earned:
     bonus: Fraction
 
 
+class Judged(NamedTuple):
+    """A value that people can agree on: of which item, of which part of it, in answer to which field, called what."""
+
+    item: str
+    part: str
+    field: str
+    name: str
+    value: Any
+
+
 @dataclass(frozen=True)
 class Files:
     """An export in a benchmark's own format: texts by path within a folder, and what is to be said of them."""
@@ -134,6 +144,9 @@ class Kind(Protocol):
     def earned(self, export: Export) -> Mapping[str, Earned]:
         """Return what everybody is owed, by pseudonym."""
 
+    def judged(self, record: Record) -> Iterable[Judged]:
+        """Return what an answer says, of things that others answer for, too."""
+
 
 class Plain:
     """What most kinds share: an answer is right where every gold value is given."""
@@ -171,6 +184,10 @@ class Plain:
         answers = Counter(one.annotator for one in given)
         careful = Counter(one.annotator for one in given if not one.hasty and one.annotator not in failed)
         return {name: Earned(pay * n, bonus * careful[name]) for name, n in answers.items()}
+
+    def judged(self, record: Record) -> Iterable[Judged]:
+        """Return every value, each of the item that was answered."""
+        return [Judged(record.item, "", name, name, value) for name, value in record.values.items()]
 
 
 def mean_row(

@@ -1,19 +1,16 @@
 """An annotation project in numbers, for its organiser: progress, agreement, times, disagreement and pay.
 
-Pure functions of an export (`export.py`). What two people can agree on is a *unit*: a choice, one sentence's
-judgment, one option of several, one pair of a ranking or an order, a number of a scale. Free text and marked spans
-have none.
+Pure functions of an export (`export.py`); what people can agree on is in `units.py`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -25,16 +22,16 @@ from ensue.benchmarks.people.agreement import (
     Agreement,
     AnnotatorAgreement,
     ItemAgreement,
-    Judgment,
+    Marks,
     Ratings,
     agreement_of,
     by_annotator,
     by_item,
-    ratings_of,
+    drawn_overlap,
 )
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.kind import Earned, Kind
-from ensue.metrics.agreement import Level
+from ensue.benchmarks.people.units import Said, Table, marks_in, rating_tables, said_in
 from ensue.report.results import MetricRow
 
 # How long answers took, for a picture: up to so many seconds.
@@ -68,9 +65,14 @@ class FieldAgreement(NamedTuple):
     """How far people agree on a field of the form."""
 
     field: str
-    level: Level
+    level: str
     units: int
     agreement: Agreement
+
+    @property
+    def alike(self) -> bool:
+        """Whether everything was answered the same, so that there is nothing to agree on beyond chance."""
+        return self.agreement.alpha is not None and math.isnan(self.agreement.alpha.value)
 
 
 class Disagreement(NamedTuple):
@@ -117,7 +119,7 @@ class Overview(NamedTuple):
             "progress": [one._asdict() for one in self.progress],
             "times": [one._asdict() for one in self.times],
             "agreement": [
-                {"field": one.field, "level": one.level, "units": one.units}
+                {"field": one.field, "level": one.level, "units": one.units, "alike": one.alike}
                 | {name: _figure(drawn) for name, drawn in one.agreement._asdict().items()}
                 for one in self.agreement
             ],
@@ -131,7 +133,8 @@ class Overview(NamedTuple):
 
 def overview(export: Export, kind: Kind) -> Overview:
     """Return a project in numbers."""
-    tables = rating_tables(export)
+    said = list(said_in(export, kind))
+    tables = rating_tables(said)
     earned = kind.earned(export)
     people = tuple(people_numbers(export, earned, tables))
     rates = [one.per_hour for one in people if one.per_hour is not None]
@@ -139,8 +142,8 @@ def overview(export: Export, kind: Kind) -> Overview:
     return Overview(
         tuple(progress(export)),
         tuple(times(export)),
-        tuple(agreements(export, tables)),
-        tuple(disagreements(export, tables)[:SHOWN]),
+        tuple(agreements(tables, marks_in(said))),
+        tuple(disagreements(said, tables)[:SHOWN]),
         people,
         tuple(kind.scores(export)),
         statistics.median(rates) if rates else None,
@@ -194,49 +197,33 @@ def _by_stage(export: Export) -> dict[str, list[Record]]:
 # Agreement
 
 
-def level_of(type: str) -> Level:
-    """Return at what level the values of a type of field are compared."""
-    return "interval" if type in {"scale", "place"} else "nominal"
-
-
-def rating_tables(export: Export) -> dict[str, Ratings]:
-    """Return the judgments of each field that people can agree on, as tables, by field."""
-    given: dict[str, list[Judgment]] = {}
-    chosen = _chosen(export)
-    for one in export.answers():
-        for name, value in one.values.items():
-            units = _UNITS.get(export.fields.get(name, ""))
-            if units is None:
-                continue
-            for unit, said in units(value, chosen.get(name, ())):
-                given.setdefault(name, []).append(Judgment(one.item, unit, one.annotator, said))
-    return {name: ratings_of(given[name]) for name in export.fields if name in given}
-
-
-def agreements(export: Export, tables: Mapping[str, Ratings]) -> Iterator[FieldAgreement]:
-    """Yield how far people agree on each field."""
+def agreements(tables: Mapping[str, Table], marks: Mapping[str, Sequence[Marks]]) -> Iterator[FieldAgreement]:
+    """Yield how far people agree on each field; on marked passages, how far they overlap."""
     for name, table in tables.items():
-        level = level_of(export.fields[name])
-        yield FieldAgreement(name, level, len(table.items), agreement_of(table, level))
+        units = len(table.ratings.items)
+        yield FieldAgreement(name, table.level, units, agreement_of(table.ratings, table.level))
+    for name, given in marks.items():
+        if (overlap := drawn_overlap(given)) is not None:
+            yield FieldAgreement(name, "passages", overlap.n, Agreement(None, None, None, overlap))
 
 
-def disagreements(export: Export, tables: Mapping[str, Ratings]) -> list[Disagreement]:
+def disagreements(said: Sequence[Said], tables: Mapping[str, Table]) -> list[Disagreement]:
     """Return the items that people do not all agree on, those they agree on least first."""
     agreeing: defaultdict[Hashable, float] = defaultdict(float)
     pairs: Counter[Hashable] = Counter()
-    for name, table in tables.items():
-        found = by_item(table) if level_of(export.fields[name]) == "nominal" else closeness(table)
+    for table in tables.values():
+        found = by_item(table.ratings) if table.level == "nominal" else closeness(table.ratings)
         for one in found:
             agreeing[one.item] += one.agreeing * one.pairs
             pairs[one.item] += one.pairs
     shares = {item: agreeing[item] / n for item, n in pairs.items()}
-    said: dict[str, dict[str, Any]] = {}
-    for record in export.answers():
-        said.setdefault(record.item, {})[record.annotator] = {
-            name: value for name, value in record.values.items() if name in tables
-        }
+    values: dict[str, dict[str, dict[str, Any]]] = {}
+    for each in said:
+        if each.field in tables:
+            name = f"{each.field}, {each.part}" if each.part else each.field
+            values.setdefault(each.item, {}).setdefault(each.annotator, {})[name] = each.value
     ordered = sorted((item for item in shares if shares[item] < 1), key=lambda item: shares[item])
-    return [Disagreement(str(item), shares[item], said[str(item)]) for item in ordered]
+    return [Disagreement(str(item), shares[item], values[str(item)]) for item in ordered]
 
 
 def closeness(ratings: Ratings) -> list[ItemAgreement]:
@@ -251,75 +238,15 @@ def closeness(ratings: Ratings) -> list[ItemAgreement]:
     return [ItemAgreement(item, near[item] / n, n) for item, n in pairs.items()]
 
 
-Units = Callable[[Any, Sequence[Any]], Iterator[tuple[Hashable, str | float]]]
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-
-
-def _one(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
-    yield "", _word(value)
-
-
-def _number(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
-    yield "", float(value)
-
-
-def _each(value: Any, known: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
-    for option in known:
-        yield option, "yes" if option in map(_word, value) else "no"
-
-
-def _sentences(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
-    for place, one in enumerate(value):
-        yield place, _word(one["value"])
-
-
-def _ordered(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
-    yield from _pairs({id: place for place, id in enumerate(value)})
-
-
-def _ranked(value: Any, _: Sequence[Any]) -> Iterator[tuple[Hashable, str | float]]:
-    yield from _pairs(value)
-
-
-def _pairs(places: Mapping[str, int]) -> Iterator[tuple[Hashable, str | float]]:
-    for a, b in combinations(sorted(places), 2):
-        yield (a, b), "before" if places[a] < places[b] else "after" if places[a] > places[b] else "tied"
-
-
-_UNITS: Mapping[str, Units] = {
-    "choice": _one,
-    "preference": _one,
-    "choices": _each,
-    "scale": _number,
-    "place": _number,
-    "sentences": _sentences,
-    "order": _ordered,
-    "rank": _ranked,
-}
-
-
-def _chosen(export: Export) -> dict[str, list[str]]:
-    """Return for fields of several choices all that anybody chose: what nobody did is no matter of agreement."""
-    found: dict[str, set[str]] = {}
-    for one in export.answers():
-        for name, value in one.values.items():
-            if export.fields.get(name) == "choices":
-                found.setdefault(name, set()).update(map(_word, value))
-    return {name: sorted(options) for name, options in found.items()}
-
-
 # People and pay
 
 
 def people_numbers(
-    export: Export, earned: Mapping[str, Earned], tables: Mapping[str, Ratings]
+    export: Export, earned: Mapping[str, Earned], tables: Mapping[str, Table]
 ) -> Iterator[PersonNumbers]:
     """Yield everybody's numbers; an hour's pay is over all the time they spent, training included."""
     standing = {one.annotator: one.state for one in export.people}
-    agreeing = _with_others(export, tables)
+    agreeing = _with_others(tables)
     for name in export.annotators:
         own = [one for one in export.records if one.annotator == name]
         work = [one for one in own if one.counts]
@@ -364,14 +291,12 @@ def bonus_csv(cents: Mapping[str, int], ids: Mapping[str, str]) -> str:
     return file.getvalue()
 
 
-def _with_others(
-    export: Export, tables: Mapping[str, Ratings]
-) -> dict[str, tuple[float | None, float | None]]:
+def _with_others(tables: Mapping[str, Table]) -> dict[str, tuple[float | None, float | None]]:
     """Return how far each annotator agrees with the others on labels, over all fields: pairs, and mean kappa."""
     found: dict[str, list[AnnotatorAgreement]] = {}
-    for name, table in tables.items():
-        if level_of(export.fields[name]) == "nominal":
-            for one in by_annotator(table):
+    for table in tables.values():
+        if table.level == "nominal":
+            for one in by_annotator(table.ratings):
                 found.setdefault(one.annotator, []).append(one)
     return {
         name: (

@@ -8,16 +8,26 @@ writing, references and systems' summaries of the data are rated by anybody.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, content_of
 from ensue.benchmarks.crowd.protocol import PLOT_QUESTION, QUESTIONS, WRITERS, Rates
 from ensue.benchmarks.crowd.writing import LEAST_WORDS, LONGEST_COPY, MOST_WORDS
-from ensue.benchmarks.people.export import Export
+from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, options
-from ensue.benchmarks.people.kind import Built, Done, Earned, Files, Plain, WorkItem, between, instructions
+from ensue.benchmarks.people.kind import (
+    Built,
+    Done,
+    Earned,
+    Files,
+    Judged,
+    Plain,
+    WorkItem,
+    between,
+    instructions,
+)
 from ensue.benchmarks.squality import rounds
 from ensue.benchmarks.squality.data import split_name
 from ensue.benchmarks.squality.human_eval import PROPERTIES
@@ -162,6 +172,9 @@ class Squality(Plain):
 
     def earned(self, export: Export) -> Mapping[str, Earned]:
         return rounds.earned(export)
+
+    def judged(self, record: Record) -> Iterable[Judged]:
+        return rounds.judged(record)
 
 
 def _stages(settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -17,7 +17,7 @@ from ensue.benchmarks.crowd.protocol import Rates, RoundOutcome, settle
 from ensue.benchmarks.crowd.rankings import ReviewerRanking, agreeing_pairs
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Values
-from ensue.benchmarks.people.kind import Earned, Files, mean_row
+from ensue.benchmarks.people.kind import Earned, Files, Judged, mean_row
 from ensue.benchmarks.squality.data import Question, StoryQuestion, find_file, read_stories, versions
 from ensue.benchmarks.squality.human_eval import FILE as EVALUATION
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES, REVIEWS
@@ -236,6 +236,23 @@ def scores(export: Export) -> list[MetricRow]:
             for name in PROPERTIES
         ]
     return rows
+
+
+def judged(record: Record) -> Iterator[Judged]:
+    """Yield what a review or rating says of each response, under whatever letter it was shown; the rest is text."""
+    of = record.key.get("of")
+    if of is None:
+        return
+    item = f"{record.key['story']}/{record.key['question']}"
+    for letter, name in of.items():
+        for field in PROPERTIES:
+            if (value := record.values.get(f"{field}_{letter}")) is not None:
+                yield Judged(item, name, f"{field}_{letter}", field, value)
+        marks = record.values.get(f"marks_{letter}") or []
+        yield Judged(item, name, f"marks_{letter}", f"marks while {record.stage}", marks)
+    if "rank" in record.values:
+        places = {of[letter]: place for letter, place in record.values["rank"].items()}
+        yield Judged(item, "", "rank", "rank", places)
 
 
 def rates_of(export: Export) -> Rates:
