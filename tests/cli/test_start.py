@@ -166,3 +166,32 @@ def test_a_model_that_needs_torch_says_what_to_install(tmp_path):
         (said,) = [line for line in done.stderr.splitlines() if not line.startswith("loaded:")]
         assert done.returncode == 2
         assert "pip install 'ensue[models]'" in said
+
+
+def test_the_list_of_commands_says_what_each_command_says_of_itself() -> None:
+    """Without importing them, so that help comes at once."""
+    from ensue import lazy
+    from ensue.cli.main import HOUSE
+
+    done = python("import sys\n" + RUN_MAIN, "--help")
+    assert done.returncode == 0, done.stderr
+    listed = {
+        line.split()[0]: line.split(maxsplit=1)[1]
+        for line in done.stdout.partition("Commands:")[2].splitlines()
+        if line
+    }
+    modules = set(done.stderr.partition("loaded:")[2].split())
+    for name, (where, about) in HOUSE.items():
+        assert listed[name] == about
+        found = lazy.load(where)
+        own = (found.info.help if hasattr(found, "info") else found.__doc__).strip().splitlines()[0]
+        assert own.startswith(about.rstrip(".").split(" of your own")[0]), name
+        assert where.partition(":")[0] not in modules - {"ensue.cli.groups"}
+    assert "qags" in listed
+
+
+def test_a_misspelt_command_is_met_with_the_nearest() -> None:
+    done = python("import sys\n" + RUN_MAIN, "trian")
+    assert (done.returncode, "Did you mean 'train'?" in done.stderr) == (2, True)
+    done = python("import sys\n" + RUN_MAIN, "build", "chapterbrake")
+    assert (done.returncode, "Did you mean 'chapterbreak'?" in done.stderr) == (2, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import typer
@@ -11,7 +12,7 @@ from ensue import lazy
 
 
 class Commands(TyperGroup):
-    """The commands of the house and those of all benchmarks, functions named as `module:object`."""
+    """Commands that are functions or groups named as `module:object`: those of all benchmarks."""
 
     def references(self) -> dict[str, str]:
         """Return the functions by the names of their commands."""
@@ -28,10 +29,29 @@ class Commands(TyperGroup):
             return found
         function = lazy.load(references[cmd_name])
         if isinstance(function, typer.Typer):
-            return typer.main.get_command(function)
+            function._add_completion = False  # a group within another has none of its own
+            group = typer.main.get_command(function)
+            group.name = cmd_name
+            return group
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
         app.command(cmd_name)(function)
         return typer.main.get_command(app)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is asked for; name the nearest where there is none."""
+        if args and args[0] not in (known := self.list_commands(ctx)) and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], known, n=1)
+            ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def about(self, ctx: Any, name: str) -> str:
+        """Return what the list of commands says of one."""
+        return str(self.get_command(ctx, name).get_short_help_str(limit=80))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands without importing what already said what it is."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.about(ctx, name)) for name in self.list_commands(ctx)])
 
 
 class Builders(Commands):

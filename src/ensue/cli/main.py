@@ -6,53 +6,54 @@ import contextlib
 import errno
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ensue.cli.annotate import app as annotate
-from ensue.cli.board import app as boards
-from ensue.cli.calibrate import calibrate
-from ensue.cli.compare import compare
-from ensue.cli.grade import grade
-from ensue.cli.groups import Commands, build
-from ensue.cli.models import app as models
-from ensue.cli.report import report
-from ensue.cli.run import run
-from ensue.cli.score import score
-from ensue.cli.serve import backup, restore, serve
-from ensue.cli.submit import submit
-from ensue.cli.train import app as train
-from ensue.cli.user import app as users
-from ensue.cli.worker import worker
+from ensue.cli.groups import Commands
 from ensue.errors import EnsueError, RunFailed
+
+# The commands of the house: where each is, and what the list of commands says of it.
+HOUSE = {
+    "run": ("ensue.cli.run:run", "Run a benchmark with a model and write a run folder."),
+    "score": ("ensue.cli.score:score", "Score texts: log-likelihoods in nats, in input order."),
+    "calibrate": ("ensue.cli.calibrate:calibrate", "Fit the verdict of `score --profile` on sound texts."),
+    "compare": ("ensue.cli.compare:compare", "Compare two runs by a paired test over whole clusters."),
+    "report": ("ensue.cli.report:report", "Write one self-contained HTML report of a run."),
+    "submit": ("ensue.cli.submit:submit", "Write a run's predictions as a submission; send it to a board."),
+    "grade": ("ensue.cli.grade:grade", "Validate a submission and score it."),
+    "serve": ("ensue.cli.serve:serve", "Serve boards, accounts and submissions."),
+    "backup": ("ensue.cli.serve:backup", "Back up a platform to one file, also while it is served."),
+    "restore": ("ensue.cli.serve:restore", "Restore a backup into a new home."),
+    "worker": ("ensue.cli.worker:worker", "Answer with a model what visitors of a server try."),
+    "annotate": ("ensue.cli.annotate:app", "Measure people: annotation projects."),
+    "board": ("ensue.cli.board:app", "Make and keep boards."),
+    "build": ("ensue.cli.groups:build", "Build benchmark data from raw works."),
+    "models": ("ensue.cli.models:app", "List, fetch and inspect models."),
+    "train": ("ensue.cli.train:app", "Train models of your own."),
+    "user": ("ensue.cli.user:app", "Add, change and invite users."),
+}
+
+
+class _House(Commands):
+    """The commands of the house and those of all benchmarks, each imported when it is asked for."""
+
+    def references(self) -> dict[str, str]:
+        return {name: where for name, (where, _) in HOUSE.items()} | super().references()
+
+    def about(self, ctx: Any, name: str) -> str:
+        return HOUSE[name][1] if name in HOUSE else super().about(ctx, name)
+
 
 app = typer.Typer(
     name="ensue",
-    cls=Commands,
+    cls=_House,
     help="Does the text follow? Measure whether language models follow text.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(run)
-app.command()(score)
-app.command()(calibrate)
-app.command()(compare)
-app.command()(report)
-app.command()(submit)
-app.command()(grade)
-app.command()(serve)
-app.command()(backup)
-app.command()(restore)
-app.command()(worker)
-app.add_typer(annotate, name="annotate")
-app.add_typer(boards, name="board")
-app.add_typer(build, name="build")
-app.add_typer(models, name="models")
-app.add_typer(train, name="train")
-app.add_typer(users, name="user")
 
 
 @app.callback(invoke_without_command=True)
