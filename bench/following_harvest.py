@@ -1,12 +1,16 @@
 """Log-probabilities of every token, from which "does it follow?" is studied, written down once by a GPU.
 
     python bench/following_harvest.py prepare DATA OUT     # here: OUT/versions.jsonl, a line a version
+    python bench/following_harvest.py fresh DATA OUT       # here: OUT/fresh.jsonl, what is judged once
     python bench/following_harvest.py run VERSIONS MODEL OUT   # there: MODEL a folder; OUT/NAME-PART.npz
 
 Development only: the first 720 BBC articles of the draw (bench/intruder.py), 150 of XSum, 100 passages of novels, and
 the texts of bench/following but for `forms_test.jsonl`. Versions are those of `ensue run intruder`; `whole` is a text
 as `ensue calibrate` reads it. A part is written when it is done, the most needed first: a run that is cut off leaves
 those. Everything is scored by the package's engine in float32.
+
+`fresh` has what nobody has looked at: two times 400 BBC articles of the draw, from 1,206 on (in sets, for the more
+articles intruders are drawn from, the nearer is the nearest), and WSJ, essays and legal summaries whole.
 
 An .npz holds for each kind of request (below) `NAME_row` (the version's line), `NAME_place` (the sentence), for
 `places` and `pairs` also `NAME_other`, and `NAME_sum` (float32); for those with all tokens `NAME_count` and
@@ -43,14 +47,17 @@ BASE = ("context", "alone", "without", "head", "after1")
 LEAN = ("context", "alone", "head")
 PLACES = ("places", "pairs")
 NOVELS, PASSAGE, PLACED = 100, 24, 80
+# Articles from 1,120 on are fresh but for the first 86 of them.
+FRESH, EACH = 1206, 400
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    prepared = commands.add_parser("prepare")
-    prepared.add_argument("data", type=Path)
-    prepared.add_argument("output", type=Path)
+    for name in ("prepare", "fresh"):
+        prepared = commands.add_parser(name)
+        prepared.add_argument("data", type=Path)
+        prepared.add_argument("output", type=Path)
     run = commands.add_parser("run")
     run.add_argument("versions", type=Path)
     run.add_argument("model", type=Path)
@@ -62,7 +69,7 @@ def main() -> None:
     run.add_argument("--parts", default="all", help="only these, by name: " + ", ".join(PARTS))
     run.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
     options = parser.parse_args()
-    (prepare if options.command == "prepare" else harvest)(options)
+    {"prepare": prepare, "fresh": fresh, "run": harvest}[options.command](options)
 
 
 class Row(NamedTuple):
@@ -83,6 +90,8 @@ PARTS: dict[str, tuple[tuple[str, ...], Any]] = {
     "places": (PLACES, lambda row: row.set == "placed"),
     "others": (BASE, lambda row: row.set in ("xsum", "novels") and row.kind != "whole"),
     "more": (BASE[:4], lambda row: row.set == "bbc1"),
+    # Of another file.
+    "judged": (LEAN, lambda row: row.set.startswith("judged-")),
 }
 
 
@@ -116,6 +125,31 @@ def prepare(options: argparse.Namespace) -> None:
         texts = [json.loads(line) for line in lines]
         found += wholes(name, [(one["id"], one["text"]) for one in texts], split_units)
     file = options.output / "versions.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in found), "utf-8")
+    print(f"{file}: {len(found)} versions, {file.stat().st_size / 1e6:.1f} MB")
+
+
+def fresh(options: argparse.Namespace) -> None:
+    """Write the versions of what is judged once."""
+    from intruder import FEWEST, bbc_articles, others, rows
+
+    from ensue.text.documents import read_documents
+
+    options.output.mkdir(parents=True, exist_ok=True)
+    bbc = [one for one in bbc_articles(options.data / "news_bbc") if len(one[1].sentences) >= FEWEST]
+    sets = {
+        "bbc-a": rows(bbc[FRESH : FRESH + EACH]),
+        "bbc-b": rows(bbc[FRESH + EACH : FRESH + 2 * EACH]),
+        "wsj": others(options.data / "news_wsj", "latin-1"),
+        "blog": others(options.data / "blog_paulgraham"),
+        "legal": others(options.data / "multilexsum"),
+    }
+    found: list[Row] = []
+    for name, texts in sets.items():
+        file = options.output / f"judged-{name}.jsonl"
+        file.write_text("".join(json.dumps(one) + "\n" for one in texts), "utf-8")
+        found += versions(read_documents(file), f"judged-{name}", 0)
+    file = options.output / "fresh.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in found), "utf-8")
     print(f"{file}: {len(found)} versions, {file.stat().st_size / 1e6:.1f} MB")
 
