@@ -37,6 +37,8 @@ def _model_words(run: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
     """Name the model so that it loads again: a short name or hub id as it is, a folder or a file by its path."""
     name, card = model_name(asked), run.get("model")
     source = str(card.get("source", "")) if isinstance(card, dict) else ""
+    if isinstance(card, dict) and card.get("kind") == "human":
+        return ["--model", f"human:{source}"]
     if "/" not in source or source.startswith(("hub ", "PyPI ")):
         return ["--model", name]
     path = Path(source)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from pathlib import Path
@@ -18,6 +20,7 @@ from ensue.benchmarks.people.form import check_answer
 from ensue.benchmarks.people.kind import WorkItem, kind
 from ensue.cli.main import app
 from ensue.errors import EnsueError
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.people.answering import chosen, exported
 
 KIND = kind("classification")
@@ -96,6 +99,15 @@ def test_people_are_a_run_and_a_submission(rte: Path, tmp_path: Path) -> None:
     each = (2 * (5 / 12) + 2 * (11 / 12) + 1) / 5
     assert rows["accuracy_each"]["value"] == pytest.approx(each)
     assert rows["accuracy_each"]["settings"]["annotators"] == 5
+    tasks, one_by_one = metrics_tables(run.results, None)
+    assert [row[:3] for row in csv.reader(io.StringIO(tasks.to_csv()))][1] == ["RTE *", "dev", "acc."]
+    shown = {row["measure"]: row for row in csv.DictReader(io.StringIO(one_by_one.to_csv()))}
+    assert set(shown) == {"accuracy of one", "Fleiss’ κ"}
+    assert float(shown["accuracy of one"]["value"]) == pytest.approx(each)
+    assert shown["accuracy of one"]["of"] == "5 people"
+    page = ensue.report(run).read_text("utf-8")
+    assert "accuracy of one" in page
+    assert f"--model human:{path}" in page
     assert -0.5 < rows["kappa"]["value"] < 1
     model = ensue.run("superglue/RTE", model="most-frequent", data=rte, output=tmp_path / "model")
     (row,) = [one for one in ensue.compare(run, model).rows if one.metric == "accuracy"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -14,6 +16,7 @@ from ensue.benchmarks.people.kind import WorkItem, kind
 from ensue.benchmarks.shuffle.people import FIELD
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
+from ensue.runs.tables import metrics_tables
 from tests.benchmarks.people.answering import chosen, exported
 
 KIND = kind("shuffle")
@@ -72,6 +75,11 @@ def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path) -> None:
     assert any(row["metric"] == "accuracy" for row in found.as_dict()["rows"])
     page = write_report(model.folder, beside=[people.folder]).read_text()
     assert "human-texts" in page
+    (table,) = metrics_tables(people.results, None)
+    shown = list(csv.DictReader(io.StringIO(table.to_csv())))
+    assert [(row["majority"], row["seconds"]) for row in shown] == [("1.0", "20.0"), ("1.0", "20.0")]
+    kappas = [rows.get(("kappa", size), {"value": None})["value"] for size in (1, 2)]
+    assert [row["κ"] and float(row["κ"]) for row in shown] == ["" if one is None else one for one in kappas]
 
 
 def test_people_of_other_documents_are_refused(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from ensue.benchmarks.coherence.report import (
     cells,
     domain_of,
     main_cells,
-    names_of,
     page_of,
+    runs_by_name,
 )
 from ensue.report.results import Results, read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
@@ -108,14 +108,15 @@ def tell(folders: Sequence[Path], results: Results) -> Told | None:
     if not made:
         return None
     figure = Figures(results).get("insertion", "accuracy")
-    runs = {name: offsets(read_items(folder)) for name, folder in names_of(folders).items()}
+    runs = {name: offsets(read_items(folder)) for name, folder in runs_by_name(folders).items()}
     (_, blind), *_ = runs.values()
     model = results.get("model", "")
     right = "The model is right where it finds the document likeliest with the sentence where it stood."
     if any("chosen" in item["outputs"] for item in read_items(folders[0])):
         right = "A document counts as the share of people who put it back where it stood."
     beside = [
-        Section(name, "", None, tables(read_results(folder))[0]) for name, folder in names_of(folders).items()
+        Section(name, "", None, tables(read_results(folder))[0])
+        for name, folder in runs_by_name(folders).items()
     ]
     return Told(
         f"Does {model} put a sentence back into its place?",

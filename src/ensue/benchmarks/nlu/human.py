@@ -16,6 +16,7 @@ from typing import Any
 from ensue.benchmarks.base import RunContext, Setting, content_of
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.judging import judge
+from ensue.benchmarks.nlu.scores import EACH, KAPPA
 from ensue.benchmarks.nlu.submissions.people import SCALE, SCALE_TASK, annotated_part, majority
 from ensue.benchmarks.nlu.systems import Answered, Settings
 from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
@@ -99,7 +100,7 @@ def each_rows(model: Model, tasks: Sequence[TaskData]) -> list[MetricRow]:
             table = ratings_of(judgments)
             kappa = drawn_fleiss(table.table, table.items)
             if kappa is not None:
-                rows.append(kappa.row(data.spec.name, "kappa", {"split": split}))
+                rows.append(kappa.row(data.spec.name, KAPPA, {"split": split}))
     return rows
 
 
@@ -124,7 +125,7 @@ def _means(data: TaskData, split: str, votes: Votes) -> Iterator[MetricRow]:
     for metric, values in found.items():
         interval = clustered_interval(list(values.values()), list(values), bounds=range_of(metric))
         settings = {"split": split, "annotators": len(values)}
-        yield Figure(*interval).row(data.spec.name, f"{metric}_each", settings)
+        yield Figure(*interval).row(data.spec.name, f"{metric}{EACH}", settings)
 
 
 def votes_of(export: Export, data: TaskData, split: str) -> dict[str, dict[str, Prediction]]:

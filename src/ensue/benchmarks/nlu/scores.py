@@ -24,6 +24,8 @@ from ensue.benchmarks.nlu.systems import Answered
 from ensue.report.results import MetricRow
 
 SCORE = "score"
+# How far annotators agree, and what follows a metric of one of them alone.
+KAPPA, EACH = "kappa", "_each"
 # MNLI's second section counts in the same score as its first.
 SECTIONS = {DEV_MISMATCHED: DEV, TEST_MISMATCHED: TEST}
 

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.coherence.report import Figures, Section, Told, domain_of, main_cells, names_of, page_of
+from ensue.benchmarks.coherence.report import (
+    Figures,
+    Section,
+    Told,
+    domain_of,
+    main_cells,
+    page_of,
+    runs_by_name,
+)
 from ensue.report.figure import Figure
 from ensue.report.results import Results, read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
@@ -123,14 +131,15 @@ def tell(folders: Sequence[Path], results: Results) -> Told | None:
     items = list(read_items(folders[0]))
     chance = sum(item["outputs"]["chance_positional"] for item in items) / max(1, len(items))
     model = results.get("model", "")
-    runs = {name: list(read_items(folder)) for name, folder in names_of(folders).items()}
+    runs = {name: list(read_items(folder)) for name, folder in runs_by_name(folders).items()}
     taus = {name: tau_by_length(some) for name, some in runs.items()}
     lengths = Table([Column("sentences"), *(Column("mean tau" if len(taus) == 1 else name) for name in taus)])
     for count in sorted({count for line in taus.values() for count in line}):
         lengths.add(count, *(line.get(count) for line in taus.values()))
     by = "people think best" if any("orders" in item["outputs"] for item in items) else "the model finds best"
     beside = [
-        Section(name, "", None, tables(read_results(folder))[0]) for name, folder in names_of(folders).items()
+        Section(name, "", None, tables(read_results(folder))[0])
+        for name, folder in runs_by_name(folders).items()
     ]
     return Told(
         f"Does {model} find the order of sentences?",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.report.figure import Figure
-from ensue.report.page import Page
+from ensue.report.page import Page, run_names
 from ensue.report.results import Results, read_results
 from ensue.report.svg import Picture
 from ensue.report.table import Cell, Content, Table
@@ -43,14 +43,9 @@ def page_of(tell: Callable[[Sequence[Path], Results], Told | None], *, takes_run
     return Page("ensue.benchmarks.coherence.report", "coherence.html.j2", facts, takes_runs=takes_runs)
 
 
-def names_of(folders: Sequence[Path]) -> dict[str, Path]:
-    """Return the folders of runs by what their lines are called: the model, and the folder where two are alike."""
-    models = [str(read_results(folder).get("model", "")) for folder in folders]
-    alike = [models.count(model) > 1 for model in models]
-    return {
-        f"{model} ({folder.name})" if twice else model: folder
-        for model, folder, twice in zip(models, folders, alike, strict=True)
-    }
+def runs_by_name(folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the folders of runs by what their lines are called."""
+    return dict(zip(run_names(folders, [read_results(folder) for folder in folders]), folders, strict=True))
 
 
 class Figures:

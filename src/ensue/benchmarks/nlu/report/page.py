@@ -9,7 +9,13 @@ from typing import Any
 
 from ensue.benchmarks.nlu.report.scores import Diagnosis, RunScores, ScoreLine, dev_spreads, scores_of
 from ensue.benchmarks.nlu.report.systems import diagnostics_table, split_tables
-from ensue.benchmarks.nlu.report.table import measure_words, metric_word, task_table, trainings_table
+from ensue.benchmarks.nlu.report.table import (
+    measure_words,
+    metric_word,
+    people_table,
+    task_table,
+    trainings_table,
+)
 from ensue.benchmarks.nlu.suites import specs_of
 from ensue.benchmarks.published import citation
 from ensue.errors import EnsueError
@@ -85,6 +91,7 @@ def _run_facts(folder: Path, scores: RunScores, results: Mapping[str, Any]) -> d
         "scores": scores,
         "several": any(len(line.answers) > 1 for line in scores.lines),
         "table": task_table(scores, dev_spreads(fits)),
+        "people_table": people_table(results),
         "trainings": len(fits),
         "trainings_table": trainings_table(fits),
         "signature": str(results.get("signature") or ""),

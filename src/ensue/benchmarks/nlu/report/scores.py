@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ensue.benchmarks.nlu.diagnostics import TAXONOMY
 from ensue.benchmarks.nlu.examples import DEV, TEST, TaskSpec
-from ensue.benchmarks.nlu.scores import SCORE
+from ensue.benchmarks.nlu.scores import EACH, KAPPA, SCORE
 from ensue.benchmarks.nlu.suites import TITLES, specs_of
 from ensue.report.figure import Figure
 from ensue.report.results import MetricRow
@@ -163,6 +163,7 @@ def scores_of(results: Mapping[str, Any], name: str | None = None) -> RunScores 
         row
         for row in results["metrics"]
         if "split" in row["settings"] and isinstance(row["value"], (int, float))
+        if not of_people(row)
     ]
     if suite not in TITLES or not rows:
         return None
@@ -183,6 +184,11 @@ def scores_of(results: Mapping[str, Any], name: str | None = None) -> RunScores 
         varying=[key for key, values in ways.items() if len(values) > 1],
         limit=int(limit[1]) if limit else None,
     )
+
+
+def of_people(row: MetricRow) -> bool:
+    """Return whether a row says what annotators are worth one by one, or how far they agree: no way of answering."""
+    return row["metric"] == KAPPA or row["metric"].endswith(EACH)
 
 
 def phenomena() -> list[Phenomenon]:

@@ -13,13 +13,15 @@ from ensue.benchmarks.nlu.report.scores import (
     ScoreLine,
     Spread,
     dev_spreads,
+    of_people,
     phenomena,
     scores_of,
     way_of_fit,
 )
+from ensue.benchmarks.nlu.scores import EACH, KAPPA
 from ensue.report.figure import NONE, Figure, fraction, settings_text
-from ensue.report.results import read_fits
-from ensue.report.table import Cell, Column, Content, Table
+from ensue.report.results import MetricRow, read_fits
+from ensue.report.table import Cell, Column, Content, Table, blank_on_page
 
 # Short for a terminal of 80 columns, and in full.
 _METRICS = {
@@ -33,6 +35,10 @@ _METRICS = {
     "spearman": ("ρ", "Spearman"),
     "gender_parity": ("GPS", "gender parity"),
 }
+_ONE_BY_ONE = (
+    "The table above is of the majority's answers. Here each annotator is judged alone on what they labelled, and "
+    "the mean over annotators shown."
+)
 # A list of templates may be long; more than these are counted, and the report has them.
 _MOST_WAYS = 12
 # More trainings than these are counted; fits.jsonl has them.
@@ -45,7 +51,36 @@ def tables(results: Mapping[str, Any], folder: Path | None = None) -> list[Table
     if scores is None:
         return []
     trained = dev_spreads(read_fits(folder)) if folder else {}
-    return [task_table(scores, trained, most=_MOST_WAYS)]
+    people = people_table(results)
+    return [task_table(scores, trained, most=_MOST_WAYS), *([] if people is None else [people])]
+
+
+def people_table(results: Mapping[str, Any]) -> Table | None:
+    """Return what annotators are worth one by one, and how far they agree; None for a run of no people."""
+    found: dict[tuple[str, str], list[MetricRow]] = {}
+    for row in results["metrics"]:
+        if of_people(row) and row["value"] is not None:
+            found.setdefault((row["task"], str(row["settings"].get("split", ""))), []).append(row)
+    if not found:
+        return None
+    words = (Column(heading, words=True) for heading in ("task", "split", "measure"))
+    figures = (Column(heading) for heading in ("value", "95 %\ninterval", "of"))
+    table = Table([*words, *figures], title="One by one", caption=_ONE_BY_ONE)
+    for (task, split), rows in found.items():
+        for place, row in enumerate(sorted(rows, key=lambda one: one["metric"] == KAPPA)):
+            figure, metric = Figure.of(row), row["metric"]
+            many = row["settings"].get("annotators")
+            category = row["settings"].get("category") or ""
+            measure = "Fleiss’ κ" if metric == KAPPA else f"{metric_word(metric.removesuffix(EACH))} of one"
+            table.add(
+                blank_on_page(task) if place else task,
+                split,
+                f"{measure}, {category}" if category else measure,
+                Cell(figure.text(), value=figure.value),
+                _interval(figure),
+                f"{figure.n} examples" if many is None else f"{many} people",
+            )
+    return table
 
 
 def task_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,10 @@ class BlockRow(NamedTuple):
     ties: int | None
     human: float | None
     gpt2: float | None
+    # Of runs of people alone.
+    majority: float | None = None
+    seconds: float | None = None
+    kappa: float | None = None
 
 
 def published_series(system: str, task: str, table: str = "2") -> dict[int, float]:
@@ -74,6 +78,9 @@ def block_rows(results: Mapping[str, Any], domain: str | None = None) -> list[Bl
                 ties=None if ties is None else round(ties * main["n"]),
                 human=None if size is None else human.get(size),
                 gpt2=None if size is None else gpt2.get(size),
+                majority=value_of(metrics, "accuracy_majority"),
+                seconds=value_of(metrics, "seconds"),
+                kappa=value_of(metrics, "kappa"),
             )
         )
     return sorted(rows, key=lambda row: (row.block_size or 0, row.label))
@@ -105,6 +112,13 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
         return []
     table = blocks_table(rows)
     table.title = f"Shuffle Test · {results.get('model', '')}"
+    if _by_people(rows):
+        table.caption = (
+            "accuracy: of one person, the mean over whoever read a pair; majority: of their vote, a tie half; "
+            "seconds: the mean over pairs of their readers' median, idle time taken out; κ: Fleiss', of the sides "
+            "chosen. publ.: people on WSJ, Laban et al. (2021), table 2. Chance is 0.5."
+        )
+        return [table]
     by = " by perplexity," if any(row.per_token is not None for row in rows) else ""
     table.caption = (
         "publ.: published by Laban et al. (2021), table 2, on other documents; human on WSJ, GPT2-medium averaged "
@@ -114,8 +128,14 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
     return [table]
 
 
-def blocks_table(rows: Iterable[BlockRow]) -> Table:
-    """Return the accuracies by block size over all documents."""
+def _by_people(rows: Sequence[BlockRow]) -> bool:
+    return any(row.majority is not None for row in rows)
+
+
+def blocks_table(rows: Sequence[BlockRow]) -> Table:
+    """Return the accuracies by block size over all documents; of people, also the seconds and how far they agree."""
+    if _by_people(rows):
+        return _people_table(rows)
     table = Table(
         [
             *_FIRST,
@@ -139,6 +159,17 @@ def blocks_table(rows: Iterable[BlockRow]) -> Table:
             row.human,
             row.gpt2,
         )
+    return table
+
+
+def _people_table(rows: Sequence[BlockRow]) -> Table:
+    more = map(Column, ("majority", "seconds", "κ", "ties", "pairs"))
+    publ = Column("publ.\nhuman", wide="published: human, WSJ", published=True)
+    table = Table([*_FIRST[:3], *more, _DOCUMENTS, publ])
+    for row in rows:
+        seconds = None if row.seconds is None else Cell(f"{row.seconds:.1f}", value=row.seconds)
+        counts = (row.ties, row.accuracy.n, row.accuracy.clusters)
+        table.add(*_first_cells(row)[:3], row.majority, seconds, row.kappa, *counts, row.human)
     return table
 
 
