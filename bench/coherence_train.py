@@ -9,8 +9,7 @@ even novels of ELTeC and LitBank by chapter; SQuAD's paragraphs. `train` needs t
 folder `src` on PYTHONPATH and nothing else of this package's dependencies. WEIGHTS holds the folders `smollm2` and
 `minilm`. Models are trained in --keep (a folder of the machine); all but checkpoints is packed into OUTPUT as
 models.tar.gz.NN, pieces small enough to be brought home: `cat models.tar.gz.* | tar xz`. Adapters name `smollm2` and
-`minilm` as their base. `mlm` learns from open texts alone: it may come with the package as `minilm-mlm` (copy its
-adapter.safetensors, config.json, ensue-card.json and README.md to src/ensue/backends/adapters/mlm).
+`minilm` as their base. `mlm` learns from open texts alone, so that it may be given away.
 """
 
 from __future__ import annotations
