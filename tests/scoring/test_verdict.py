@@ -78,12 +78,13 @@ def test_nothing_stands_out_above_the_rate_but_the_least_is_named() -> None:
 
 
 def test_a_text_that_is_loose_throughout_is_made_good_for_it() -> None:
-    tight, loose = [50.0, 8.0, 60.0, 55.0, 52.0], [30.0, 8.0, 30.0, 30.0, 30.0]
+    tight, loose = [50.0, -5.0, 60.0, 55.0, 52.0], [30.0, -5.0, 30.0, 30.0, 30.0]
     level = judge(text(*tight), PLAIN).false_alarm
     assert level is not None
-    # The loose text's lower quartile is 30, 10 below the untouched ones'; three quarters of it are added.
+    # The loose text's lower quartile is 30, 10 below the untouched ones', which are added.
     raised = judge(text(*loose), PLAIN).false_alarm
-    expected = np.interp(8.0 + 7.5, PLAIN.least, _levels())
+    expected = np.interp(-5.0 + 10.0, PLAIN.least, _levels())
+    assert 0.0 < expected < 1.0
     assert raised == pytest.approx(expected)
     assert raised > level
 
@@ -228,9 +229,9 @@ def test_few_texts_make_no_calibration() -> None:
 def test_shares_of_a_loose_text_are_made_good_as_its_verdict_is():
     percentiles = tuple(float(one) for one in range(101))
     fitted = replace(PLAIN, quartile=40.0, percentiles=percentiles)
-    # Lower quartiles of 30.5 and 20 where 40 is usual: of what is missing nine tenths are made good.
+    # Lower quartiles of 30.5 and 20 where 40 is usual: what is missing is made good.
     assert shares_below([None, 40.0, 40.0, 50.0, 2.0], fitted)[0] is None
-    assert shares_below([40.0, 40.0, 50.0, 2.0], fitted) == pytest.approx([0.4855, 0.4855, 0.5855, 0.1055])
-    assert shares_below([20.0, 20.0, 20.0, 30.0], fitted) == pytest.approx([0.38, 0.38, 0.38, 0.48])
+    assert shares_below([40.0, 40.0, 50.0, 2.0], fitted) == pytest.approx([0.495, 0.495, 0.595, 0.115])
+    assert shares_below([20.0, 20.0, 20.0, 30.0], fitted) == pytest.approx([0.4, 0.4, 0.4, 0.5])
     assert shares_below([90.0, 50.0], fitted) == pytest.approx([0.9, 0.5])
     assert shares_below([None], fitted) == [None]
