@@ -13,7 +13,7 @@ def test_a_command_is_put_together_where_none_was_recorded():
             "data": "my docs",
             "limit": None,
             "seed": 0,
-            "settings": {"block_size": [1, 5], "joiner": " "},
+            "settings": {"models": [], "block_size": [1, 5], "joiner": " "},
         }
     }
     assert command_of(run) == (

@@ -29,6 +29,9 @@ def command_of(run: Mapping[str, Any]) -> str:
             words += [f"--{option}", str(value)]
     settings = asked.get("settings")
     for name, value in settings.items() if isinstance(settings, dict) else ():
+        # An empty list cannot be asked for: it is what a setting is when nobody names it.
+        if value == []:
+            continue
         words += ["--set", f"{name}={_as_setting(value)}"]
     return shlex.join(words)
 

@@ -167,7 +167,9 @@ def test_a_collection_of_summaries(llama, tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"text": "One. Two."}, "line 1 has null as 'rating', where a number is expected"),
+        ({"text": "One. Two."}, "line 1 has no 'coherence'; name the column"),
+        ({"text": "One. Two.", "rating": None}, "line 1 has null as 'rating', where a number is expected"),
+        ({"text": "One. Two.", "rating": float("nan")}, "line 1 has nan as 'rating', where a number is"),
         ({"text": "One. Two.", "coherence": "good"}, "a string as 'coherence'"),
         ({"text": " ", "rating": 1}, "has no text"),
         ({"sentences": ["A.", "B."], "rating": 1, "marks": [1]}, "1 marks for 2 sentences"),

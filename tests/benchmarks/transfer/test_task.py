@@ -255,6 +255,11 @@ def test_what_is_refused(place, tmp_path):
     refused(here(*words, "--set", "domains=own:x.jsonl"), "Two sets are called own")
     refused(here(*words, "--set", "models=random"), "random is among the models twice")
     refused(here(*words, "--set", f"ratings={tmp_path / 'none.jsonl'}"), "is not there")
+    alone = [{"text": "A b. C d.", "rating": n, "group": group} for n, group in ((1, "a"), (2, "b"))]
+    apart = write_lines(tmp_path / "apart.jsonl", [*alone, {"text": "E f. G h.", "rating": 1, "group": "a"}])
+    refused(
+        here(*words, "--set", f"ratings={apart}"), "no two texts of one `group` that people rate differently"
+    )
     refused(here("run", "transfer/x", "--model", "random"), "transfer has no tasks")
     encoder = tiny.save_encoder(tmp_path / "encoder")
     refused(

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 import ensue
 from ensue.backends.names import load_model
+from ensue.errors import EnsueError
 from ensue.models.protocols import Rater, Scorer, abilities
 from ensue.text.documents import Document
 from ensue.train.coherence.pairs import make_pairs, pair_loss
@@ -96,6 +97,22 @@ def test_any_model_can_be_trained_by_either_loss(data, tmp_path, save, more):
     assert loss == pytest.approx(fitted.best_loss, rel=2e-3, abs=2e-3)
     assert model.card.trained_on_shuffled_text
     assert model.card.kind == "rater"
+
+
+def test_a_folder_that_says_nonsense_is_one_sentence(encoder, data, tmp_path):
+    folder = tmp_path / "rater"
+    train(encoder, data, folder, epochs=1, lora=2)
+    config = json.loads((folder / "config.json").read_text())
+
+    def load_with(**changed):
+        (folder / "config.json").write_text(json.dumps({**config, **changed}))
+        return load_model(str(folder), device="cpu")
+
+    for changed in ({"joiner": 5}, {"max_length": 1.5}, {"max_length": 0}, {"pooling": "none"}):
+        with pytest.raises(EnsueError, match="is no way to read a text"):
+            load_with(rater={**config["rater"], **changed})
+    with pytest.raises(EnsueError, match="which stands on rater itself"):
+        load_with(base=str(folder))
 
 
 def test_pairs_are_those_of_the_shuffle_test_and_each_has_the_original_first():

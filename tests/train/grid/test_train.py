@@ -57,6 +57,9 @@ def test_a_model_that_was_saved_and_loaded_rates_texts(tmp_path, kind):
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert record["corpora"]["train"]["documents"] == 9
     assert record["corpora"]["dev"]["documents"] == 3
+    # Without its card it has seen shuffled text all the same.
+    (tmp_path / "model" / "ensue-card.json").unlink()
+    assert load_model(str(tmp_path / "model"), device="cpu").card.trained_on_shuffled_text
 
 
 def test_training_pays(tmp_path):

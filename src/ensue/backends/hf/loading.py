@@ -222,7 +222,12 @@ def load_base(folder: ModelFolder) -> Any:
         raise EnsueError(
             f"{folder.path / 'config.json'} names no base model, without which {folder.name} cannot be used."
         )
-    return load_model(base, device="cpu", dtype="float32")
+    try:
+        return load_model(base, device="cpu", dtype="float32")
+    except RecursionError as error:
+        raise EnsueError(
+            f"{folder.path / 'config.json'} names {base} as its base, which stands on {folder.name} itself."
+        ) from error
 
 
 def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:

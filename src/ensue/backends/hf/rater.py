@@ -16,7 +16,6 @@ from ensue.atomic import make_readable, replacing
 from ensue.backends.hf.adapter import AdapterShape, adapted_identity, open_adapter, save_adapter
 from ensue.backends.hf.encoder import POOLINGS, VectorModel
 from ensue.backends.hf.loading import Loaded, ModelFolder, load, write_config
-from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 
 ARCHITECTURE = "CoherenceRater"
@@ -32,8 +31,12 @@ class RaterReading:
     joiner: str = " "
 
     def __post_init__(self) -> None:
-        if self.pooling not in POOLINGS or self.max_length < 1:
-            raise EnsueError(f"pooling {self.pooling!r} of {self.max_length} tokens is no way to read a text")
+        whole = type(self.max_length) is int and self.max_length > 0
+        if self.pooling not in POOLINGS or not whole or not isinstance(self.joiner, str):
+            raise ValueError(
+                f"pooling {self.pooling!r} of {self.max_length!r} tokens, joined by {self.joiner!r}, "
+                "is no way to read a text"
+            )
 
 
 class RaterNetwork(nn.Module):  # type: ignore[misc]

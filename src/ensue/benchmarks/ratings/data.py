@@ -38,6 +38,11 @@ class RatedTexts(NamedTuple):
     fingerprint: str
     source: str
 
+    @property
+    def have_pairs(self) -> bool:
+        """Say whether two texts of any group are rated differently."""
+        return len({(one.group, one.rating) for one in self.items}) > len({one.group for one in self.items})
+
 
 def read_rated(source: str | None, rating: str, split: Splitter, limit: int | None) -> RatedTexts:
     """Read the first rated texts of a .jsonl file, or those about the first articles of a .json collection."""
@@ -90,10 +95,14 @@ def _lines(path: Path, rating: str, split: Splitter, limit: int | None) -> list[
 
 
 def _rating(row: Mapping[str, Any], name: str, place: str) -> float:
-    value = row.get(name, row.get("rating"))
+    column = name if name in row else "rating"
+    if column not in row:
+        raise EnsueError(f"{place} has no {name!r}; name the column of its rating with --set rating=NAME.")
+    value = row[column]
     if type(value) not in (int, float) or not math.isfinite(value):
+        found = in_words(value) if type(value) not in (int, float) else str(value)
         raise EnsueError(
-            f"{place} has {in_words(value)} as {name if name in row else 'rating'!r}, where a number is expected; "
+            f"{place} has {found} as {column!r}, where a number is expected; "
             f"name its column with --set rating=NAME."
         )
     return float(value)

@@ -14,8 +14,9 @@ from ensue.benchmarks import registry
 from ensue.benchmarks.base import Outcome, Prepared
 from ensue.benchmarks.intruder.judging import UNTOUCHED, WHOLE
 from ensue.benchmarks.intruder.rules import REMOVAL
-from ensue.benchmarks.ratings.task import judged_pairs
+from ensue.benchmarks.ratings.task import RatingsRun, judged_pairs
 from ensue.benchmarks.settings import resolve
+from ensue.errors import EnsueError
 from ensue.report.results import Item
 
 ACCURACY, HIT_RATE = "accuracy", "hit_rate"
@@ -77,7 +78,13 @@ def tests_of(
         for name, data in sets.items()
     ]
     if ratings is not None:
-        found.append(Test("ratings", "people", prepared("ratings", ratings), _rated))
+        rated = prepared("ratings", ratings)
+        if isinstance(rated, RatingsRun) and not rated.texts.have_pairs:
+            raise EnsueError(
+                f"{ratings} has no two texts of one `group` that people rate differently, so transfer has nothing to "
+                "ask about them."
+            )
+        found.append(Test("ratings", "people", rated, _rated))
     return found
 
 
