@@ -21,8 +21,8 @@ def run(
         str,
         typer.Argument(
             metavar="BENCHMARK[/TASK]",
-            help="shuffle, intruder, chapterbreak, discoeval, senteval, glue, superglue, qags, squality, or one of "
-            "another package; tasks by commas.",
+            help="shuffle, insertion, ordering, intruder, pairs, ratings, transfer, chapterbreak, discoeval, "
+            "senteval, glue, superglue, qags, squality, or one of another package; tasks by commas.",
         ),
     ],
     model: Annotated[
