@@ -260,6 +260,12 @@ def test_what_is_refused(place, tmp_path):
     refused(
         here(*words, "--set", f"ratings={apart}"), "no two texts of one `group` that people rate differently"
     )
+    few = write_lines(tmp_path / "few.jsonl", [{"sentences": [f"A {n}." for n in range(8)]}])
+    refused(here(*words, "--set", f"domains=few:{few}"), "intruders come from other documents")
+    one = write_lines(tmp_path / "one.jsonl", [{"sentences": ["A."]}, {"sentences": ["B."]}])
+    refused(here(*words, "--set", f"domains=one:{one}"), "long enough to shuffle")
+    # All before any model was asked anything.
+    assert not (tmp_path / "no").exists()
     refused(here("run", "transfer/x", "--model", "random"), "transfer has no tasks")
     encoder = tiny.save_encoder(tmp_path / "encoder")
     refused(

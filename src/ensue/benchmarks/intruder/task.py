@@ -142,7 +142,7 @@ class IntruderRun:
 
     def versions(self) -> tuple[list[Version], Counter[str], Counter[str]]:
         """Return every version of every document, and counts of what was left out and what was cut."""
-        documents, skipped, notes = self._long_enough()
+        documents, skipped, notes = self.usable()
         found = list(self._versions(documents, skipped))
         if len(found) == len(documents):
             raise EnsueError(
@@ -173,7 +173,8 @@ class IntruderRun:
         without = () if self.settings["encoder"] else ("likeness",)
         return [rule for rule in EVERY_RULE if rule in (chosen or RULES) and rule not in without]
 
-    def _long_enough(self) -> tuple[list[Document], Counter[str], Counter[str]]:
+    def usable(self) -> tuple[list[Document], Counter[str], Counter[str]]:
+        """Return the documents that are long enough, two at least, and counts of what was left out or cut."""
         found = long_enough(self.documents, self.settings, FEWEST)
         if len(found[0]) < 2:
             count = "one document" if found[0] else "no document"

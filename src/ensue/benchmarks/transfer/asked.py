@@ -14,8 +14,10 @@ from ensue.benchmarks import registry
 from ensue.benchmarks.base import Outcome, Prepared
 from ensue.benchmarks.intruder.judging import UNTOUCHED, WHOLE
 from ensue.benchmarks.intruder.rules import REMOVAL
+from ensue.benchmarks.intruder.task import IntruderRun
 from ensue.benchmarks.ratings.task import RatingsRun, judged_pairs
 from ensue.benchmarks.settings import resolve
+from ensue.benchmarks.shuffle.task import ShuffleRun
 from ensue.errors import EnsueError
 from ensue.report.results import Item
 
@@ -66,7 +68,9 @@ def tests_of(
     def prepared(name: str, data: str | None, **more: Any) -> Prepared:
         task = registry.find(name).load_task()
         known = {key: value for key, value in settings.items() if key in task.settings}
-        return task.prepare("", data, limit, seed, resolve(name, task.settings, known | more))
+        made = task.prepare("", data, limit, seed, resolve(name, task.settings, known | more))
+        _check(made)
+        return made
 
     found = [
         Test("shuffle", name, prepared("shuffle", data, allow_shuffle_trained="yes"), _shuffled)
@@ -78,14 +82,21 @@ def tests_of(
         for name, data in sets.items()
     ]
     if ratings is not None:
-        rated = prepared("ratings", ratings)
-        if isinstance(rated, RatingsRun) and not rated.texts.have_pairs:
-            raise EnsueError(
-                f"{ratings} has no two texts of one `group` that people rate differently, so transfer has nothing to "
-                "ask about them."
-            )
-        found.append(Test("ratings", "people", rated, _rated))
+        found.append(Test("ratings", "people", prepared("ratings", ratings), _rated))
     return found
+
+
+def _check(made: Prepared) -> None:
+    """Refuse texts that a test has nothing to ask of, before any model has been asked anything."""
+    if isinstance(made, ShuffleRun):
+        made.versions()
+    elif isinstance(made, IntruderRun):
+        made.usable()
+    elif isinstance(made, RatingsRun) and not made.texts.have_pairs:
+        raise EnsueError(
+            f"{made.source} has no two texts of one `group` that people rate differently, so transfer has nothing to "
+            "ask about them."
+        )
 
 
 def _shuffled(items: Sequence[Item]) -> Answers:
