@@ -74,12 +74,14 @@ def score(
     policy = policy or Policy()
     scorer.check(policy)
     distinct = _distinct(requests)
-    who = identity(scorer, policy)
+    # Before a thread has the tokenizer; else after what may be refused: a server is asked who it is.
+    who = b"" if _on_cpu(scorer) else identity(scorer, policy)
     prepared: list[Prepared] = []
     keys: list[str] = []
     work = _Work(scorer, journal, progress, sum(map(_characters, distinct)))
     with _uncollected(scorer):
         for portion, ready, last in _prepared(scorer, distinct, policy):
+            who = who or identity(scorer, policy)
             digests = [one.digest(who) for one in ready]
             work.add([_Asked(*one) for one in zip(digests, portion, ready, strict=True)], last=last)
             prepared += ready

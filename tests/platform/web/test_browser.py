@@ -347,9 +347,10 @@ def test_a_text_is_tried_shown_and_deleted(visit: Visit, home: Path, tmp_path: P
             expect(page.locator(".s")).to_have_count(6)
             page.get_by_text("Sentence by sentence", exact=True).click()
             visit.check("tried")
+            here = page.url
             page.get_by_role("button", name="Delete it now").click()
-            page.go_back()
-            page.reload()
+            expect(page).not_to_have_url(here)
+            page.goto(here)
             expect(page.get_by_role("heading", name="It is gone")).to_be_visible()
             visit.check("try-gone")
         finally:
