@@ -3,6 +3,7 @@
     python bench/following_harvest.py prepare DATA OUT     # here: OUT/versions.jsonl, a line a version
     python bench/following_harvest.py fresh DATA OUT       # here: OUT/fresh.jsonl, what is judged once
     python bench/following_harvest.py run VERSIONS MODEL OUT   # there: MODEL a folder; OUT/NAME-PART.npz
+    python bench/following_harvest.py read VERSIONS READER OUT.npz   # there: what a reader says of each sentence
 
 Development only: the first 720 BBC articles of the draw (bench/intruder.py), 150 of XSum, 100 passages of novels, and
 the texts of bench/following but for `forms_test.jsonl`. Versions are those of `ensue run intruder`; `whole` is a text
@@ -68,8 +69,13 @@ def main() -> None:
     run.add_argument("--limit", type=int, help="of each part only so many versions, to try it")
     run.add_argument("--parts", default="all", help="only these, by name: " + ", ".join(PARTS))
     run.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
+    reading = commands.add_parser("read")
+    reading.add_argument("versions", type=Path)
+    reading.add_argument("reader")
+    reading.add_argument("output", type=Path)
+    reading.add_argument("--limit", type=int)
     options = parser.parse_args()
-    {"prepare": prepare, "fresh": fresh, "run": harvest}[options.command](options)
+    {"prepare": prepare, "fresh": fresh, "run": harvest, "read": read}[options.command](options)
 
 
 class Row(NamedTuple):
@@ -270,6 +276,29 @@ def one_chunk(
         if request.detail:
             of.setdefault("tokens", []).append(np.array(found.token_logprobs, np.float16))
         of.setdefault("count", []).append(found.tokens)
+
+
+def read(options: argparse.Namespace) -> None:
+    """Write down what a reader says of each sentence: `row`, `place` and `logit`."""
+    from ensue.backends.names import load_model
+    from ensue.scoring.following import Pieces
+
+    began = time.perf_counter()
+    rows = [Row(*json.loads(line)) for line in options.versions.read_text("utf-8").splitlines()]
+    reader: Any = load_model(options.reader, dtype="float32")
+    numbers = [number for number, row in enumerate(rows) if row.set != "placed"][: options.limit]
+    texts = []
+    for number in numbers:
+        pieces = Pieces(rows[number].text, tuple(rows[number].ends))
+        texts.append([pieces.piece(place).strip() for place in range(len(pieces.ends))])
+    found = reader.read(texts)
+    np.savez_compressed(
+        options.output,
+        row=np.repeat(np.array(numbers, np.int32), [len(one) for one in found]),
+        place=np.concatenate([np.arange(len(one), dtype=np.int16) for one in found]),
+        logit=np.concatenate([np.array(one, np.float32) for one in found]),
+    )
+    say(began, f"{options.output}: {len(numbers)} versions read by {reader.card.name}")
 
 
 def write(path: Path, kept: dict[str, dict[str, list[Any]]]) -> None:

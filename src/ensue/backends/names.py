@@ -65,6 +65,7 @@ _ARCHITECTURES = {
     "AdaptedCausalLM": "ensue.backends.hf.adapted:load_adapted_causal",
     "AdaptedMaskedLM": "ensue.backends.hf.adapted:load_adapted_masked",
     "CoherenceRater": "ensue.backends.hf.rater:load_rater",
+    "SentenceReader": "ensue.backends.hf.reader:load_reader",
 }
 # Those of them that run without torch.
 _WITHOUT_TORCH = (_ARCHITECTURES["WordVectors"], _ARCHITECTURES["EntityGrid"])

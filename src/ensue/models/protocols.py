@@ -215,6 +215,14 @@ class CuttingRater(Rater, Protocol):
 
 
 @runtime_checkable
+class Reader(Model, Protocol):
+    """Says of each sentence of a text whether it belongs there, as a model trained to find intruders does."""
+
+    def read(self, texts: Sequence[Sequence[str]]) -> list[list[float]]:
+        """Return a number a sentence of each text, given as its sentences: the higher, the more it belongs."""
+
+
+@runtime_checkable
 class Placed(Protocol):
     """A model that says on what kind of device it runs."""
 
@@ -242,6 +250,7 @@ _ABILITIES: dict[type, str] = {
     Questioner: "ask questions",
     Answerer: "answer questions",
     Rater: "rate how coherent a text is",
+    Reader: "say which sentences belong",
 }
 # Finer ones, asked for by name; a list of what a model can do has the coarser one already.
 _FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens"}

@@ -13,5 +13,6 @@ TRAINERS = {
     "grid": "ensue.train.grid.options:GridOptions",
     "lm": "ensue.train.lm.options:LanguageOptions",
     "coherence": "ensue.train.coherence.options:CoherenceOptions",
+    "reader": "ensue.train.reader.options:ReaderOptions",
     "summarizer": "ensue.train.summarizer.options:SummarizerOptions",
 }

@@ -197,9 +197,9 @@ def names_in(text: str) -> tuple[str, ...]:
 def train(trainer: str, *, progress: Progress | None = None, **options: Any) -> Fitted:
     """Train a model as `ensue train TRAINER` does, and leave it in the folder `output`.
 
-    `trainer` is suffixlm, encoder, qa, qg, grid, lm, coherence or summarizer; the options are those of the command,
-    with underscores, and are checked before anything is read. A training that was stopped goes on with `resume=True`.
-    The best step and its figures on held-out data are returned.
+    `trainer` is suffixlm, encoder, qa, qg, grid, lm, coherence, reader or summarizer; the options are those of the
+    command, with underscores, and are checked before anything is read. A training that was stopped goes on with
+    `resume=True`. The best step and its figures on held-out data are returned.
 
     >>> import ensue
     >>> ensue.train("encoder", data=["pages"], output="model", steps=10, epochs=1)

@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from ensue.atomic import make_readable, replacing
-from ensue.backends.hf.adapter import AdapterShape, adapted_identity, open_adapter, save_adapter
 from ensue.backends.hf.encoder import POOLINGS, VectorModel
-from ensue.backends.hf.loading import Loaded, ModelFolder, load, write_config
+from ensue.backends.hf.headed import Headed
+from ensue.backends.hf.loading import Loaded, ModelFolder
 from ensue.models.card import ModelCard
 
-ARCHITECTURE = "CoherenceRater"
-HEAD = "head.safetensors"
+RATER = Headed("CoherenceRater", "rater", "coherence rater")
 
 
 @dataclass(frozen=True)
@@ -37,15 +32,6 @@ class RaterReading:
                 f"pooling {self.pooling!r} of {self.max_length!r} tokens, joined by {self.joiner!r}, "
                 "is no way to read a text"
             )
-
-
-class RaterNetwork(nn.Module):  # type: ignore[misc]
-    """An encoder and one output; the names of its weights are those of the network that is trained."""
-
-    def __init__(self, trunk: Any) -> None:
-        super().__init__()
-        self.trunk = trunk.requires_grad_(False)
-        self.classifier = nn.Linear(int(trunk.config.hidden_size), 1)
 
 
 class CoherenceRater:
@@ -81,55 +67,10 @@ def load_rater(folder: ModelFolder) -> CoherenceRater:
     """Load a rater that was saved whole, or as an adapter on the model it was trained from."""
     with folder.loading("coherence rater"):
         reading = RaterReading(**folder.config["rater"])
-    if "base" in folder.config:
-        loaded, head = _adapted(folder)
-    else:
-        loaded = load(folder, "AutoModel", "rater")
-        with folder.loading("coherence rater"):
-            head = load_file(folder.path / HEAD)
+    loaded, head = RATER.load(folder)
     identity = {**loaded.card.identity, "reading": json.dumps(asdict(reading), sort_keys=True)}
     # Its training shuffled texts, whatever a card leaves out.
     card = replace(
         loaded.card, identity=identity, max_length=reading.max_length, trained_on_shuffled_text=True
     )
     return CoherenceRater(replace(loaded, card=card), head, reading)
-
-
-def _adapted(folder: ModelFolder) -> tuple[Loaded, dict[str, Tensor]]:
-    base, network = open_adapter(
-        folder,
-        "coherence rater",
-        lambda base: RaterNetwork(base.network.base_model),
-        lambda network: network.trunk,
-    )
-    card = folder.card("rater", adapted_identity(folder, base), licence=base.card.licence)
-    head = {name: value.detach().clone() for name, value in network.classifier.named_parameters()}
-    return Loaded(folder.placed(network.trunk), base.tokenizer, card, folder.options), head
-
-
-def save_rater(folder: Path, network: Any, tokenizer: Any, reading: RaterReading) -> None:
-    """Save a rater whose encoder was trained whole, as a folder that needs nothing else."""
-    folder.mkdir(parents=True, exist_ok=True)
-    network.trunk.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    head = {name: value.detach().float().cpu() for name, value in network.classifier.named_parameters()}
-    with replacing(folder / HEAD) as part:
-        save_file(head, part)
-    make_readable(folder)
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    write_config(folder, {**config, "architectures": [ARCHITECTURE], "rater": asdict(reading)})
-
-
-def save_adapted_rater(
-    folder: Path, network: Any, reading: RaterReading, *, base: str, fingerprint: str, shape: AdapterShape
-) -> None:
-    """Save a rater as an adapter and a head, which need the model they were trained on."""
-    save_adapter(
-        folder,
-        network,
-        architecture=ARCHITECTURE,
-        base=base,
-        fingerprint=fingerprint,
-        shape=shape,
-        more={"rater": asdict(reading)},
-    )

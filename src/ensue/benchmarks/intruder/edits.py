@@ -14,6 +14,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
@@ -153,18 +154,28 @@ def _swapped_with(sentences: Sequence[str], place: int, generator: Random) -> in
     return generator.choice(far) if far else None
 
 
+def drawn_intruder(
+    number: int, place: int, kind: str, pool: Pool, generator: Random, among: int = 1
+) -> str | None:
+    """Draw a sentence of another document for a place: any (`random`), or one of the `among` nearest (`hard`)."""
+    if kind == "random":
+        candidates = (pool.random(number, generator) for _ in range(_DRAWS))
+        return next(_strange(pool.documents[number], candidates), None)
+    near = list(islice(_strange(pool.documents[number], pool.nearest(number, place)), among))
+    return None if not near else near[0] if among == 1 else generator.choice(near)
+
+
 def _random(number: int, place: int, pool: Pool, generator: Random) -> str | None:
-    drawn = (pool.random(number, generator) for _ in range(_DRAWS))
-    return _strange(pool.documents[number], drawn)
+    return drawn_intruder(number, place, "random", pool, generator)
 
 
 def _hard(number: int, place: int, pool: Pool, generator: Random) -> str | None:
-    return _strange(pool.documents[number], pool.nearest(number, place))
+    return drawn_intruder(number, place, "hard", pool, generator)
 
 
-def _strange(own: Sequence[str], candidates: Iterator[str]) -> str | None:
-    """Return the first that the document does not have itself: collections hold some texts twice."""
-    return next((sentence for sentence in candidates if sentence not in own), None)
+def _strange(own: Sequence[str], candidates: Iterator[str]) -> Iterator[str]:
+    """Leave out what the document has itself: collections hold some texts twice."""
+    return (sentence for sentence in candidates if sentence not in own)
 
 
 def _opposite(number: int, place: int, pool: Pool, generator: Random) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from accelerate import Accelerator
 from ensue.backends.hf.adapter import adapt, base_fingerprint
 from ensue.backends.hf.encoder import VectorModel
 from ensue.backends.hf.loading import max_length
-from ensue.backends.hf.rater import RaterReading, save_adapted_rater, save_rater
+from ensue.backends.hf.rater import RATER, RaterReading
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
@@ -62,12 +63,12 @@ def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
 
     def save() -> None:
         if options.adapter is None:
-            save_rater(options.output, network, base.tokenizer, reading)
+            RATER.save_whole(options.output, network, base.tokenizer, asdict(reading))
         else:
-            save_adapted_rater(
+            RATER.save_adapted(
                 options.output,
                 network,
-                reading,
+                asdict(reading),
                 base=options.base,
                 fingerprint=fingerprint,
                 shape=options.adapter,

@@ -1,0 +1,85 @@
+"""Encoders with one output that were trained, as folders: whole, or as an adapter and a head on another model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ensue.atomic import make_readable, replacing
+from ensue.backends.hf.adapter import AdapterShape, adapted_identity, open_adapter, save_adapter
+from ensue.backends.hf.loading import Loaded, ModelFolder, load, write_config
+
+HEAD = "head.safetensors"
+
+
+class HeadedNetwork(nn.Module):  # type: ignore[misc]
+    """An encoder and one output; the names of its weights are those of the network that is trained."""
+
+    def __init__(self, trunk: Any) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.classifier = nn.Linear(int(trunk.config.hidden_size), 1)
+
+
+class Headed:
+    """How a kind of such models is called: by `config.json`, in a card, and in messages."""
+
+    def __init__(self, architecture: str, kind: str, what: str) -> None:
+        self.architecture, self.kind, self.what = architecture, kind, what
+
+    def load(self, folder: ModelFolder) -> tuple[Loaded, dict[str, Tensor]]:
+        """Load the encoder and the head of one that was saved whole, or as an adapter."""
+        if "base" in folder.config:
+            return self._adapted(folder)
+        loaded = load(folder, "AutoModel", self.kind)
+        with folder.loading(self.what):
+            return loaded, load_file(folder.path / HEAD)
+
+    def _adapted(self, folder: ModelFolder) -> tuple[Loaded, dict[str, Tensor]]:
+        base, network = open_adapter(
+            folder,
+            self.what,
+            lambda base: HeadedNetwork(base.network.base_model.requires_grad_(False)),
+            lambda network: network.trunk,
+        )
+        card = folder.card(self.kind, adapted_identity(folder, base), licence=base.card.licence)
+        head = {name: value.detach().clone() for name, value in network.classifier.named_parameters()}
+        return Loaded(folder.placed(network.trunk), base.tokenizer, card, folder.options), head
+
+    def save_whole(self, folder: Path, network: Any, tokenizer: Any, reading: Mapping[str, Any]) -> None:
+        """Save one whose encoder was trained whole, as a folder that needs nothing else."""
+        folder.mkdir(parents=True, exist_ok=True)
+        network.trunk.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        head = {name: value.detach().float().cpu() for name, value in network.classifier.named_parameters()}
+        with replacing(folder / HEAD) as part:
+            save_file(head, part)
+        make_readable(folder)
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        write_config(folder, {**config, "architectures": [self.architecture], self.kind: dict(reading)})
+
+    def save_adapted(
+        self,
+        folder: Path,
+        network: Any,
+        reading: Mapping[str, Any],
+        *,
+        base: str,
+        fingerprint: str,
+        shape: AdapterShape,
+    ) -> None:
+        """Save one as an adapter and a head, which need the model they were trained on."""
+        save_adapter(
+            folder,
+            network,
+            architecture=self.architecture,
+            base=base,
+            fingerprint=fingerprint,
+            shape=shape,
+            more={self.kind: dict(reading)},
+        )

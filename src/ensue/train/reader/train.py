@@ -1,0 +1,165 @@
+"""Train a reader: documents in, a folder out that says of each sentence of a text whether it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from ensue.backends.hf.adapter import adapt, base_fingerprint
+from ensue.backends.hf.encoder import VectorModel
+from ensue.backends.hf.loading import max_length
+from ensue.backends.hf.reader import READER, ReaderNetwork, ReaderReading, SentenceTokens
+from ensue.backends.names import load_model
+from ensue.errors import EnsueError
+from ensue.models.card import write_card_facts
+from ensue.parallel import cores
+from ensue.progress import Progress
+from ensue.train.cards import page
+from ensue.train.documents import read_sides
+from ensue.train.loop import Fitted
+from ensue.train.reader.objective import ReaderObjective, WindowBatch, WindowSet
+from ensue.train.reader.options import ReaderOptions
+from ensue.train.reader.versions import FEWEST, Versions, draw_versions
+from ensue.train.run import Described, Job, parameters_of, run_training
+
+
+def train_reader(options: ReaderOptions, progress: Progress | None = None) -> Fitted:
+    """Train on windows of most documents, keep what has the lowest loss on those of the others, and leave it in the
+    output."""
+    return run_training(options, lambda accelerator, _: _prepare(options, accelerator), progress)
+
+
+def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
+    sides = read_sides(options, fewest=FEWEST)
+    base: Any = load_model(options.model, device="cpu", dtype="float32")
+    if not isinstance(base, VectorModel):
+        raise EnsueError(
+            f"{options.model} is no Hugging Face encoder or language model, which a reader is trained from."
+        )
+    limit = max_length(base.network)
+    if limit is not None and options.max_length > limit:
+        raise EnsueError(
+            f"{options.model} takes {limit} tokens, fewer than --max-length {options.max_length}."
+        )
+    reading = ReaderReading(options.max_length, options.max_sentence)
+    tokens = SentenceTokens(base, reading)
+    fill, device = int(base.tokenizer.pad_token_id or 0), accelerator.device
+    made = {name: _versions(options, name, getattr(sides, name)) for name in ("train", "dev")}
+    train, dev = (WindowSet(made[name], tokens, device, fill) for name in ("train", "dev"))
+    fingerprint = base_fingerprint(base.network)
+    torch.manual_seed(options.seed)
+    trunk = base.network.base_model.requires_grad_(True)
+    for name, parameter in trunk.named_parameters():
+        if "pooler" in name:
+            parameter.requires_grad_(False)
+    network = ReaderNetwork(trunk).to(device)
+    if options.adapter is not None:
+        adapt(trunk, options.adapter)
+        network.to(device)
+    objective = ReaderObjective(network)
+
+    def batches(epoch: int) -> Iterator[WindowBatch]:
+        return train.batches(options.batch, options.seed, epoch)
+
+    def save() -> None:
+        if options.adapter is None:
+            READER.save_whole(options.output, network, base.tokenizer, asdict(reading))
+        else:
+            READER.save_adapted(
+                options.output,
+                network,
+                asdict(reading),
+                base=options.base,
+                fingerprint=fingerprint,
+                shape=options.adapter,
+            )
+        write_card_facts(options.output, licence=base.card.licence)
+
+    count = -(-len(train.windows) // options.batch)
+    loop = options.counted_for(int(trunk.config.hidden_size), count, accelerator.num_processes)
+    return Job(
+        objective,
+        loop,
+        batches,
+        lambda: objective.figures(dev, options.batch),
+        save,
+        describe=lambda facts, fitted: _describe(options, facts, fitted),
+        facts={
+            "documents": sides.facts(),
+            "windows": {
+                name: {
+                    "documents": found.documents,
+                    "windows": len(found.versions),
+                    "intruders": sum(len(one.intruders) for one in found.versions),
+                }
+                for name, found in made.items()
+            },
+            "reading": asdict(reading),
+            "learning_rate": loop.learning_rate,
+            "base": base.card.as_dict(),
+            **parameters_of(network),
+        },
+        question=sides.digest,
+    )
+
+
+def _versions(options: ReaderOptions, name: str, documents: Any) -> Versions:
+    made = draw_versions(documents, options.drawing, options.workers or cores())
+    if not any(one.intruders for one in made.versions):
+        side = "training" if name == "train" else "held-out"
+        raise EnsueError(
+            f"No intruder can be drawn for the {side} documents: there must be two of {FEWEST} sentences in a "
+            f"domain; name more --data."
+        )
+    return made
+
+
+def _describe(options: ReaderOptions, facts: Mapping[str, Any], fitted: Fitted) -> Described:
+    learned = facts["windows"]["train"]
+    how = "whole" if options.adapter is None else f"by an adapter of rank {options.adapter.rank}"
+    words = (
+        f"{options.base} trained {how} to tell sentences of {learned['documents']} documents from intruders, "
+        f"{learned['windows']} windows, {fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
+    )
+    readme = _readme(options, facts, fitted)
+    return Described(words, f"trained by ensue from {options.base}", readme=readme)
+
+
+def _readme(options: ReaderOptions, facts: Mapping[str, Any], fitted: Fitted) -> str:
+    train, dev = facts["windows"]["train"], facts["windows"]["dev"]
+    about = (
+        f"Says of each sentence of a text whether it belongs where it stands: {options.base} with one output, "
+        f"trained by ensue on texts some of whose sentences were replaced by sentences of other documents; "
+        f"{facts['trained_parameters']:,} of {facts['parameters']:,} parameters learned. Load it with "
+        f'`ensue.load_model("FOLDER").read([sentences])`; `ensue score --profile` and `ensue run intruder` use it.'
+    )
+    recipe = (
+        f"Windows of at most {options.max_sentences} sentences and {options.max_length} tokens; {options.hard:.0%} "
+        f"of the intruders are drawn from the {options.nearest} nearest in words to what they replace, the others "
+        f"from all, within pools of about {options.pool} documents of a domain. The loss is that of each sentence but "
+        f"a window's first. {options.recipe('windows', facts['learning_rate'], fitted)}"
+    )
+    data = (
+        f"{options.about_data or 'Nothing else is known of the data here.'} {train['windows']:,} windows of "
+        f"{train['documents']:,} documents with {train['intruders']:,} intruders to learn from, {dev['windows']:,} "
+        f"of {dev['documents']:,} held out. No text of the data is in this folder."
+    )
+    first = [
+        f"{100 * value:.1f} % of {name.rpartition('_')[2]} ones"
+        for name, value in fitted.best.items()
+        if name.startswith("dev_first_")
+    ]
+    held = (
+        f"In held-out windows with one intruder it belongs least by the logit in {' and '.join(first) or 'none'}; "
+        f"the loss a sentence is {fitted.best_loss:.4f}. They also decided which step was kept."
+    )
+    limits = (
+        "It has seen intruders made by the rules of `ensue run intruder`, so a figure of its own there is that of a "
+        "trained model. It knows nothing of facts, and was not shown sentences out of order."
+    )
+    sections = {"Held-out windows": held, "Recipe": recipe, "Data": data, "Limits": limits}
+    return page("Reader", about, sections)
