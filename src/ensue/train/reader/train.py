@@ -140,8 +140,8 @@ def _readme(options: ReaderOptions, facts: Mapping[str, Any], fitted: Fitted) ->
     recipe = (
         f"Windows of at most {options.max_sentences} sentences and {options.max_length} tokens; {options.hard:.0%} "
         f"of the intruders are drawn from the {options.nearest} nearest in words to what they replace, the others "
-        f"from all, within pools of about {options.pool} documents of a domain. The loss is that of each sentence but "
-        f"a window's first. {options.recipe('windows', facts['learning_rate'], fitted)}"
+        f"from all, within pools of about {options.pool} documents of a domain. The loss is that of each "
+        f"sentence but a window's first. {options.recipe('windows', facts['learning_rate'], fitted)}"
     )
     data = (
         f"{options.about_data or 'Nothing else is known of the data here.'} {train['windows']:,} windows of "
