@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,16 +56,39 @@ Settings = Annotated[
 _SECONDS_BETWEEN = 20.0
 
 
-# The parameters of a command that say how its model is loaded.
-_MODEL_OPTIONS = (
-    *("name", "dtype", "device", "revision"),
-    *("batch_tokens", "compile", "concurrency", "allow_pickle", "trust_remote_code"),
-)
+# The parameters that say how a command's model is loaded, with their defaults.
+_MODEL_OPTIONS: Mapping[str, tuple[Any, Any]] = {
+    "dtype": (Dtype, "auto"),
+    "device": (Device, "auto"),
+    "revision": (Revision, None),
+    "batch_tokens": (BatchTokens, None),
+    "compile": (Compile, "auto"),
+    "concurrency": (Concurrency, 8),
+    "allow_pickle": (AllowPickle, False),
+    "trust_remote_code": (RemoteCode, False),
+}
 
 
-def model_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of a command's parameters that go to `load_model`."""
-    return {name: given[name] for name in _MODEL_OPTIONS}
+def takes_model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command's options those that say how its model is loaded.
+
+    The command has a parameter `name`, and gets it with the rest as `options`, which go to `load_model`.
+    """
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        options = {name: given.pop(name) for name in _MODEL_OPTIONS}
+        command(**given, options={"name": given["name"], **options})
+
+    own = dict(signature(command, eval_str=True).parameters)
+    del own["options"]
+    added = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, (hint, default) in _MODEL_OPTIONS.items()
+    ]
+    with_options.__signature__ = Signature([*own.values(), *added])  # type: ignore[attr-defined]
+    with_options.__annotations__ = {one.name: one.annotation for one in (*own.values(), *added)}
+    return with_options
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:

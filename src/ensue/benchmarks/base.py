@@ -145,7 +145,8 @@ class Depending(Protocol):
 class Task(Protocol):
     """What makes the items of a benchmark and judges a model's outputs."""
 
-    settings: Mapping[str, Setting]
+    @property
+    def settings(self) -> Mapping[str, Setting]: ...
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

@@ -87,6 +87,12 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
     return values
 
 
+def refuse_task(benchmark: str, task: str) -> None:
+    """Raise where a task is named of a benchmark that has none."""
+    if task:
+        raise EnsueError(f"{benchmark} has no tasks, so there is no {benchmark}/{task}.")
+
+
 # How documents are read, for benchmarks on running text.
 DOCUMENT_SETTINGS = {
     "split": Setting("sentences", "sentences (by a splitter) or lines", one_of("sentences", "lines")),
@@ -100,8 +106,7 @@ def documents_of(
     benchmark: str, task: str, data: str | None, limit: int | None, settings: Mapping[str, Any]
 ) -> Documents:
     """Read the documents of a benchmark without tasks as its settings say; the bundled ones without data."""
-    if task:
-        raise EnsueError(f"{benchmark} has no tasks, so there is no {benchmark}/{task}.")
+    refuse_task(benchmark, task)
     how = {name: settings[name] for name in DOCUMENT_SETTINGS}
     return read_documents(data or BUNDLED, limit=limit, **how)
 

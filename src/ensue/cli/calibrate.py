@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ensue import console
 
 
+@console.takes_model_options
 def calibrate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=console.MODEL_HELP)],
     data: Annotated[
@@ -37,21 +38,14 @@ def calibrate(
     ] = None,
     settings: console.Settings = None,
     json: console.Json = False,
-    dtype: console.Dtype = "auto",
-    device: console.Device = "auto",
-    revision: console.Revision = None,
-    batch_tokens: console.BatchTokens = None,
-    compile: console.Compile = "auto",
-    concurrency: console.Concurrency = 8,
-    allow_pickle: console.AllowPickle = False,
-    trust_remote_code: console.RemoteCode = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Fit the verdict of `score --profile` on sound texts.
 
     What sound texts look like is kept with the model. Killed, the same command goes on where it was. Settings:
     window, overflow, bos, max_length, masked, joiner, encoding, text_column.
     """
-    options = console.model_options(locals())
     from ensue.atomic import check_place
     from ensue.benchmarks.settings import resolve
     from ensue.fetch.following import check_calibrations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ _NO_SETTINGS = frozenset(
 )
 
 
+@console.takes_model_options
 def run(
     benchmark: Annotated[
         str,
@@ -56,17 +57,10 @@ def run(
     form: console.Format = "table",
     report: Annotated[bool, typer.Option("--report", help="Write report.html too.")] = False,
     json: console.Json = False,
-    dtype: console.Dtype = "auto",
-    device: console.Device = "auto",
-    revision: console.Revision = None,
-    batch_tokens: console.BatchTokens = None,
-    compile: console.Compile = "auto",
-    concurrency: console.Concurrency = 8,
-    allow_pickle: console.AllowPickle = False,
-    trust_remote_code: console.RemoteCode = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Run a benchmark with a model and write a run folder."""
-    options = console.model_options(locals())
     from ensue.report.table import check_format
     from ensue.runs.run import run as run_benchmark
 

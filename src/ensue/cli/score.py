@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _NOTES = {"windowed": "texts longer than the model takes at once, scored in windows"}
 
 
+@console.takes_model_options
 def score(
     file: Annotated[
         str,
@@ -49,21 +50,14 @@ def score(
     ] = None,
     settings: console.Settings = None,
     json: console.Json = False,
-    dtype: console.Dtype = "auto",
-    device: console.Device = "auto",
-    revision: console.Revision = None,
-    batch_tokens: console.BatchTokens = None,
-    compile: console.Compile = "auto",
-    concurrency: console.Concurrency = 8,
-    allow_pickle: console.AllowPickle = False,
-    trust_remote_code: console.RemoteCode = False,
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Score texts: log-likelihoods in nats, in input order.
 
     Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column; with --profile also encoder,
     false_alarms (0.1) and calibration.
     """
-    options = console.model_options(locals())
     only = {"--html": html, "--output": output, "--fail-on-break": fail_on_break or None}
     for option in (name for name, value in only.items() if value is not None and not profile):
         raise EnsueError(f"{option} is for profiles; add --profile.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.chapterbreak.data.examples import Example
@@ -18,12 +17,10 @@ from ensue.benchmarks.chapterbreak.task import (
     metric_rows,
     suffix_digest,
 )
-from ensue.benchmarks.grading.board import Column, Graded, in_part, one_name, seed_of
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded, in_part, one_name
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, number_of, object_of, shown
 from ensue.benchmarks.published import facts_of
-from ensue.benchmarks.settings import resolve
-from ensue.errors import EnsueError
 from ensue.report.results import Item
 
 # How long prefix and suffix were is part of an item's id, and no part of the question.
@@ -129,22 +126,10 @@ class ChapterBreakGrader(PredictionsGrader):
 
     suite = "chapterbreak"
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> ChapterBreakBoard:
-        if not labels.exists():
-            raise EnsueError(f"{labels} is not there; name the file or folder of the examples.")
-        seed, given = seed_of(settings)
-        task, values = one_name(self.suite, tasks), resolve(self.suite, TASK.settings, given)
-        found = TASK.prepare(task, str(labels), None, seed, values)
+    def open(self, wanted: BoardRequest) -> ChapterBreakBoard:
+        found = self.prepare(TASK, wanted, one_name(self.suite, wanted.tasks), "examples")
         assert isinstance(found, ChapterBreakRun)
-        return ChapterBreakBoard(found, partial)
+        return ChapterBreakBoard(found, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         outputs = item["outputs"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Setting
+from ensue.benchmarks.base import Prepared, Setting
 from ensue.benchmarks.coherence.rating import BY_SETTING, rater_of, rater_signature
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer
@@ -19,6 +20,38 @@ from ensue.scoring.engine import choices
 from ensue.text.documents import Document, Documents
 
 Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class DocumentsRun:
+    """A test with its documents read and its settings fixed; a benchmark adds how a model is evaluated."""
+
+    documents: Documents
+    seed: int
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.documents.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.documents.source
+
+
+@dataclass(frozen=True)
+class DocumentsTask:
+    """A test on documents that has no tasks of its own: its name, its settings, and what evaluates a model."""
+
+    name: str
+    settings: Mapping[str, Setting]
+    run: Callable[[Documents, int, dict[str, Any]], Prepared]
+
+    def prepare(
+        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
+    ) -> Prepared:
+        """Read the documents as the settings say."""
+        return self.run(read.documents_of(self.name, task, data, limit, settings), seed, settings)
 
 
 def sentence_settings(most: int, fewest: int) -> dict[str, Setting]:

@@ -28,22 +28,6 @@ class SharedRun(NamedTuple):
     source_start: int
 
 
-class Fault(NamedTuple):
-    """Something to mend in a response, as a sentence for its writer."""
-
-    kind: str
-    message: str
-
-
-def words_of(text: str) -> list[str]:
-    """Return words as a writer counts them: divided by white space.
-
-    >>> words_of("The mill - it stood.")
-    ['The', 'mill', '-', 'it', 'stood.']
-    """
-    return text.split()
-
-
 def compared_words(text: str) -> list[str]:
     """Return words as copying is looked for: without case and punctuation, so that neither hides it.
 
@@ -71,18 +55,8 @@ def longest_shared_run(words: Sequence[str], source: Sequence[str]) -> SharedRun
     return best
 
 
-def length_fault(text: str, least: int = LEAST_WORDS, most: int = MOST_WORDS) -> Fault | None:
-    """Return what is wrong with a response's length, if anything."""
-    count = len(words_of(text))
-    if count < least:
-        return Fault("short", f"This response has {_words(count)}; write at least {least}.")
-    if count > most:
-        return Fault("long", f"This response has {_words(count)}; shorten it to at most {most}.")
-    return None
-
-
-def copying_fault(text: str, sources: Mapping[str, str], longest: int = LONGEST_COPY) -> Fault | None:
-    """Return the longest run that is copied from one of the named sources, where it is longer than allowed."""
+def copying_fault(text: str, sources: Mapping[str, str], longest: int = LONGEST_COPY) -> str | None:
+    """Name the longest run that is copied from one of the named sources, where it is longer than allowed."""
     words = compared_words(text)
     runs = {name: longest_shared_run(words, compared_words(source)) for name, source in sources.items()}
     if not runs:
@@ -92,21 +66,10 @@ def copying_fault(text: str, sources: Mapping[str, str], longest: int = LONGEST_
     if run.words <= longest:
         return None
     copied = " ".join(words[run.start : run.start + run.words])
-    return Fault(
-        "copied",
+    return (
         f"{run.words} words in a row are those of {name} ({copied!r}), where {longest} may be; "
-        "say it in your own words.",
+        "say it in your own words."
     )
-
-
-def response_faults(
-    text: str, story: str, others: Sequence[str] = (), *, longest: int = LONGEST_COPY
-) -> list[Fault]:
-    """Return all there is to mend in a response before it is taken."""
-    sources = {"the story": story}
-    sources |= {f"answer {number}": other for number, other in enumerate(others, 1)}
-    found = (length_fault(text), copying_fault(text, sources, longest))
-    return [fault for fault in found if fault is not None]
 
 
 def _run_of(words: Sequence[str], source: Sequence[str], length: int) -> SharedRun | None:
@@ -120,7 +83,3 @@ def _run_of(words: Sequence[str], source: Sequence[str], length: int) -> SharedR
         if own is not None and (found is None or own < found.start):
             found = SharedRun(length, own, start)
     return found
-
-
-def _words(count: int) -> str:
-    return "one word" if count == 1 else f"{count} words"

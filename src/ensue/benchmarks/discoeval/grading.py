@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ensue.benchmarks.base import content_of
 from ensue.benchmarks.discoeval.data import DiscoEvalData, missing_files, read_task, select
 from ensue.benchmarks.discoeval.judging import METRIC, ProbedSplit, metric_rows, without_layer
 from ensue.benchmarks.discoeval.probe import JUDGED, Probe
-from ensue.benchmarks.grading.board import Column, Graded, in_part, one_name, without
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded, in_part, one_name, without
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, label_of
 from ensue.benchmarks.published import facts_of
@@ -99,18 +98,10 @@ class DiscoEvalGrader(PredictionsGrader):
     suite = "discoeval"
     splits = JUDGED[::-1]
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> DiscoEvalBoard:
-        self.refuse_settings(settings)
-        asked = one_name(self.suite, tasks)
-        specs = select(asked)
+    def open(self, wanted: BoardRequest) -> DiscoEvalBoard:
+        self.refuse_settings(wanted.settings)
+        asked = one_name(self.suite, wanted.tasks)
+        labels, specs = wanted.labels, select(asked)
         if not labels.is_dir():
             raise EnsueError(
                 f"{labels} is not a folder; discoeval needs the one that holds SP, BSO and the rest."
@@ -118,8 +109,8 @@ class DiscoEvalGrader(PredictionsGrader):
         missing = {spec.name: files for spec in specs if (files := missing_files(labels, spec))}
         if len(missing) == len(specs):
             raise EnsueError(f"{labels} has no whole task: {next(iter(missing.values()))[0]} is missing.")
-        read = [read_task(labels, spec, splits=[split]) for spec in specs if spec.name not in missing]
-        return DiscoEvalBoard(read, list(missing), asked, split, partial)
+        read = [read_task(labels, spec, splits=[wanted.split]) for spec in specs if spec.name not in missing]
+        return DiscoEvalBoard(read, list(missing), asked, wanted.split, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         way = {key: value for key, value in item["settings"].items() if key != "split"}

@@ -13,6 +13,7 @@ from ensue.benchmarks.grading.problems import Problem, Refused
 from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
+    from ensue.benchmarks.base import Prepared, Task
     from ensue.report.results import MetricRow
     from ensue.report.table import Table
 
@@ -165,13 +166,24 @@ def one_name(suite: str, tasks: Sequence[str]) -> str:
     return tasks[0] if tasks else ""
 
 
-def seed_of(settings: Mapping[str, str] | None) -> tuple[int, dict[str, str]]:
+def _seed_of(settings: Mapping[str, str] | None) -> tuple[int, dict[str, str]]:
     """Return the seed of a board, 0 where none is given, and the other settings."""
     given = dict(settings or {})
     seed = given.pop("seed", "0")
     if not (seed.isascii() and seed.isdigit() and len(seed) <= 18):
         raise EnsueError(f"Invalid seed={seed}: expected a whole number from 0.")
     return int(seed), given
+
+
+class BoardRequest(NamedTuple):
+    """What a board is opened on: labels, their split, and tasks and settings of a run, as text; `partial` where whole
+    tasks may be left out of a submission."""
+
+    labels: Path
+    split: str
+    tasks: Sequence[str] = ()
+    settings: Mapping[str, str] | None = None
+    partial: bool = False
 
 
 class Grader(ABC):
@@ -181,16 +193,8 @@ class Grader(ABC):
     splits: Sequence[str] = (TEST,)
 
     @abstractmethod
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> Board:
-        """Read the questions and labels of a split; `tasks` and `settings` are those of a run, as text."""
+    def open(self, wanted: BoardRequest) -> Board:
+        """Read the questions and labels of a split."""
 
     @abstractmethod
     def submit(
@@ -210,16 +214,9 @@ class Grader(ABC):
         """Return whether a file can be told to be a submission to this benchmark by its looks."""
         return False
 
-    def grade(
-        self,
-        file: Path,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-    ) -> Graded:
+    def grade(self, file: Path, wanted: BoardRequest) -> Graded:
         """Grade one file."""
-        return self.open(labels, split, tasks, settings).grade(file)
+        return self.open(wanted).grade(file)
 
     def tables(self, graded: Graded, title: str, tasks: Sequence[str] = ()) -> list[Table]:
         """Return the tables that `ensue grade` prints."""
@@ -236,6 +233,16 @@ class Grader(ABC):
             figure = Figure(row["value"], low, high, row["n"], row["clusters"])
             table.add(row["task"], row["metric"], said, figure, row["n"])
         return [table]
+
+    def prepare(self, task: Task, wanted: BoardRequest, name: str, needed: str) -> Prepared:
+        """Prepare the run whose questions are asked, by its name; labels hold what is `needed`."""
+        from ensue.benchmarks.settings import resolve
+
+        if not wanted.labels.exists():
+            raise EnsueError(f"{wanted.labels} is not there; name the file or folder of the {needed}.")
+        seed, given = _seed_of(wanted.settings)
+        values = resolve(self.suite, task.settings, given)
+        return task.prepare(name, str(wanted.labels), None, seed, values)
 
     def refuse_settings(self, settings: Mapping[str, str] | None) -> None:
         if settings:
@@ -280,7 +287,7 @@ def open_board(
     `partial` submissions are taken, whole tasks may be left out; what leaves out one that counts has no score.
     """
     grader = grader_of(str(suite))
-    return grader.open(labels, grader.choose_split(split), tasks, settings, partial=partial)
+    return grader.open(BoardRequest(labels, grader.choose_split(split), tasks, settings, partial))
 
 
 def grade(
@@ -298,7 +305,7 @@ def grade(
     `suite` is named. With `tasks`, only their predictions are wanted.
     """
     grader = grader_of(suite or guess_suite(file))
-    return grader.grade(file, labels, grader.choose_split(split), tasks, settings)
+    return grader.grade(file, BoardRequest(labels, grader.choose_split(split), tasks, settings))
 
 
 def guess_suite(file: Path) -> str:

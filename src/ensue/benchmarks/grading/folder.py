@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.base import content_of
 from ensue.benchmarks.drawn import Drawn, mean_of_metrics, mean_of_samples
 from ensue.benchmarks.grading import measures
-from ensue.benchmarks.grading.board import TEST, Board, Column, Graded, Grader, Submitted
+from ensue.benchmarks.grading.board import TEST, Board, BoardRequest, Column, Graded, Grader, Submitted
 from ensue.benchmarks.grading.predictions import PredictedLine, PredictionsBoard, Question
 from ensue.benchmarks.grading.problems import Limits, LineCutter, Problems, Refused
 from ensue.benchmarks.grading.rows import Row, table_rows
@@ -292,17 +292,9 @@ class FolderGrader(Grader):
         """Return the split asked for, or the one that board.toml names; any will do that has files."""
         return split or read_spec(self.path).split
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> Board:
-        self.refuse_settings(settings)
-        spec = read_spec(self.path)
+    def open(self, wanted: BoardRequest) -> Board:
+        self.refuse_settings(wanted.settings)
+        spec, labels, tasks = read_spec(self.path), wanted.labels, wanted.tasks
         known = {task.name: task for task in spec.tasks}
         if unknown := [name for name in tasks if name not in known]:
             raise EnsueError(f"{self.path} has no task {unknown[0]!r}; it has {', '.join(known)}.")
@@ -310,13 +302,13 @@ class FolderGrader(Grader):
             raise EnsueError(f"{labels} is not a folder; name the one that holds the labels of {spec.name}.")
         problems = Problems()
         found = {
-            task: read_labels(spec, task, labels, split, problems)
+            task: read_labels(spec, task, labels, wanted.split, problems)
             for task in spec.tasks
             if not tasks or task.name in tasks
         }
         if problems.count():
             raise Refused(labels, problems)
-        return FolderBoard(spec, found, split, partial)
+        return FolderBoard(spec, found, wanted.split, wanted.partial)
 
     def submit(
         self,

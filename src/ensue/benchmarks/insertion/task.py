@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import Outcome, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import (
     REMOVED,
+    DocumentsRun,
+    DocumentsTask,
     documents_signature,
     model_signature,
     policy_of,
@@ -30,7 +32,7 @@ from ensue.benchmarks.people.human import people_of
 from ensue.models.protocols import Encoder, Model, Rater, Scorer, portion_of, require
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import score
-from ensue.text.documents import Document, Documents
+from ensue.text.documents import Document
 
 # Two sentences have two positions; of fewer there is nothing to choose.
 FEWEST = 3
@@ -68,20 +70,8 @@ class _Valued(NamedTuple):
 
 
 @dataclass(frozen=True)
-class InsertionRun:
+class InsertionRun(DocumentsRun):
     """The test with its documents read and its settings fixed."""
-
-    documents: Documents
-    seed: int
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.documents.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.documents.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score every position of every sentence that is taken out, and judge the best; people chose one."""
@@ -224,15 +214,4 @@ def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
         yield from known_rows(task, chosen, CHANCE, {})
 
 
-class InsertionTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        return InsertionRun(read.documents_of("insertion", task, data, limit, settings), seed, settings)
-
-
-TASK = InsertionTask()
+TASK = DocumentsTask("insertion", SETTINGS, InsertionRun)

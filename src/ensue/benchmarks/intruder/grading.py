@@ -3,11 +3,10 @@ said to stand out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.grading.board import Column, Graded, seed_of
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, number_of, object_of, shown
 from ensue.benchmarks.intruder.judging import (
@@ -21,8 +20,6 @@ from ensue.benchmarks.intruder.judging import (
 )
 from ensue.benchmarks.intruder.rules import Values, rank_of, rounded
 from ensue.benchmarks.intruder.task import TASK, IntruderRun
-from ensue.benchmarks.settings import resolve
-from ensue.errors import EnsueError
 from ensue.report.results import Item, MetricRow
 
 _VALUES, _FLAGGED = "values", "flagged"
@@ -143,22 +140,10 @@ class IntruderGrader(PredictionsGrader):
 
     suite = "intruder"
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> IntruderBoard:
-        if not labels.exists():
-            raise EnsueError(f"{labels} is not there; name the file or folder of the documents.")
-        seed, given = seed_of(settings)
-        values = resolve(self.suite, TASK.settings, given)
-        found = TASK.prepare(",".join(tasks), str(labels), None, seed, values)
+    def open(self, wanted: BoardRequest) -> IntruderBoard:
+        found = self.prepare(TASK, wanted, ",".join(wanted.tasks), "documents")
         assert isinstance(found, IntruderRun)
-        return IntruderBoard(found, partial)
+        return IntruderBoard(found, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         outputs = item["outputs"]

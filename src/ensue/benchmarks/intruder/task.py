@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import Outcome, RunContext, Setting
 from ensue.benchmarks.coherence.documents import (
+    DocumentsRun,
+    DocumentsTask,
     documents_signature,
     generator_of,
     long_enough,
@@ -41,7 +43,7 @@ from ensue.records import digest_of
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
 from ensue.scoring.verdict import RATE, RULE, Calibration
-from ensue.text.documents import Document, Documents
+from ensue.text.documents import Document
 
 # Of fewer sentences there is too little to tell one from the others.
 FEWEST = 6
@@ -77,20 +79,8 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class IntruderRun:
+class IntruderRun(DocumentsRun):
     """The test with its documents read and its settings fixed."""
-
-    documents: Documents
-    seed: int
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.documents.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.documents.source
 
     def depends_on(self, model: Model) -> dict[str, Any]:
         """Return what results depend on beside data, settings and weights: the calibrations of the model."""
@@ -302,15 +292,4 @@ def mean_logprob(sentences: Sequence[Following]) -> float | None:
     return math.fsum(one.logprob or 0.0 for one in sentences) / tokens if tokens else None
 
 
-class IntruderTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        return IntruderRun(read.documents_of("intruder", task, data, limit, settings), seed, settings)
-
-
-TASK = IntruderTask()
+TASK = DocumentsTask("intruder", SETTINGS, IntruderRun)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import Outcome, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import (
     ORDERING,
+    DocumentsRun,
+    DocumentsTask,
     documents_signature,
     model_signature,
     policy_of,
@@ -25,8 +27,7 @@ from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighb
 from ensue.benchmarks.coherence.people import order_of, people_outcome
 from ensue.benchmarks.coherence.rating import rater_of, read_in_part
 from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search, set_and_last, whole_order
-from ensue.benchmarks.ordering.beginnings import RatedBeginnings
-from ensue.benchmarks.ordering.gains import Gains
+from ensue.benchmarks.ordering.gains import Gains, RatedBeginnings
 from ensue.benchmarks.people.export import Record
 from ensue.benchmarks.people.human import people_of
 from ensue.metrics.ordering import (
@@ -40,7 +41,7 @@ from ensue.metrics.ordering import (
 from ensue.metrics.preference import TIE
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
 from ensue.report.results import Item, MetricRow
-from ensue.text.documents import Document, Documents
+from ensue.text.documents import Document
 
 FEWEST = 3
 METHODS = ("beam", "rescored", "neighbours")
@@ -90,20 +91,8 @@ class _Ordered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OrderingRun:
+class OrderingRun(DocumentsRun):
     """The test with its documents read and its settings fixed."""
-
-    documents: Documents
-    seed: int
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.documents.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.documents.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Search for the best order of every document, and hold it against its own; people found theirs."""
@@ -291,15 +280,4 @@ def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
         yield from known_rows(task, chosen, CHANCE, {})
 
 
-class OrderingTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        return OrderingRun(read.documents_of("ordering", task, data, limit, settings), seed, settings)
-
-
-TASK = OrderingTask()
+TASK = DocumentsTask("ordering", SETTINGS, OrderingRun)

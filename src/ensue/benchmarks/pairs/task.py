@@ -11,7 +11,6 @@ from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, conten
 from ensue.benchmarks.coherence.judging import mean_rows
 from ensue.benchmarks.coherence.neighbours import NOTHING
 from ensue.benchmarks.pairs.data import Pair, Pairs, read_pairs
-from ensue.errors import EnsueError
 from ensue.metrics.preference import prefer_total
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
@@ -120,8 +119,7 @@ class PairsTask:
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared:
-        if task:
-            raise EnsueError(f"pairs has no tasks, so there is no pairs/{task}.")
+        read.refuse_task("pairs", task)
         return PairsRun(read_pairs(data, limit), settings)
 
 

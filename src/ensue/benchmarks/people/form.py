@@ -329,7 +329,7 @@ def _text(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         name = f"“{panel.title}”" if panel.title else "the text"
         fault = copying_fault(given, {name: panel.text or ""}, int(own["longest"]))
         if fault is not None:
-            yield fault.message.rstrip(".")
+            yield fault.rstrip(".")
 
 
 def _spans(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
@@ -426,4 +426,3 @@ _TYPES: dict[str, _Type] = {
     "preference": _Type(_preference, ("left", "right")),
     "sentences": _Type(_sentences, ("panel", "options")),
 }
-TYPES = tuple(_TYPES)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ensue.benchmarks.base import content_of
-from ensue.benchmarks.grading.board import Column, Graded, in_part, without
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded, in_part, without
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import number_of
 from ensue.benchmarks.published import facts_of
@@ -93,21 +92,15 @@ class QagsGrader(PredictionsGrader):
 
     suite = "qags"
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> QagsBoard:
-        given = dict(settings or {})
+    def open(self, wanted: BoardRequest) -> QagsBoard:
+        given = dict(wanted.settings or {})
         if other := [key for key in given if key not in _SETTINGS]:
             raise EnsueError(f"qags is graded with the setting {_SETTINGS[0]} only; leave {other[0]} out.")
-        known = resolve(self.suite, TASK.settings, given | ({"sets": ",".join(tasks)} if tasks else {}))
-        found = read_sets(str(labels), known["sets"], None, every_score=known["human"] == "all")
-        return QagsBoard(found, partial)
+        if wanted.tasks:
+            given["sets"] = ",".join(wanted.tasks)
+        known = resolve(self.suite, TASK.settings, given)
+        found = read_sets(str(wanted.labels), known["sets"], None, every_score=known["human"] == "all")
+        return QagsBoard(found, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         for measure, value in item["scores"].items():

@@ -283,8 +283,7 @@ class RatingsTask:
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared:
-        if task:
-            raise EnsueError(f"ratings has no tasks, so there is no ratings/{task}.")
+        read.refuse_task("ratings", task)
         lines = settings["split"] == "lines"
         split = split_lines if lines else partial(split_sentences, language=settings["language"])
         return RatingsRun(read_rated(data, settings["rating"], split, limit), settings)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ensue.benchmarks.base import content_of, covers
 from ensue.benchmarks.drawn import mean_of_samples
-from ensue.benchmarks.grading.board import Column, Graded, in_part, one_name, without
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded, in_part, one_name, without
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import label_of, number_of
 from ensue.benchmarks.published import facts_of
@@ -93,18 +92,11 @@ class SentEvalGrader(PredictionsGrader):
     suite = "senteval"
     splits = ("test", "dev")
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> SentEvalBoard:
-        self.refuse_settings(settings)
-        asked = chosen(one_name(self.suite, tasks))
-        return SentEvalBoard(read_suite(str(labels), asked).tasks, asked, split, partial)
+    def open(self, wanted: BoardRequest) -> SentEvalBoard:
+        self.refuse_settings(wanted.settings)
+        asked = chosen(one_name(self.suite, wanted.tasks))
+        read = read_suite(str(wanted.labels), asked).tasks
+        return SentEvalBoard(read, asked, wanted.split, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         found = COMPARING.asked(item)

@@ -3,17 +3,14 @@ preference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.grading.board import Column, Graded, seed_of
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, member, number_of, object_of, shown
-from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.shuffle.judging import metric_rows, scores_of
 from ensue.benchmarks.shuffle.task import TASK, ShuffledVersion, ShuffleRun
-from ensue.errors import EnsueError
 from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
 from ensue.report.results import Item
 
@@ -98,22 +95,10 @@ class ShuffleGrader(PredictionsGrader):
 
     suite = "shuffle"
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> ShuffleBoard:
-        if not labels.exists():
-            raise EnsueError(f"{labels} is not there; name the file or folder of the documents.")
-        seed, given = seed_of(settings)
-        values = resolve(self.suite, TASK.settings, given)
-        found = TASK.prepare(",".join(tasks), str(labels), None, seed, values)
+    def open(self, wanted: BoardRequest) -> ShuffleBoard:
+        found = self.prepare(TASK, wanted, ",".join(wanted.tasks), "documents")
         assert isinstance(found, ShuffleRun)
-        return ShuffleBoard(found, partial)
+        return ShuffleBoard(found, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         outputs = item["outputs"]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import Outcome, RunContext, Setting, content_of
+from ensue.benchmarks.coherence.documents import DocumentsRun, DocumentsTask
 from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
@@ -20,7 +21,7 @@ from ensue.models.request import Policy, Request, Score
 from ensue.report.results import Item
 from ensue.scoring.engine import choices, score
 from ensue.scoring.surprisal import joined_ends, profile_version
-from ensue.text.documents import Document, Documents
+from ensue.text.documents import Document
 
 SETTINGS = {
     "block_size": Setting(
@@ -76,20 +77,8 @@ class _Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ShuffleRun:
+class ShuffleRun(DocumentsRun):
     """The test with its documents read and its settings fixed."""
-
-    documents: Documents
-    seed: int
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.documents.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.documents.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score or rate every document and its shuffled versions, and judge each pair."""
@@ -326,15 +315,4 @@ def _accuracy_by_document(items: list[Item]) -> dict[str, dict[str, float]]:
     return {d: {size: sum(v) / len(v) for size, v in sizes.items()} for d, sizes in found.items()}
 
 
-class ShuffleTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        return ShuffleRun(read.documents_of("shuffle", task, data, limit, settings), seed, settings)
-
-
-TASK = ShuffleTask()
+TASK = DocumentsTask("shuffle", SETTINGS, ShuffleRun)

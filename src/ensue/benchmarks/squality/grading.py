@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.grading.board import Column, Graded, in_part
+from ensue.benchmarks.grading.board import BoardRequest, Column, Graded, in_part
 from ensue.benchmarks.grading.predictions import Answer, PredictionsBoard, PredictionsGrader, Question
 from ensue.benchmarks.grading.values import Wrong, text_of
 from ensue.benchmarks.published import facts_of
@@ -78,30 +77,23 @@ class SqualityGrader(PredictionsGrader):
     suite = "squality"
     splits = SPLITS[::-1]
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> SqualityBoard:
-        given: dict[str, str] = dict(settings or {})
+    def open(self, wanted: BoardRequest) -> SqualityBoard:
+        given: dict[str, str] = dict(wanted.settings or {})
         if other := [key for key in given if key not in _SETTINGS]:
             raise EnsueError(f"squality is graded with {', '.join(_SETTINGS)} only; leave {other[0]} out.")
-        values = resolve(self.suite, TASK.settings, {**given, "split": split, "statistics": "no"})
+        values = resolve(self.suite, TASK.settings, {**given, "split": wanted.split, "statistics": "no"})
         metrics = values["metrics"]
         if "bertscore" in metrics:
             raise EnsueError("BERTScore needs a model, and grading has none; leave bertscore out of metrics.")
         if "meteor" in metrics and "metrics" in given and find_wordnet() is None:
             raise EnsueError(f"{_WITHOUT_METEOR}, or leave meteor out of metrics.")
-        found = TASK.prepare(",".join(tasks), str(labels), None, 0, values)
+        found = TASK.prepare(",".join(wanted.tasks), str(wanted.labels), None, 0, values)
         if not isinstance(found, SqualityRun):
             raise EnsueError(
                 "squality is graded on its questions, not on people's ratings; leave --tasks out."
             )
-        return SqualityBoard(list(examples(found.stories)), found.label, split, metrics, partial)
+        stories = list(examples(found.stories))
+        return SqualityBoard(stories, found.label, wanted.split, metrics, wanted.partial)
 
     def answers(self, item: Mapping[str, Any]) -> Iterator[Answer]:
         yield Answer(item["id"], item["task"], {}, item["outputs"]["summary"])

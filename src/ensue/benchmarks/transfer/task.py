@@ -138,8 +138,7 @@ class TransferTask:
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
     ) -> Prepared:
-        if task:
-            raise EnsueError(f"transfer has no tasks, so there is no transfer/{task}.")
+        read.refuse_task("transfer", task)
         sets: dict[str, str | None] = {"bundled" if data is None else Path(data).stem or data: data}
         for one in settings["domains"]:
             name, _, path = one.partition(":")

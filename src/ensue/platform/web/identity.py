@@ -1,7 +1,7 @@
 """Who is asking: a user by session cookie or API token, or a visitor; and what each may do.
 
 A route names what it needs as a dependency: `Caller` (a user), `MaybeCaller` (a user or None), `Annotator`,
-`Organiser`, `Admin`, and `ThePlatform` for the platform itself.
+`Organiser`, and `ThePlatform` for the platform itself.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ MaybeCaller = Annotated[User | None, Depends(identify)]
 Caller = Annotated[User, Depends(signed_in)]
 Annotator = Annotated[User, Depends(_Needs("annotator"))]
 Organiser = Annotated[User, Depends(_Needs("organiser"))]
-Admin = Annotated[User, Depends(_Needs("admin"))]
 
 
 async def guarded(request: Request) -> None:

@@ -27,7 +27,7 @@ from ensue.platform.boards.giving import MOST_FILES, GivenFile, laid_out, take_d
 from ensue.platform.refusals import Invalid, NotFound, Refusal
 from ensue.platform.service import Platform
 from ensue.platform.web.board_api import BoardPart, ThePart
-from ensue.platform.web.identity import Organiser, ThePlatform
+from ensue.platform.web.identity import Organiser, ThePlatform, the_platform
 from ensue.platform.web.rendering import render
 
 T = TypeVar("T")
@@ -168,24 +168,13 @@ def _number(text: str, words: str) -> int:
 
 
 @router.get("/organise/{name}")
-def board_page(
-    request: Request, platform: ThePlatform, part: ThePart, user: Organiser, name: str, done: str = ""
-) -> Response:
+def board_page(request: Request, part: ThePart, user: Organiser, name: str, done: str = "") -> Response:
     """Everything that an organiser may do with a board."""
-    return _board_page(request, platform, part, user, name, done=_DONE.get(done, ""))
+    return _board_page(request, part, user, name, done=_DONE.get(done, ""))
 
 
-def _board_page(
-    request: Request,
-    platform: Platform,
-    part: BoardPart,
-    user: User,
-    name: str,
-    *,
-    status: int = 200,
-    words: str = "",
-    done: str = "",
-) -> Response:
+def _board_page(request: Request, part: BoardPart, user: User, name: str, **said: Any) -> Response:
+    platform = the_platform(request)
     with platform.database.reading() as connection:
         board = part.boards.find_kept(connection, user, name)
         facts: dict[str, Any] = {
@@ -196,7 +185,7 @@ def _board_page(
         }
     facts |= {"most": platform.settings.largest_upload, "most_files": MOST_FILES, "listed": keeping.LISTED}
     facts["address"] = f"{_base(request, platform)}/boards/{board.name}"
-    return render(request, "organise_board.html.j2", status=status, words=words, done=done, **facts)
+    return render(request, "organise_board.html.j2", **said, **facts)
 
 
 def _base(request: Request, platform: Platform) -> str:
@@ -349,7 +338,7 @@ async def _changed(
             part.boards.find_kept(connection, user, name)
         return f"/organise/{name}?done={do()}"
 
-    page = partial(_board_page, request, platform, part, user, name)
+    page = partial(_board_page, request, part, user, name)
     return await _uploaded(request, part, checked, page)
 
 

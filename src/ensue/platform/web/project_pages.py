@@ -22,7 +22,7 @@ from ensue.platform.refusals import Forbidden, Invalid, Refusal
 from ensue.platform.service import Platform
 from ensue.platform.web.account_pages import Text
 from ensue.platform.web.annotation_api import ThePart
-from ensue.platform.web.identity import Caller, MaybeCaller, Organiser, ThePlatform, identify
+from ensue.platform.web.identity import Caller, MaybeCaller, Organiser, ThePlatform, identify, the_platform
 from ensue.platform.web.project_api import NewProject, create_of_files, own
 from ensue.platform.web.rendering import parsed, render
 from ensue.report.figure import Figure, fraction
@@ -139,39 +139,28 @@ async def make(request: Request, platform: ThePlatform, part: ThePart) -> Respon
 
 
 @router.get("/projects/{name}")
-def project_page(
-    request: Request, platform: ThePlatform, part: ThePart, user: MaybeCaller, name: str, done: str = ""
-) -> Response:
+def project_page(request: Request, part: ThePart, user: MaybeCaller, name: str, done: str = "") -> Response:
     """How far a project is, who is at work on it, and what can be done about it."""
     if user is None:
         return RedirectResponse(f"/sign-in?next=/projects/{name}", 303)
-    return _project_page(request, platform, part, user, name, done=_DONE.get(done, ""))
+    return _project_page(request, part, user, name, done=_DONE.get(done, ""))
 
 
-def _project_page(
-    request: Request,
-    platform: Platform,
-    part: Answering,
-    user: User,
-    name: str,
-    *,
-    status: int = 200,
-    words: str = "",
-    done: str = "",
-) -> Response:
+def _project_page(request: Request, part: Answering, user: User, name: str, **said: Any) -> Response:
+    platform = the_platform(request)
     with platform.database.reading() as connection:
         project = own(connection, part, user, name)
         progress = overview.progress(connection, project, platform.clock)
         people = overview.people(connection, project)
     base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
-    facts = {
+    facts: dict[str, Any] = {
         "project": project,
         "progress": progress,
         "people": [{**one, "seen": parsed(one["seen_at"])} for one in people],
         "link": base + project.path,
         "labels": int(project.settings["labels"]),
     }
-    return render(request, "project.html.j2", status=status, words=words, done=done, **facts)
+    return render(request, "project.html.j2", **said, **facts)
 
 
 @router.get("/projects/{name}/numbers")
@@ -283,5 +272,5 @@ def _change(
     except Refusal as refusal:
         if refusal.status == 404:
             raise
-        return _project_page(request, platform, part, user, name, status=refusal.status, words=str(refusal))
+        return _project_page(request, part, user, name, status=refusal.status, words=str(refusal))
     return RedirectResponse(f"/projects/{name}?done={done}", 303)

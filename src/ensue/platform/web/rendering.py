@@ -46,8 +46,11 @@ def parsed(time: str | None) -> datetime | None:
     return datetime.fromisoformat(time) if time else None
 
 
-def render(request: Request, template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:
-    """Return a page. Templates know the user (or None), `csrf()` for their forms, and what is given.
+def render(
+    request: Request, template: str, *, status: int = 200, words: str = "", done: str = "", **facts: Any
+) -> HTMLResponse:
+    """Return a page. Templates know the user (or None), `csrf()` for their forms, and what is given: `words` of a
+    refusal, what was `done`, and the facts.
 
     It reads the database, so call it from a route that is a plain function.
     """
@@ -58,6 +61,8 @@ def render(request: Request, template: str, *, status: int = 200, **facts: Any) 
         "settings": the_platform(request).settings,
         "parts": request.app.state.navigation,
         "status": status,
+        "words": words,
+        "done": done,
         **facts,
     }
     words = request.app.state.templates.get_template(template).render(shown)

@@ -21,7 +21,7 @@ from ensue.platform.refusals import Invalid, Refusal
 from ensue.platform.service import Platform
 from ensue.platform.web.account_pages import Text
 from ensue.platform.web.board_api import BoardPart, ThePart
-from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, identify
+from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, identify, the_platform
 from ensue.platform.web.rendering import parsed, render
 from ensue.report.figure import Figure
 
@@ -78,7 +78,7 @@ def _submit_page(
     with platform.database.reading() as connection:
         board = part.boards.find(connection, name)
         quota = part.submissions.quota(connection, user.id, board)
-    facts = {
+    facts: dict[str, Any] = {
         "board": board,
         "quota": quota,
         "given": {field: given.get(field, "") for field in _FIELDS},
@@ -133,24 +133,13 @@ def own(request: Request, platform: ThePlatform, part: ThePart, user: MaybeCalle
 
 
 @router.get("/submissions/{id}")
-def show(
-    request: Request, platform: ThePlatform, part: ThePart, user: MaybeCaller, id: str, done: str = ""
-) -> Response:
+def show(request: Request, part: ThePart, user: MaybeCaller, id: str, done: str = "") -> Response:
     """One submission: to its owner everything, to others what is published."""
-    return _show(request, platform, part, user, id, done=_DONE.get(done, ""))
+    return _show(request, part, user, id, done=_DONE.get(done, ""))
 
 
-def _show(
-    request: Request,
-    platform: Platform,
-    part: BoardPart,
-    user: User | None,
-    id: str,
-    *,
-    status: int = 200,
-    words: str = "",
-    done: str = "",
-) -> Response:
+def _show(request: Request, part: BoardPart, user: User | None, id: str, **said: Any) -> Response:
+    platform = the_platform(request)
     with platform.database.reading() as connection:
         found = part.views.show(connection, user, id)
         board = part.boards.find(connection, found["board"])
@@ -176,7 +165,7 @@ def _show(
         "heat": diagnostics(scores["diagnostics"], board.rounding) if scores else {},
         "digits": board.rounding,
     }
-    return render(request, "submission.html.j2", status=status, words=words, done=done, **facts)
+    return render(request, "submission.html.j2", **said, **facts)
 
 
 # Publishing
@@ -216,5 +205,5 @@ def _change(
     except Refusal as refusal:
         if refusal.status == 404:
             raise
-        return _show(request, platform, part, user, id, status=refusal.status, words=str(refusal))
+        return _show(request, part, user, id, status=refusal.status, words=str(refusal))
     return RedirectResponse(f"/submissions/{id}?done={done}", 303)

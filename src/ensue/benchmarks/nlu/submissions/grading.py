@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ensue.benchmarks.grading.board import Board, Column, Graded, Grader, Submitted, without
+from ensue.benchmarks.grading.board import Board, BoardRequest, Column, Graded, Grader, Submitted, without
 from ensue.benchmarks.grading.problems import Limits, Problems, Refused
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.archive import Archive, open_archive
@@ -150,34 +150,21 @@ class NluGrader(Grader):
     def __init__(self, suite: Literal["glue", "superglue"]) -> None:
         self.suite = suite
 
-    def open(
-        self,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-        *,
-        partial: bool = False,
-    ) -> NluBoard:
-        self.refuse_settings(settings)
+    def open(self, wanted: BoardRequest) -> NluBoard:
+        self.refuse_settings(wanted.settings)
+        labels, split, tasks = wanted.labels, wanted.split, wanted.tasks
         data = read_labels(labels, self.suite, tasks, split)
         _check_labels(labels, _wanted(self.suite, tasks), split, data)
-        return NluBoard(self.suite, data, split, tasks, partial=partial)
+        return NluBoard(self.suite, data, split, tasks, partial=wanted.partial)
 
     def knows(self, file: Path) -> bool:
         return file.suffix != ".jsonl" and guess_suite(file) == self.suite
 
-    def grade(
-        self,
-        file: Path,
-        labels: Path,
-        split: str,
-        tasks: Sequence[str] = (),
-        settings: Mapping[str, str] | None = None,
-    ) -> Graded:
+    def grade(self, file: Path, wanted: BoardRequest) -> Graded:
         """Grade a zip or, from a .jsonl file, several people's labels of one task."""
         if file.suffix != ".jsonl":
-            return super().grade(file, labels, split, tasks, settings)
+            return super().grade(file, wanted)
+        labels, split, tasks = wanted.labels, wanted.split, wanted.tasks
         if len(tasks) != 1:
             raise EnsueError(f"{file} holds people's labels of one task; say which, as in --tasks CB.")
         found = read_labels(labels, self.suite, tasks)
