@@ -110,6 +110,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
 
 
+def print_answer(answer: Any, json: bool, words: str) -> None:
+    """What a command did, on standard output: JSON, or words for people."""
+    if json:
+        print_json(answer)
+    else:
+        print(words)
+
+
 def print_tables(tables: Sequence[Table], form: str = "table") -> None:
     """Print tables on standard output, on a terminal or as text of another format."""
     from ensue.report.table import check_format, render

@@ -17,6 +17,14 @@ from ensue.stats.ranges import range_holding
 Settings = Mapping[str, Any]
 
 
+def in_common(settings: Sequence[Settings]) -> dict[str, Any]:
+    """Return what all settings agree in."""
+    first, *others = settings
+    return {
+        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
+    }
+
+
 class Asked(NamedTuple):
     """What an item answers, and in which way it was answered.
 

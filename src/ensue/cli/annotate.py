@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ensue import console
-from ensue.cli.serve import DatabaseUrl, Folder, settings
+from ensue.cli.serve import DatabaseUrl, Folder, perform
 from ensue.errors import EnsueError
 
 app = typer.Typer(help="Measure people: annotation projects.", no_args_is_help=True, rich_markup_mode=None)
@@ -68,7 +68,7 @@ def create(
     wanted: dict[str, Any] = {"kind": kind, "name": name, "seed": seed, "title": title, "owner": owner}
     wanted["data"] = None if data is None else str(data.expanduser().absolute())
     wanted["settings"] = console.parse_settings(set_)
-    made = _perform(home, database, "annotate.create", wanted)
+    made = perform(home, database, "annotate.create", wanted)
     if json:
         console.print_json(made)
         return
@@ -84,7 +84,7 @@ def create(
 @app.command("list")
 def list_projects(home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
     """List the projects."""
-    found = _perform(home, database, "annotate.list", {})["projects"]
+    found = perform(home, database, "annotate.list", {})["projects"]
     if json:
         console.print_json(found)
         return
@@ -97,7 +97,7 @@ def list_projects(home: Folder = None, database: DatabaseUrl = None, json: conso
 @app.command()
 def show(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
     """Show a project: how far it is and who is at work on it."""
-    found = _perform(home, database, "annotate.show", {"name": name})
+    found = perform(home, database, "annotate.show", {"name": name})
     if json:
         console.print_json({key: value for key, value in found.items() if key != "numbers"})
         return
@@ -138,16 +138,18 @@ def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: c
 
 
 def _set_state(name: str, state: str, home: Path | None, database: str | None, json: bool) -> None:
-    made = _perform(home, database, "annotate.state", {"name": name, "state": state})
+    made = perform(home, database, "annotate.state", {"name": name, "state": state})
     words = f"{name} is {state}."
-    _tell(made, json, f"{words} Its link: ensue annotate link {name}" if state == "open" else words)
+    console.print_answer(
+        made, json, f"{words} Its link: ensue annotate link {name}" if state == "open" else words
+    )
 
 
 @app.command()
 def link(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
     """Print the link that people are sent, also as Prolific takes it."""
-    found = _perform(home, database, "annotate.link", {"name": name})
-    _tell(found, json, f"{found['link']}\nProlific: {found['prolific']}")
+    found = perform(home, database, "annotate.link", {"name": name})
+    console.print_answer(found, json, f"{found['link']}\nProlific: {found['prolific']}")
 
 
 @app.command()
@@ -180,7 +182,7 @@ def convert(
 
     files = people.convert(export, output.expanduser(), None if data is None else str(data))
     made = {"folder": str(output), "files": list(files.texts), "notes": list(files.notes)}
-    _tell(made, json, "\n".join([*files.notes, *(str(output / name) for name in files.texts)]))
+    console.print_answer(made, json, "\n".join([*files.notes, *(str(output / name) for name in files.texts)]))
 
 
 @app.command()
@@ -197,8 +199,8 @@ def bonuses(
 
 def _write(name: str, form: str, path: Path, home: Path | None, database: str | None, json: bool) -> None:
     wanted = {"name": name, "form": form, "path": str(path.expanduser().absolute())}
-    done = _perform(home, database, "annotate.export", wanted)
-    _tell(done, json, f"{path}: {done['bytes']:,} bytes.")
+    done = perform(home, database, "annotate.export", wanted)
+    console.print_answer(done, json, f"{path}: {done['bytes']:,} bytes.")
 
 
 @app.command()
@@ -206,7 +208,7 @@ def overview(
     name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
 ) -> None:
     """Show what the answers say so far: agreement, times, disagreements, pay."""
-    found = _perform(home, database, "annotate.show", {"name": name})["numbers"]
+    found = perform(home, database, "annotate.show", {"name": name})["numbers"]
     if json:
         console.print_json(found)
         return
@@ -258,8 +260,8 @@ def exclude(
     json: console.Json = False,
 ) -> None:
     """Take somebody off a project; their work is void and given to others."""
-    done = _perform(home, database, "annotate.exclude", {"name": name, "annotator": annotator})
-    _tell(done, json, f"{annotator} is excluded; {done['void']:,} answers are given again.")
+    done = perform(home, database, "annotate.exclude", {"name": name, "annotator": annotator})
+    console.print_answer(done, json, f"{annotator} is excluded; {done['void']:,} answers are given again.")
 
 
 @app.command()
@@ -271,8 +273,8 @@ def forget(
     json: console.Json = False,
 ) -> None:
     """Delete all that somebody said and that is known of them."""
-    done = _perform(home, database, "annotate.forget", {"name": name, "annotator": annotator})
-    _tell(done, json, f"{annotator} is forgotten.")
+    done = perform(home, database, "annotate.forget", {"name": name, "annotator": annotator})
+    console.print_answer(done, json, f"{annotator} is forgotten.")
 
 
 @app.command("top-up")
@@ -284,8 +286,8 @@ def top_up(
     json: console.Json = False,
 ) -> None:
     """Have each item answered by more people."""
-    done = _perform(home, database, "annotate.top-up", {"name": name, "labels": labels})
-    _tell(done, json, f"{name} wants {labels} answers an item.")
+    done = perform(home, database, "annotate.top-up", {"name": name, "labels": labels})
+    console.print_answer(done, json, f"{name} wants {labels} answers an item.")
 
 
 @app.command()
@@ -299,21 +301,5 @@ def delete(
     """Delete a project with everybody's answers."""
     if not yes and not typer.confirm(f"Delete {name} with everybody's answers?"):
         raise EnsueError(f"{name} is kept.")
-    done = _perform(home, database, "annotate.delete", {"name": name})
-    _tell(done, json, f"{name} is deleted.")
-
-
-def _perform(
-    home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
-) -> dict[str, Any]:
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
-    return perform(given, command, arguments)
-
-
-def _tell(made: dict[str, Any], json: bool, words: str) -> None:
-    if json:
-        console.print_json(made)
-    else:
-        print(words)
+    done = perform(home, database, "annotate.delete", {"name": name})
+    console.print_answer(done, json, f"{name} is deleted.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ensue import console
-from ensue.cli.serve import DatabaseUrl, Folder, settings
+from ensue.cli.serve import DatabaseUrl, Folder, perform
 from ensue.errors import EnsueError
 
 app = typer.Typer(help="Make and keep boards.", no_args_is_help=True, rich_markup_mode=None)
@@ -55,15 +55,15 @@ def create(
         wanted["toml"] = _read(board)
     more = {"title": title, "about": about, "quota_day": quota_day, "quota_month": quota_month}
     wanted |= {key: value for key, value in {**more, "rounding": rounding}.items() if value is not None}
-    made = _perform(home, database, "board.create", wanted)
+    made = perform(home, database, "board.create", wanted)
     quota = f"{made['quota_day']} a day and {made['quota_month']} a month"
-    _tell(made, json, f"{name} takes submissions, {quota} from each user.")
+    console.print_answer(made, json, f"{name} takes submissions, {quota} from each user.")
 
 
 @app.command("list")
 def list_boards(home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
     """List the boards."""
-    found = _perform(home, database, "board.list", {})["boards"]
+    found = perform(home, database, "board.list", {})["boards"]
     if json:
         console.print_json(found)
         return
@@ -77,15 +77,15 @@ def open_board(
     name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
 ) -> None:
     """Have a board take submissions."""
-    made = _perform(home, database, "board.change", {"name": name, "is_open": True})
-    _tell(made, json, f"{name} is open.")
+    made = perform(home, database, "board.change", {"name": name, "is_open": True})
+    console.print_answer(made, json, f"{name} is open.")
 
 
 @app.command()
 def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
     """Have a board take no more submissions; what is on it stays."""
-    made = _perform(home, database, "board.change", {"name": name, "is_open": False})
-    _tell(made, json, f"{name} is closed.")
+    made = perform(home, database, "board.change", {"name": name, "is_open": False})
+    console.print_answer(made, json, f"{name} is closed.")
 
 
 @app.command()
@@ -103,10 +103,10 @@ def change(
 ) -> None:
     """Change a board's title, description, quotas or rounding."""
     values = {"title": title, "about": about, "quota_day": quota_day, "quota_month": quota_month}
-    made = _perform(
+    made = perform(
         home, database, "board.change", {"name": name, **values, "rounding": rounding, "is_listed": listed}
     )
-    _tell(made, json, f"{name} is changed.")
+    console.print_answer(made, json, f"{name} is changed.")
 
 
 @app.command()
@@ -118,9 +118,9 @@ def labels(
     json: console.Json = False,
 ) -> None:
     """Give a board its first or other labels; every standing submission is graded again."""
-    done = _perform(home, database, "board.labels", {"name": name, "labels": str(folder.absolute())})
+    done = perform(home, database, "board.labels", {"name": name, "labels": str(folder.absolute())})
     words = f"{name} has labels of version {done['labels_version']}; {done['regraded']} submissions are graded again."
-    _tell(done, json, words)
+    console.print_answer(done, json, words)
 
 
 @app.command()
@@ -128,8 +128,8 @@ def regrade(
     name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
 ) -> None:
     """Grade everything on a board again, with the labels it has."""
-    done = _perform(home, database, "board.regrade", {"name": name})
-    _tell(done, json, f"{done['regraded']} submissions to {name} are graded again.")
+    done = perform(home, database, "board.regrade", {"name": name})
+    console.print_answer(done, json, f"{done['regraded']} submissions to {name} are graded again.")
 
 
 @app.command("import-baselines")
@@ -144,8 +144,8 @@ def import_baselines(
 ) -> None:
     """Put published, measured and human baselines on a board, marked as such."""
     words = None if file is None else _read(file)
-    done = _perform(home, database, "board.import-baselines", {"name": name, "toml": words})
-    _tell(done, json, f"{name} shows {done['baselines']} baselines.")
+    done = perform(home, database, "board.import-baselines", {"name": name, "toml": words})
+    console.print_answer(done, json, f"{name} shows {done['baselines']} baselines.")
 
 
 @app.command()
@@ -157,24 +157,10 @@ def export(
     json: console.Json = False,
 ) -> None:
     """Write everything of a board but its labels: submissions with every grading, and their files."""
-    done = _perform(home, database, "board.export", {"name": name, "folder": str(folder.absolute())})
-    _tell(done, json, f"{folder}: {done['submissions']} submissions and {done['uploads']} files.")
-
-
-def _perform(
-    home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
-) -> dict[str, Any]:
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
-    return perform(given, command, arguments)
-
-
-def _tell(made: dict[str, Any], json: bool, words: str) -> None:
-    if json:
-        console.print_json(made)
-    else:
-        print(words)
+    done = perform(home, database, "board.export", {"name": name, "folder": str(folder.absolute())})
+    console.print_answer(
+        done, json, f"{folder}: {done['submissions']} submissions and {done['uploads']} files."
+    )
 
 
 def _read(path: Path) -> str:

@@ -35,10 +35,8 @@ def report(
         from ensue.runs.report import write_annotation_sheet
 
         rows = write_annotation_sheet(runs[0], annotation_sheet)
-        if json:
-            console.print_json({"sheet": str(annotation_sheet), "rows": rows})
-        else:
-            print(f"{annotation_sheet}: {rows} transitions to annotate")
+        words = f"{annotation_sheet}: {rows} transitions to annotate"
+        console.print_answer({"sheet": str(annotation_sheet), "rows": rows}, json, words)
         return
     if form is not None:
         _print_tables(runs, form, output)
@@ -46,10 +44,7 @@ def report(
     from ensue.runs.report import write_report
 
     page = write_report(runs[0], output, beside=runs[1:], annotations=annotations)
-    if json:
-        console.print_json({"report": str(page)})
-    else:
-        print(page)
+    console.print_answer({"report": str(page)}, json, str(page))
 
 
 def _print_tables(runs: list[Path], form: str, output: Path | None) -> None:

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,6 +38,16 @@ def settings(home: Path | None, database: str | None, **more: object) -> Setting
     except ImportError as error:
         raise EnsueError(f"The platform needs {error.name}: pip install 'ensue[platform]'.") from None
     return Settings(home=home or default_home(), database=database, **more)  # type: ignore[arg-type]
+
+
+def perform(
+    home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
+) -> dict[str, Any]:
+    """Do what a command says on the platform of a home, by its server where one runs."""
+    given = settings(home, database)
+    from ensue.platform import service
+
+    return service.perform(given, command, arguments)
 
 
 def serve(

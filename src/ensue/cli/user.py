@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ensue import console
-from ensue.cli.serve import DatabaseUrl, Folder, settings
+from ensue.cli.serve import DatabaseUrl, Folder, perform
 from ensue.errors import EnsueError
 
 Email = Annotated[str, typer.Argument(help="E-mail address.")]
@@ -32,11 +32,8 @@ def add(
     json: console.Json = False,
 ) -> None:
     """Add a user and print an API token, which is shown this once."""
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
     word = _asked() if password else None
-    made = perform(given, "user.add", {"email": email, "role": role, "password": word})
+    made = perform(home, database, "user.add", {"email": email, "role": role, "password": word})
     if json:
         console.print_json(made)
         return
@@ -56,13 +53,10 @@ def change(
     json: console.Json = False,
 ) -> None:
     """Change a user's role, or the password of one who forgot it."""
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
     if role is None and not password:
         raise EnsueError("Nothing to change: give --role or --password.")
     word = _asked() if password else None
-    changed = perform(given, "user.change", {"email": email, "role": role, "password": word})
+    changed = perform(home, database, "user.change", {"email": email, "role": role, "password": word})
     if json:
         console.print_json(changed)
     console.say(f"{email} is {changed['role']}{', with a new password' if password else ''}.")
@@ -77,10 +71,7 @@ def invite(
     json: console.Json = False,
 ) -> None:
     """Make an invitation and print the path of its page, which can be used once."""
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
-    made = perform(given, "user.invite", {"role": role, "email": email})
+    made = perform(home, database, "user.invite", {"role": role, "email": email})
     if json:
         console.print_json(made)
         return

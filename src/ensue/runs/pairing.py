@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.comparing import Comparing, Pairs, Settings, Untested
+from ensue.benchmarks.comparing import Comparing, Pairs, Settings, Untested, in_common
 from ensue.errors import EnsueError
 from ensue.report.figure import settings_text
 from ensue.report.results import ITEMS_FILE, read_numbered_items
@@ -212,14 +212,6 @@ def _ways(a: Group, b: Group, comparing: Comparing) -> list[_Ways] | str:
         chosen.append(found)
     ways = [group.ways[way] for group, found in zip((a, b), chosen, strict=True) for way in found]
     return [_Ways(chosen[0], chosen[1], in_common(ways))]
-
-
-def in_common(settings: Sequence[Settings]) -> dict[str, Any]:
-    """Return what all settings agree in."""
-    first, *others = settings
-    return {
-        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
-    }
 
 
 def _ways_words(a: Group, b: Group, chosen: Sequence[_Ways]) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ensue.benchmarks.comparing import in_common
 from ensue.report.figure import Figure, p_value, settings_text, signed, signed_interval
 from ensue.report.results import Results
 from ensue.report.table import Cell, Column, Table, Tone
-from ensue.runs.pairing import in_common
 from ensue.runs.run import part_of, suite_of
 
 if TYPE_CHECKING:

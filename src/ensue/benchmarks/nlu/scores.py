@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ensue.benchmarks.comparing import in_common
 from ensue.benchmarks.drawn import Drawn, mean_of_answers, mean_of_samples
 from ensue.benchmarks.nlu.diagnostics import phenomena_rows
 from ensue.benchmarks.nlu.examples import (
@@ -120,7 +121,7 @@ def _benchmark_row(suite: str, split: str, scores: Sequence[TaskScore]) -> Metri
     tasks = sum(spec.in_score for spec in specs_of(suite))
     settings: dict[str, Any] = {
         "split": split,
-        **_common([one.settings for one in scores]),
+        **in_common([one.settings for one in scores]),
         "covers": _covers({name: ways[0].part for name, ways in by_task.items()}, tasks),
         "tasks": ",".join(by_task),
     }
@@ -164,14 +165,6 @@ def _covers(parts: Mapping[str, str], tasks: int) -> str:
     if not partial:
         return f"{len(parts)} of {tasks} tasks"
     return ", ".join([f"{len(parts) - len(partial)} of {tasks} tasks whole", *partial])
-
-
-def _common(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what all have in common."""
-    first, *others = settings
-    return {
-        key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)
-    }
 
 
 def _as_key(settings: Mapping[str, Any]) -> str:
