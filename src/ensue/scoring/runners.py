@@ -17,6 +17,7 @@ from torch.nn.attention.flex_attention import BlockMask
 from ensue.models.request import PartScore
 from ensue.scoring.attention import attention
 from ensue.scoring.causal import Finished, out_of_memory
+from ensue.scoring.merged import MergedProjections, OnlyOnce
 from ensue.scoring.network import Network
 from ensue.scoring.rows import BLOCK, Row, seen_blocks
 from ensue.scoring.transfers import Arriving, fetch, send
@@ -64,7 +65,6 @@ class TreeRunner:
         self._small = 0
         self._states, self._targets = _Sender(network.device), _Sender(network.device)
         self._stack = layers_of(network.trunk)
-        self._calls: list[Any] = []
 
     def launch(self, row: Row, length: int | None) -> Launched:
         place = self._place(len(row.ids))
@@ -122,18 +122,23 @@ class TreeRunner:
         if not self.compiled:
             yield
             return
-        for layer, call in zip(self._stack, self._compiled_calls(), strict=True):
+        for layer, call in zip(self._stack, self._compiled_calls, strict=True):
             layer._compiled_call_impl = call
         try:
-            yield
+            with self._merged():
+                yield
         finally:
             for layer in self._stack:
                 layer._compiled_call_impl = None
 
+    @cached_property
     def _compiled_calls(self) -> list[Any]:
-        if not self._calls:
-            self._calls = [torch.compile(layer._call_impl, dynamic=False) for layer in self._stack]
-        return self._calls
+        options: Any = {"joint_custom_pre_pass": OnlyOnce()}
+        return [torch.compile(layer._call_impl, dynamic=False, options=options) for layer in self._stack]
+
+    @cached_property
+    def _merged(self) -> MergedProjections:
+        return MergedProjections(self._stack)
 
 
 @contextmanager

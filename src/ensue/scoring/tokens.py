@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.models.request import Mix, Policy, Prepared, Request, TokenPart, Window
+from ensue.scoring.repeated import tokenise_repeated
 from ensue.scoring.tree import common_prefix
 
 
@@ -102,8 +103,13 @@ _SLICE = 512
 
 
 def tokenise(tokenizer: Any, texts: Sequence[str]) -> list[Ids]:
-    """Tokenise each text, without special tokens."""
-    return [np.asarray(ids, dtype=np.int32) for ids in _encoded(tokenizer, texts, spans=False)]
+    """Tokenise each text, without special tokens; what several texts repeat is tokenised once."""
+
+    def encode(some: Sequence[str]) -> list[Ids]:
+        return [np.asarray(ids, dtype=np.int32) for ids in _encoded(tokenizer, some, spans=False)]
+
+    found = tokenise_repeated(tokenizer, texts, encode)
+    return encode(texts) if found is None else found
 
 
 def tokenise_with_spans(tokenizer: Any, texts: Sequence[str]) -> list[tuple[Ids, Spans]]:
@@ -317,8 +323,13 @@ def _windows(
     if not parts:
         notes["nothing to score"] += 1
         return Prepared((), tokens=0, spans=(), notes=+notes)
-    tokens = len(ids) if mix.rule == "means" else len(set().union(*scored))
+    tokens = len(ids) if mix.rule == "means" else _count(scored)
     return Prepared(tuple(parts), mix, tokens, spans_of(spans, scored, tokens, context_chars), +notes)
+
+
+def _count(scored: Sequence[range]) -> int:
+    """Count the positions that lie in any of these ranges."""
+    return len(scored[0]) if len(scored) == 1 else len(set().union(*scored))
 
 
 def spans_of(
