@@ -5,11 +5,29 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from ensue.benchmarks.base import Setting
 from ensue.errors import EnsueError
 from ensue.text.documents import BUNDLED, Documents, read_documents
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Reader(Generic[T]):
+    """Reads a setting, and says what a form asks for it: one of a few words, or a file.
+
+    The words may be a function, where finding them takes an import.
+    """
+
+    read: Callable[[str], T]
+    choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    is_file: bool = False
+
+    def __call__(self, text: str) -> T:
+        return self.read(text)
 
 
 def whole(minimum: int = 1) -> Callable[[str], int]:
@@ -34,9 +52,10 @@ def number(text: str) -> float:
     return value
 
 
-def optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def optional(read: Callable[[str], T]) -> Reader[T | None]:
     """The same, or `none`."""
-    return lambda text: None if text.lower() == "none" else read(text)
+    choices = (*choices_of(read), "none") if choices_of(read) else ()
+    return Reader(lambda text: None if text.lower() == "none" else read(text), choices, is_file(read))
 
 
 def many(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
@@ -48,7 +67,7 @@ def many(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     return read_all
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
+def one_of(*choices: str) -> Reader[str]:
     """One of a few words."""
 
     def read(text: str) -> str:
@@ -56,12 +75,29 @@ def one_of(*choices: str) -> Callable[[str], str]:
             raise ValueError(f"one of {', '.join(choices)}")
         return text
 
-    return read
+    return Reader(read, choices)
 
 
-def yes_or_no(text: str) -> str:
-    """yes or no; from Python, True or False."""
+def _yes_or_no(text: str) -> str:
     return one_of("yes", "no")({"True": "yes", "False": "no"}.get(text, text))
+
+
+# yes or no; from Python, True or False.
+yes_or_no = Reader(_yes_or_no, ("yes", "no"))
+# The path of a file besides the data, which a form sends along.
+file = Reader(str, is_file=True)
+
+
+def choices_of(read: Callable[[str], Any]) -> tuple[str, ...]:
+    """Return the few words that a setting can be, none where it can be more."""
+    if not isinstance(read, Reader):
+        return ()
+    return read.choices() if callable(read.choices) else read.choices
+
+
+def is_file(read: Callable[[str], Any]) -> bool:
+    """Return whether a setting names a file."""
+    return isinstance(read, Reader) and read.is_file
 
 
 def text(value: str) -> str:

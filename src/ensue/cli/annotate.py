@@ -26,27 +26,17 @@ def list_kinds(
     from ensue.benchmarks.people import kind as people
 
     known = [kind] if kind is not None else sorted(people.kinds())
-    found = {name: people.kind(name) for name in known}
+    found = [people.described(name) for name in known]
     if json:
-        told = [
-            {
-                "name": name,
-                "about": one.about,
-                "settings": {
-                    key: {"default": setting.default, "about": setting.about}
-                    for key, setting in people.settings_of(one).items()
-                },
-            }
-            for name, one in found.items()
-        ]
-        console.print_json(told)
+        console.print_json(found)
         return
-    for name, one in found.items():
-        print(f"{name:<16} {one.about}")
+    for one in found:
+        print(f"{one['name']:<16} {one['about']}")
         if kind is not None:
-            for key, setting in people.settings_of(one).items():
-                default = "none" if setting.default is None else setting.default
-                print(f"  {key + '=' + str(default):<28} {setting.about}")
+            print(f"  --data: {one['data']}")
+            for key, setting in one["settings"].items():
+                default = "none" if setting["default"] is None else setting["default"]
+                print(f"  {key + '=' + str(default):<28} {setting['about']}")
 
 
 @app.command()

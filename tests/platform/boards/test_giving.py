@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from ensue.errors import EnsueError
-from ensue.platform.boards import giving
-from ensue.platform.boards.giving import GivenFile, laid_out, take_definition, unpack
+from ensue.platform import uploads
+from ensue.platform.boards.giving import take_definition
 from ensue.platform.refusals import Invalid
 from ensue.platform.service import Platform, Settings, opened
+from ensue.platform.uploads import GivenFile, laid_out, unpack
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_what_is_no_zip_or_no_upload_is_refused(platform: Platform) -> None:
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving, "_MOST_UNPACKED", 5_000_000)
+    monkeypatch.setattr(uploads, "_MOST_UNPACKED", 5_000_000)
     (tmp_path / "bomb.zip").write_bytes(zipped(*((f"{n}", b"0" * 2_000_000) for n in range(4))))
     (tmp_path / "to").mkdir()
     with pytest.raises(Invalid, match="unpacks to more than"):

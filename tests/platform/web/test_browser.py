@@ -19,7 +19,7 @@ from ensue.platform.service import Settings, opened
 from tests.platform import filling
 from tests.platform.boards import handing
 from tests.platform.processes import serving
-from tests.platform.web.visiting import LOOKS, Visit
+from tests.platform.web.visiting import LOOKS, SCREENSHOTS, Visit
 from tests.support import tiny
 from tests.support.command import start
 from tests.support.corpus import document
@@ -357,3 +357,57 @@ def test_a_text_is_tried_shown_and_deleted(visit: Visit, home: Path, tmp_path: P
             worker.send_signal(signal.SIGCONT)
             worker.send_signal(signal.SIGTERM)
             worker.communicate(timeout=60)
+
+
+def test_an_organiser_makes_projects_of_several_kinds(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    page.goto("/sign-in?next=/projects/new")
+    page.get_by_label("E-mail address").fill("olga@example.org")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="New project")).to_be_visible()
+    visit.check("project-kinds")
+    page.get_by_role("link", name="consistency", exact=True).click()
+    visit.check("project-new-consistency")
+    page.screenshot(path=SCREENSHOTS / f"project-new-whole-{visit.look}.png", full_page=True)
+
+    # What is wrong is said beside the form, which stays as it was filled in.
+    name = f"judged-{visit.look}"
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Labels").fill("two")
+    row = '{"article": "It rained all day. The ferry stayed in port.", "summary": "It rained."}\n'
+    summaries = tmp_path / "summaries.jsonl"
+    summaries.write_text(row)
+    page.get_by_label("Data").set_input_files(summaries)
+    page.get_by_role("button", name="Make the project").click()
+    expect(page.get_by_role("alert")).to_contain_text("Invalid labels=two: expected a whole number from 1.")
+    visit.check("project-new-problem")
+    assert page.get_by_label("Name", exact=True).input_value() == name
+    page.get_by_label("Labels").fill("2")
+    page.get_by_role("button", name="Make the project").click()
+    page.wait_for_url(f"**/projects/{name}?done=made", timeout=60_000)
+    expect(page.get_by_text("0 of 2 answers")).to_be_visible()
+    visit.check("project-made")
+
+    # A zip, a choice among a few, and no data at all; the folder of a suite as the browser sends it.
+    page.goto("/projects/new/shuffle")
+    page.get_by_label("Name", exact=True).fill(f"shuffled-{visit.look}")
+    page.get_by_label("Split").select_option("lines")
+    with zipfile.ZipFile(tmp_path / "texts.zip", "w") as archive:
+        for number in range(9):
+            archive.writestr(f"texts/{number}.txt", "".join(f"Line {n} of {number}.\n" for n in range(8)))
+    page.get_by_label("Data").set_input_files(tmp_path / "texts.zip")
+    page.get_by_role("button", name="Make the project").click()
+    page.wait_for_url(f"**/projects/shuffled-{visit.look}?done=made", timeout=60_000)
+    expect(page.get_by_text("0 of 9 answers")).to_be_visible()
+    page.goto("/projects/new/classification")
+    page.get_by_label("Name", exact=True).fill(f"told-{visit.look}")
+    page.get_by_label("Task").select_option("superglue/RTE")
+    (tmp_path / "superglue" / "RTE").mkdir(parents=True)
+    line = '{"premise": "It rained.", "hypothesis": "It was wet.", "label": "entailment", "idx": 0}\n'
+    (tmp_path / "superglue" / "RTE" / "val.jsonl").write_text(line)
+    (tmp_path / "superglue" / "RTE" / "train.jsonl").write_text(line)
+    page.get_by_label("Or a folder").set_input_files(tmp_path / "superglue")
+    page.get_by_role("button", name="Make the project").click()
+    page.wait_for_url(f"**/projects/told-{visit.look}?done=made", timeout=60_000)
+    expect(page.get_by_text("0 of 5 answers")).to_be_visible()

@@ -76,15 +76,14 @@ def test_an_organiser_makes_opens_follows_and_closes_a_project(browser: Browser,
     page = browser.get("/projects").text
     check_page(page)
     assert "There is none yet." in page
-    check_page(browser.get("/projects/new").text)
-    token = browser.token("/projects/new")
-    files = [("files", ("project.toml", TOML)), ("files", ("pairs.jsonl", '{"one": "<i>A</i>"}\n'))]
-    fields = {"csrf": token, "name": "mine", "labels": "2"}
-    refused = browser.post("/projects/new", data=fields, files=files[:1])
+    token = browser.token("/projects/new/custom")
+    files = [("file", ("project.toml", TOML)), ("file", ("pairs.jsonl", '{"one": "<i>A</i>"}\n'))]
+    fields = {"csrf": token, "name": "mine", "set-labels": "2"}
+    refused = browser.post("/projects/new/custom", data=fields, files=files[:1])
     assert refused.status_code == 422
     check_page(refused.text)
     assert "pairs.jsonl" in refused.text
-    made = browser.post("/projects/new", data=fields, files=files)
+    made = browser.post("/projects/new/custom", data=fields, files=files)
     assert (made.status_code, made.headers["location"]) == (303, "/projects/mine?done=made"), made.text
     page = browser.get("/projects/mine?done=made").text
     check_page(page)

@@ -26,7 +26,7 @@ from ensue.benchmarks.chapterbreak.annotation import (
 from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import Field, Form, Panel, options
-from ensue.benchmarks.people.kind import Built, Files, Plain, WorkItem, instructions
+from ensue.benchmarks.people.kind import Built, Files, Plain, Reads, WorkItem, instructions
 from ensue.errors import EnsueError
 
 FILE = "annotations.csv"
@@ -44,6 +44,7 @@ class Transitions(Plain):
 
     name = "transitions"
     about = "what changes from one chapter to the next: events, actors, location, time (ChapterBreak)"
+    reads = Reads("ChapterBreak's JSON file, or what `ensue build chapterbreak` made of your own novels.")
     settings: Mapping[str, Setting] = {
         "sample": Setting(
             300, "how many chapter breaks, chosen at random (none: all)", read.optional(read.whole())
@@ -51,7 +52,7 @@ class Transitions(Plain):
         "context_words": Setting(500, "how much of the chapter's end is shown", read.whole()),
         "split": Setting(None, "only one split of the data", read.optional(read.text)),
         "training": Setting(
-            None, "an annotation file: its examples come first, for training", read.optional(read.text)
+            None, "an annotation file: its examples come first, for training", read.optional(read.file)
         ),
     }
     defaults: Mapping[str, Any] = {"labels": 3}

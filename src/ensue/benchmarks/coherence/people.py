@@ -17,7 +17,7 @@ from ensue.benchmarks.coherence.documents import ORDERING as LAID_OUT
 from ensue.benchmarks.coherence.documents import REMOVED, shuffled_numbers
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
-from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions, mean_row
+from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.errors import EnsueError
 from ensue.metrics.ordering import kendall_tau, perfect_match
 from ensue.models.protocols import Model
@@ -37,6 +37,7 @@ _SETTINGS: dict[str, Setting] = {
 class _Sentences(Plain):
     """What both kinds share: documents, cut, some of them for training."""
 
+    reads = DOCUMENTS
     settings: Mapping[str, Setting] = _SETTINGS
     defaults: Mapping[str, Any] = {"labels": 3}
     name = ""

@@ -16,9 +16,9 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, content_of
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.people import SCALE, SCALE_TASK
-from ensue.benchmarks.nlu.suites import TITLES, suite_of
+from ensue.benchmarks.nlu.suites import TITLES, specs_of, suite_of
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
-from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem
+from ensue.benchmarks.people.kind import Built, Phase, Plain, Reads, WorkItem
 from ensue.errors import EnsueError
 
 FIELD = "label"
@@ -64,13 +64,18 @@ _POINTS = {"1": "certainly true", "4": "left open", "7": "certainly false"}
 _ALIKE = {"0": "nothing in common", "5": "the same"}
 
 
+def _tasks() -> tuple[str, ...]:
+    return tuple(f"{suite}/{spec.name}" for suite in TITLES for spec in specs_of(suite))
+
+
 class Classification(Plain):
     """The kind `classification`."""
 
     name = "classification"
-    about = "any task of GLUE and SuperGLUE: --set task=superglue/RTE"
+    about = "any task of GLUE and SuperGLUE, such as superglue/RTE"
+    reads = Reads("The folder of the suite or of the task, with the official files.", folder=True)
     settings: Mapping[str, Setting] = {
-        "task": Setting("", "the suite and task, such as superglue/RTE", read.text),
+        "task": Setting("", "the suite and task, such as superglue/RTE", read.Reader(read.text, _tasks)),
         "split": Setting(DEV, "what is answered: dev, test, …", read.text),
         "examples": Setting(100, "so many examples, drawn (none: all)", read.optional(read.whole())),
         "training": Setting(5, "practice items, the gold answer shown after each", read.whole(0)),
@@ -81,14 +86,14 @@ class Classification(Plain):
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
         suite, _, name = str(settings["task"]).partition("/")
         if suite not in TITLES or not name or "," in name:
-            raise EnsueError("A classification project needs --set task=SUITE/TASK, such as superglue/RTE.")
+            raise EnsueError("A classification project needs a task=SUITE/TASK, such as task=superglue/RTE.")
         if data is None or not Path(data).expanduser().is_dir():
             raise EnsueError(f"A project on {suite}/{name} needs --data: the folder of the suite.")
         (spec,) = suite_of(suite).select(name)
         folder, split = Path(data).expanduser(), _split(spec, str(settings["split"]))
         task = _read(suite, folder, spec, {split})
         if split not in task.splits:
-            raise EnsueError(f"{folder} has no {split} split of {spec.name}; --set split=… names another.")
+            raise EnsueError(f"{folder} has no {split} split of {spec.name}; split=… names another.")
         chance = random.Random(f"{seed}/{suite}/{spec.name}")
         work = _drawn(task.splits[split], settings["examples"], chance)
         taught, notes = self._taught(suite, folder, spec, settings, chance)

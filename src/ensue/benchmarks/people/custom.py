@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.people.form import Form, check_answer
-from ensue.benchmarks.people.kind import PHASES, Built, Plain, WorkItem
+from ensue.benchmarks.people.kind import PHASES, Built, Plain, Reads, WorkItem
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
 
@@ -52,6 +52,7 @@ class Custom(Plain):
 
     name = "custom"
     about = "your own questions over a file of JSON lines, described in a project.toml"
+    reads = Reads("A project.toml, and beside it the JSON lines and the page of instructions that it names.")
 
     def preset(self, data: str | None) -> Mapping[str, Any]:
         """Return the settings that the project.toml makes."""

@@ -14,6 +14,8 @@ from ensue.benchmarks.people.form import Values
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
 
+# How a project's source ends whose data were uploaded, and are not kept.
+UPLOADED = " (uploaded)"
 MARK = "annotation"
 VERSION = 1
 # The states of people whose work does not count.
@@ -111,6 +113,15 @@ class Export:
     def answers(self, stage: str | None = None) -> Iterator[Record]:
         """Yield the answers that count, or those of one stage."""
         return (one for one in self.records if one.counts and stage in (None, one.stage))
+
+    def data(self, moved: str | None = None) -> str:
+        """Return where the project's data lie: what is named now, or what it was made of."""
+        if moved is None and self.source.endswith(UPLOADED):
+            raise EnsueError(
+                f"The project's data were uploaded as {self.source.removesuffix(UPLOADED)} and are not kept;"
+                " name them with --data."
+            )
+        return moved or self.source
 
     @property
     def annotators(self) -> tuple[str, ...]:

@@ -111,14 +111,30 @@ class Built:
     notes: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class Reads:
+    """What a kind is made of: `about` says what the data are. Without any, some take the bundled documents
+    (`bundled`); some read a folder alone (`folder`)."""
+
+    about: str
+    bundled: bool = False
+    folder: bool = False
+
+
+DOCUMENTS = Reads(
+    "Documents: JSON lines with `text` or `sentences`, text files, or a folder of either.", bundled=True
+)
+
+
 class Kind(Protocol):
     """A kind of project. `settings` are its own `--set`; `defaults` change those of every project (`COMMON`).
 
-    `follows` is whether later stages are made of what was answered, by `follow`.
+    `reads` says what its data are. `follows` is whether later stages are made of what was answered, by `follow`.
     """
 
     name: str
     about: str
+    reads: Reads
     settings: Mapping[str, Setting]
     defaults: Mapping[str, Any]
     follows: bool
@@ -151,6 +167,7 @@ class Kind(Protocol):
 class Plain:
     """What most kinds share: an answer is right where every gold value is given."""
 
+    reads = Reads("A file or a folder.")
     settings: Mapping[str, Setting] = {}
     defaults: Mapping[str, Any] = {}
     follows = False
@@ -248,6 +265,16 @@ def settings_of(kind: Kind) -> dict[str, Setting]:
         key: Setting(kind.defaults.get(key, one.default), one.about, one.read) for key, one in COMMON.items()
     }
     return common | dict(kind.settings)
+
+
+def described(name: str) -> dict[str, Any]:
+    """Return a kind as a program lists it: what people do, what it is made of, and its settings."""
+    found = kind(name)
+    settings = {
+        key: {"default": one.default, "about": one.about, "choices": list(read.choices_of(one.read))}
+        for key, one in settings_of(found).items()
+    }
+    return {"name": name, "about": found.about, "data": found.reads.about, "settings": settings}
 
 
 def kinds() -> dict[str, str]:

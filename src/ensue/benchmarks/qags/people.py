@@ -19,7 +19,7 @@ from ensue.benchmarks.base import Setting, content_of
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
-from ensue.benchmarks.people.kind import Built, Files, Phase, Plain, WorkItem, instructions
+from ensue.benchmarks.people.kind import Built, Files, Phase, Plain, Reads, WorkItem, instructions
 from ensue.benchmarks.qags.data.files import text_list
 from ensue.benchmarks.qags.data.sets import PLACES, find_set
 from ensue.errors import EnsueError
@@ -49,6 +49,9 @@ class Consistency(Plain):
 
     name = "consistency"
     about = "is each sentence of a summary supported by its article? (QAGS)"
+    reads = Reads(
+        "JSON lines with an `article` and a `summary` (or its `sentences`) each, or the folder of QAGS's data."
+    )
     settings: Mapping[str, Setting] = {
         "set": Setting(
             "own", f"the set of `ensue run qags` it becomes: {', '.join(SETS)}", read.one_of(*SETS)
@@ -82,14 +85,14 @@ class Consistency(Plain):
     def files(self, export: Export, data: str | None) -> Files:
         """Return the judgments as `ensue run qags` reads them; workers are numbered as they entered."""
         name = str(export.settings.get("set", "own"))
-        summaries = {one.id: one for one in read_summaries(data or export.source, name)}
+        summaries = {one.id: one for one in read_summaries(export.data(data), name)}
         workers = {annotator: number for number, annotator in enumerate(export.annotators, 1)}
         given: dict[str, list[tuple[int, Sequence[Mapping[str, Any]]]]] = {}
         for one in export.answers():
             found = summaries.get(one.item)
             if found is None or found.content != one.key.get("content"):
                 raise EnsueError(
-                    f"The summary {one.item} is not as it was judged in {data or export.source}; "
+                    f"The summary {one.item} is not as it was judged in {export.data(data)}; "
                     "name the project's data with --data."
                 )
             given.setdefault(one.item, []).append((workers[one.annotator], one.values[FIELD]))
@@ -112,7 +115,7 @@ def read_summaries(data: str | None, name: str) -> list[Summary]:
     path = Path(data).expanduser()
     found = find_set(path, name) if path.is_dir() else path
     if found is None:
-        raise EnsueError(f"{path} has no {PLACES[name][1]}; name a file, or another set with --set set=…")
+        raise EnsueError(f"{path} has no {PLACES[name][1]}; give a file, or another set=…")
     summaries: dict[str, Summary] = {}
     for number, row in enumerate(jsonl_rows(Found(found))):
         one = _summary(row, number)

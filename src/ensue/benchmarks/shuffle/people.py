@@ -19,7 +19,7 @@ from ensue.benchmarks.base import Outcome, Setting, content_of
 from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
-from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions
+from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions
 from ensue.benchmarks.shuffle.judging import metric_rows
 from ensue.benchmarks.shuffle.task import SETTINGS, ShuffledVersion, ShuffleRun
 from ensue.errors import EnsueError
@@ -41,6 +41,7 @@ class Shuffle(Plain):
 
     name = "shuffle"
     about = "two texts side by side: which is the original? (the k-Block Shuffle Test)"
+    reads = DOCUMENTS
     settings: Mapping[str, Setting] = {
         "block_size": SETTINGS["block_size"],
         "max_sentences": SETTINGS["max_sentences"],

@@ -24,6 +24,7 @@ from ensue.benchmarks.people.kind import (
     Files,
     Judged,
     Plain,
+    Reads,
     WorkItem,
     between,
     instructions,
@@ -84,6 +85,7 @@ class Squality(Plain):
 
     name = "squality"
     about = "questions about stories, answers, reviews, ratings, in stages (SQuALITY)"
+    reads = Reads("SQuALITY's folder or a file of it, or any stories: text files, or JSON lines with `text`.")
     follows = True
     settings: Mapping[str, Setting] = {
         "stages": Setting(
@@ -101,7 +103,7 @@ class Squality(Plain):
         "systems": Setting(
             None,
             "rating alone: JSON lines of id, system and summary, to be rated beside people's",
-            read.optional(read.text),
+            read.optional(read.file),
         ),
         "writing_pay": Setting(float(_RATES.writing), "paid for the answers on a story", between(0, 10_000)),
         "reviewing_pay": Setting(
@@ -154,7 +156,7 @@ class Squality(Plain):
 
     def files(self, export: Export, data: str | None) -> Files:
         """Return stories, answers and ratings in SQuALITY's own format, and what that has no place for beside it."""
-        where = data or export.source
+        where = export.data(data)
         sources = read_sources(where, {**export.settings, "limit": None})
         if tuple(export.settings["stages"]) != (RATING,):
             return rounds.files(export, sources)

@@ -17,12 +17,21 @@ from ensue.platform.refusals import Invalid
 _LONGEST_GROUP, _LONGEST_STAGE = 200, 40
 
 
-def build(name: str, data: str | None, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Build a project of a kind: its settings, title, instructions and the rows of its items."""
+def build(
+    name: str,
+    data: str | None,
+    settings: Mapping[str, Any],
+    seed: int,
+    files: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Build a project of a kind: its settings, title, instructions and the rows of its items.
+
+    `files` are those that settings name, by setting, where they lie elsewhere than the settings say.
+    """
     try:
         found = kind(name)
         resolved = reading.resolve(name, settings_of(found), {**found.preset(data), **settings})
-        built = found.build(data, resolved, seed)
+        built = found.build(data, {**resolved, **(files or {})}, seed)
     except EnsueError as error:
         raise Invalid(str(error)) from None
     if not any(item.phase == "work" and not item.control for item in built.items):

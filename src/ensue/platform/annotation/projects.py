@@ -64,7 +64,8 @@ _BY_ID = select(*_COLUMNS).where(projects.c.id == bindparam("given"))
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an organiser says of a new project; `data` is a path on the server's machine."""
+    """What an organiser says of a new project; `data` is a path on the server's machine, and so are the `files` that
+    settings name, where they lie elsewhere than those say."""
 
     name: str
     kind: str
@@ -73,6 +74,7 @@ class Wanted:
     seed: int = 0
     title: str = ""
     source: str = ""  # what the data are called, where that is not the path
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 class Projects:
@@ -103,10 +105,9 @@ class Projects:
             taken = select(projects.c.id).where(projects.c.name == wanted.name)
             if connection.execute(taken).first() is not None:
                 raise _taken(wanted.name)
-        given = {"name": wanted.kind, "data": wanted.data, "settings": dict(wanted.settings)}
-        outcome = self.platform.run_limited(
-            "ensue.platform.annotation.building:build", {**given, "seed": wanted.seed}, _BUILDING
-        )
+        given: dict[str, Any] = {"name": wanted.kind, "data": wanted.data, "seed": wanted.seed}
+        given |= {"settings": dict(wanted.settings), "files": dict(wanted.files)}
+        outcome = self.platform.run_limited("ensue.platform.annotation.building:build", given, _BUILDING)
         if outcome.kind in {"refused", "memory", "time"}:
             raise Invalid(str(outcome.value))
         if outcome.kind != "done":

@@ -45,6 +45,7 @@ PARTS = (
     "ensue.platform.web.annotation_api",
     "ensue.platform.web.project_api",
     "ensue.platform.web.annotation_pages",
+    "ensue.platform.web.project_new_pages",
     "ensue.platform.web.project_pages",
 )
 # Packages whose `templates` folder pages are taken from, before the foundation's own.

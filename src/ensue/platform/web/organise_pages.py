@@ -23,9 +23,10 @@ from ensue.platform.boards import keeping
 from ensue.platform.boards.baselines import Baselines
 from ensue.platform.boards.board import Wanted, may_change
 from ensue.platform.boards.exporting import zipped_board
-from ensue.platform.boards.giving import MOST_FILES, GivenFile, laid_out, take_definition
+from ensue.platform.boards.giving import take_definition
 from ensue.platform.refusals import Invalid, NotFound, Refusal
 from ensue.platform.service import Platform
+from ensue.platform.uploads import MOST_FILES, GivenFile, laid_out
 from ensue.platform.web.board_api import BoardPart, ThePart
 from ensue.platform.web.identity import Organiser, ThePlatform, the_platform
 from ensue.platform.web.rendering import render

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, FastAPI, Request
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from ensue.benchmarks.people.kind import kind, kinds, settings_of
+from ensue.benchmarks import settings as reading
+from ensue.benchmarks.people.kind import described, kind, kinds, settings_of
 from ensue.platform.accounts import User
 from ensue.platform.annotation import exporting, overview
 from ensue.platform.annotation.answering import Answering
+from ensue.platform.annotation.making import Upload, make
 from ensue.platform.annotation.projects import Project, Wanted
-from ensue.platform.database.schema import new_id
 from ensue.platform.refusals import Forbidden, Invalid, NotFound
 from ensue.platform.service import Platform
+from ensue.platform.uploads import GivenFile
 from ensue.platform.web.account_api import REFUSALS, Problem
 from ensue.platform.web.annotation_api import ThePart
 from ensue.platform.web.answers import MISSING
@@ -32,7 +31,6 @@ from ensue.platform.web.identity import Organiser, ThePlatform, signed_in
 router = APIRouter(prefix="/api/v1", tags=["annotation projects"])
 _LARGEST = 60_000_000
 _FILES = 10
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _REFUSED: dict[int | str, dict[str, Any]] = {**REFUSALS, **MISSING, 409: {"model": Problem}}
 
 
@@ -66,15 +64,7 @@ def install(app: FastAPI, platform: Platform) -> None:
 @router.get("/annotation-kinds", responses=_REFUSED)
 def list_kinds(user: Organiser) -> list[dict[str, Any]]:
     """List the kinds of projects with their settings."""
-    found = []
-    for name in sorted(kinds()):
-        one = kind(name)
-        settings = {
-            key: {"default": setting.default, "about": setting.about}
-            for key, setting in settings_of(one).items()
-        }
-        found.append({"name": name, "about": one.about, "settings": settings})
-    return found
+    return [described(name) for name in sorted(kinds())]
 
 
 @router.get("/projects", responses=_REFUSED)
@@ -87,18 +77,21 @@ def list_projects(platform: ThePlatform, part: ThePart, user: Organiser) -> list
 
 @router.post("/projects", status_code=201, responses=_REFUSED)
 async def create(request: Request, platform: ThePlatform, part: ThePart) -> Response:
-    """Make a project, a draft until it is opened: of JSON, or of a multipart form with a custom project's files."""
+    """Make a project, a draft until it is opened: of JSON, or of a multipart form with its data (files, one zip).
+
+    A file of the form that is called as a setting which names a file is that file.
+    """
     user = await run_in_threadpool(signed_in, request)
     if not user.may("organiser"):
         raise Forbidden("Only those with the role organiser may do this.")
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         async with request.form(max_files=_FILES, max_fields=20, max_part_size=200_000) as form:
             fields = {key: value for key, value in form.items() if isinstance(value, str)}
-            files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
-            made = await run_in_threadpool(create_of_files, platform, part, user, _read(fields), files)
+            wanted, upload = _read(fields), _upload(_read(fields).kind, form)
+            made = await run_in_threadpool(_create, platform, user, wanted, upload)
     else:
         wanted = _read(await _body(request))
-        made = await run_in_threadpool(_create, part, user, wanted, None)
+        made = await run_in_threadpool(_create, platform, user, wanted, Upload())
     return JSONResponse(made, 201)
 
 
@@ -123,44 +116,24 @@ def _read(fields: Mapping[str, Any]) -> NewProject:
         raise Invalid("A project needs a kind and a name; settings are an object of JSON.") from None
 
 
-def create_of_files(
-    platform: Platform, part: Answering, user: User, wanted: NewProject, files: list[UploadFile]
-) -> dict[str, Any]:
-    """Make a project of files that are handed in; they are not kept."""
-    if files and wanted.kind != "custom":
-        raise Invalid("Only custom projects take files here; others are made on the server's command line.")
-    folder = platform.home.work_folder(f"project-{new_id()}")
-    try:
-        for file in files:
-            name = Path(file.filename or "").name
-            if not _FILE_NAME.fullmatch(name):
-                raise Invalid(f"{name[:60]!r} is no name for a file; use letters, digits, '.', '-' and '_'.")
-            with (folder / name).open("wb") as copy:
-                shutil.copyfileobj(file.file, copy)
-        return _create(part, user, wanted, folder if files else None)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _upload(name: str, form: FormData) -> Upload:
+    """Return the files of a form: those that a setting of the kind names, and the data."""
+    settings = settings_of(kind(name)) if name in kinds() else {}
+    naming = {key for key, one in settings.items() if reading.is_file(one.read)}
+    files, named = [], {}
+    for field, one in form.multi_items():
+        if isinstance(one, UploadFile) and one.filename:
+            given = GivenFile(one.filename, one.file)
+            if field in naming:
+                named[field] = given
+            else:
+                files.append(given)
+    return Upload(files, named)
 
 
-def _create(part: Answering, user: User, wanted: NewProject, folder: Path | None) -> dict[str, Any]:
-    if folder is None and wanted.kind == "custom":
-        raise Invalid("A custom project needs its project.toml and data; send them as files.")
-    data = None if folder is None else str(folder / "project.toml")
-    try:
-        project, notes = part.projects.create(
-            Wanted(
-                wanted.name,
-                wanted.kind,
-                data,
-                wanted.settings,
-                wanted.seed,
-                wanted.title,
-                source="" if folder is None else "uploaded",
-            ),
-            by=user.id,
-        )
-    except Invalid as error:
-        raise Invalid(str(error).replace(f"{folder}/", "") if folder else str(error)) from None
+def _create(platform: Platform, user: User, wanted: NewProject, upload: Upload) -> dict[str, Any]:
+    new = Wanted(wanted.name, wanted.kind, settings=wanted.settings, seed=wanted.seed, title=wanted.title)
+    project, notes = make(platform, new, upload, by=user.id)
     return {**overview.facts(project), "notes": notes}
 
 

@@ -1,4 +1,4 @@
-"""The pages of those who run annotation projects: all of them, making one, following one and acting on it."""
+"""The pages of those who run annotation projects: all of them, following one and acting on it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, FastAPI, Request
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
-from ensue.benchmarks.people.kind import kinds
 from ensue.platform.accounts import User
 from ensue.platform.annotation import exporting, overview
 from ensue.platform.annotation.answering import Answering
@@ -22,8 +19,8 @@ from ensue.platform.refusals import Forbidden, Invalid, Refusal
 from ensue.platform.service import Platform
 from ensue.platform.web.account_pages import Text
 from ensue.platform.web.annotation_api import ThePart
-from ensue.platform.web.identity import Caller, MaybeCaller, Organiser, ThePlatform, identify, the_platform
-from ensue.platform.web.project_api import NewProject, create_of_files, own
+from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, the_platform
+from ensue.platform.web.project_api import own
 from ensue.platform.web.rendering import parsed, render
 from ensue.report.figure import Figure, fraction
 
@@ -37,11 +34,9 @@ _DONE = {
     "excluded": "They are off the project; their work does not count and is done again.",
     "forgotten": "All that they said and that was known of them is deleted.",
 }
-_OVERHEAD = 2_000_000
 
 
 def install(app: FastAPI, platform: Platform) -> None:
-    app.state.larger_bodies["/projects/new"] = platform.settings.largest_upload + _OVERHEAD
     app.state.templates.filters["seconds"] = seconds
     app.state.templates.filters["drawn"] = drawn
     app.state.templates.filters["fraction"] = fraction
@@ -92,47 +87,6 @@ def projects_page(request: Request, part: ThePart, user: MaybeCaller) -> Respons
 def _far(connection: Connection, part: Answering, project: Project) -> dict[str, Any]:
     work = overview.progress(connection, project, part.clock).get("work", {})
     return {"wanted": 0, "answered": 0, **work}
-
-
-@router.get("/projects/new")
-def new_page(request: Request, user: Organiser) -> Response:
-    """The form to make a project of one's own files."""
-    return _new_page(request)
-
-
-def _new_page(
-    request: Request, given: dict[str, str] | None = None, *, status: int = 200, words: str = ""
-) -> Response:
-    others = sorted(name for name in kinds() if name != "custom")
-    return render(
-        request, "project_new.html.j2", status=status, words=words, given=given or {}, others=others
-    )
-
-
-@router.post("/projects/new")
-async def make(request: Request, platform: ThePlatform, part: ThePart) -> Response:
-    """Make a project of files that are handed in."""
-    user = await run_in_threadpool(identify, request)
-    if user is None:
-        return RedirectResponse("/sign-in?next=/projects/new", 303)
-    if not user.may("organiser"):
-        raise Forbidden("Only those with the role organiser may do this.")
-    request.app.state.rates.take("upload", user.id)
-    form = await request.form()
-    given = {field: value for field, value in form.items() if isinstance(value, str)}
-    files = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
-    try:
-        if not files:
-            raise Invalid("Choose the project.toml and the files that it names.")
-        settings = {"labels": given["labels"]} if given.get("labels") else {}
-        wanted = NewProject(
-            kind="custom", name=given.get("name", "")[:60], title="", settings=settings, seed=0
-        )
-        made = await run_in_threadpool(create_of_files, platform, part, user, wanted, files)
-    except Refusal as refusal:
-        page = partial(_new_page, request, given, status=refusal.status, words=str(refusal))
-        return await run_in_threadpool(page)
-    return RedirectResponse(f"/projects/{made['name']}?done=made", 303)
 
 
 # One of them
