@@ -231,13 +231,14 @@ class Placed(Protocol):
         """`cpu`, `cuda` and so on."""
 
 
-def portion_of(model: Model, *, on_cpu: int, elsewhere: int) -> int:
+def portion_of(model: Model, *, on_cpu: int, elsewhere: int, on_gpu: int | None = None) -> int:
     """Say how many requests to hand over at once where each portion is kept when it is done.
 
     Few on a slow machine, so that little is lost by a kill. By the kind of device and never by the clock: the same
     texts must meet in a batch when a run goes on.
     """
-    return on_cpu if isinstance(model, Placed) and model.device_kind == "cpu" else elsewhere
+    kind = model.device_kind if isinstance(model, Placed) else None
+    return {"cpu": on_cpu, "cuda": on_gpu or elsewhere}.get(kind or "", elsewhere)
 
 
 Capability = TypeVar("Capability", bound=Model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,14 @@ def generate(
     limit: int | None,
     model: str,
     options: dict[str, Any],
+    executor: Callable[[], Any],
 ) -> list[str]:
-    """Continue each prompt (token ids) up to the first stop string; greedily unless `options` say otherwise."""
+    """Continue each prompt (token ids) up to the first stop string; greedily unless `options` say otherwise.
+
+    On a GPU many at a time in lanes, by the model's executor, where that gives the same; else by transformers.
+    """
+    from ensue.backends.hf.lane_generate import write_in_lanes, writes_in_lanes
+    from ensue.backends.hf.lane_search import may_have_lanes
     from ensue.scoring.rope import one_for_all
 
     fill = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
@@ -98,6 +104,10 @@ def generate(
         return str(tokenizer.decode(ids[:40], skip_special_tokens=True))
 
     out: dict[int, str] = {}
+    longest = max(map(len, prompts), default=0) + max_tokens
+    if prompts and may_have_lanes(network) and writes_in_lanes(executor(), longest, settings):
+        rows = write_in_lanes(executor(), prompts, settings, tokenizer, model)
+        return [cut_at(tokenizer.decode(row, skip_special_tokens=True), stop) for row in rows]
     room = _TOKENS
     if network.device.type == "cuda":
         room = max(_GPU_TOKENS // int(settings["num_beams"]), _TOKENS)

@@ -140,6 +140,7 @@ class CausalModel(LanguageModel):
             limit=self.card.max_length,
             model=self.card.name,
             options=options,
+            executor=lambda: self.executor,
         )
 
     def ask(

@@ -164,9 +164,8 @@ class CausalQuestioner:
         prompts = self._prompts(contexts, answers)
         self._check_room(prompts, most)
         found: dict[TokenPrompt, list[Asked]] = {}
-        for batch in self._batches(list(dict.fromkeys(prompts)), beams, most):
-            for prompt, hypotheses in zip(batch, self._search(batch, rules), strict=True):
-                found[prompt] = self._texts(hypotheses)[:count]
+        for prompt, hypotheses in self._found(list(dict.fromkeys(prompts)), rules):
+            found[prompt] = self._texts(hypotheses)[:count]
         return [found[prompt] for prompt in prompts]
 
     def question_logprobs(
@@ -235,8 +234,36 @@ class CausalQuestioner:
         if batch:
             yield batch
 
+    def _found(
+        self, prompts: list[TokenPrompt], rules: BeamRules
+    ) -> Iterator[tuple[TokenPrompt, list[Hypothesis]]]:
+        """Yield every prompt with its hypotheses, the best first."""
+        from ensue.backends.hf.beam import NoNumber
+        from ensue.backends.hf.lane_search import search_lanes, takes_lanes
+
+        executor = self.model.executor
+        longest = max((len(one.shared) + len(one.own) for one in prompts), default=0) + rules.max_tokens
+        batches = self._batches(prompts, rules.beams, rules.max_tokens)
+        in_lanes = executor.share and takes_lanes(executor.network, longest)
+        for batch in [prompts] if in_lanes else batches:
+            try:
+                if in_lanes:
+                    budget = executor.budget
+                    found = search_lanes(
+                        executor.network, batch, rules, room=budget.cache, batch=budget.batch
+                    )
+                    yield from ((batch[place], hypotheses) for place, hypotheses in found)
+                else:
+                    yield from zip(batch, self._search(batch, rules), strict=True)
+            except NoNumber as error:
+                prompt = batch[error.prompt]
+                text = self.model.tokenizer.decode([*prompt.shared, *prompt.own], skip_special_tokens=True)
+                dtype = self.card.identity.get("dtype")
+                what = beginning(text)
+                raise not_finite(float("nan"), model=self.card.name, dtype=dtype, what=what) from None
+
     def _search(self, batch: Sequence[TokenPrompt], rules: BeamRules) -> list[list[Hypothesis]]:
-        from ensue.backends.hf.beam import Decoder, NoNumber, PlainDecoder, SharingDecoder, search
+        from ensue.backends.hf.beam import Decoder, PlainDecoder, SharingDecoder, search
         from ensue.scoring.rope import one_for_all
 
         executor = self.model.executor
@@ -247,13 +274,7 @@ class CausalQuestioner:
             if executor.share and longest <= one_for_all(self.model.network)
             else PlainDecoder(executor.network, batch)
         )
-        try:
-            return search(decoder, rules)
-        except NoNumber as error:
-            prompt = batch[error.prompt]
-            text = self.model.tokenizer.decode([*prompt.shared, *prompt.own], skip_special_tokens=True)
-            dtype = self.card.identity.get("dtype")
-            raise not_finite(float("nan"), model=self.card.name, dtype=dtype, what=beginning(text)) from None
+        return search(decoder, rules)
 
     def _texts(self, hypotheses: Sequence[Hypothesis]) -> list[Asked]:
         """Return what the hypotheses say, each wording once, with the mean log-probability of their tokens."""

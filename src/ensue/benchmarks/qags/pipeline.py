@@ -39,7 +39,7 @@ STEPS = plain("steps")
 # counted with all beams of their search, each of which is a row of a batch; spaCy reads a summary in about ten
 # milliseconds.
 _FOUND_AT_ONCE = 512
-_ASKED_ON_CPU, _ASKED_ELSEWHERE = 40, 3_200
+_ASKED_ON_CPU, _ASKED_ELSEWHERE = 40, 10_240
 _ANSWERED_ON_CPU, _ANSWERED_ELSEWHERE = 128, 2_048
 EMPTY = "summaries without text"
 NO_SOURCE = "sources without text"

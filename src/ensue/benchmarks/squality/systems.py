@@ -26,7 +26,7 @@ DEFAULT_ENCODER = "minilm"
 # The settings of a search, all of which a model is told.
 DECODING = ("min_tokens", "beams", "block_ngrams", "length_penalty")
 # Prompts handed to a generator at once: what is finished is kept after each portion.
-_ON_CPU, _ELSEWHERE = 4, 16
+_ON_CPU, _ELSEWHERE, _ON_GPU = 4, 16, 128
 # What models wrote, among the records of a run; the key holds all that a text depends on.
 _TEXTS = plain("texts")
 
@@ -188,7 +188,7 @@ def _generated(
     given = prompts_of(examples, inputs.layout_of(generator, settings["prompt"]), room, retriever)
     # Like-long ones together: a batch is as slow as its longest.
     order = sorted(range(len(examples)), key=lambda place: (-len(given[place].text), place))
-    size = portion_of(generator, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
+    size = portion_of(generator, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE, on_gpu=_ON_GPU)
     records, keys = context.records, [digest_of(question, one.id) for one in examples]
     stop = inputs.STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
     # A server is asked plainly.
