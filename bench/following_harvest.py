@@ -1,7 +1,8 @@
 """Log-probabilities of every token, from which "does it follow?" is studied, written down once by a GPU.
 
     python bench/following_harvest.py prepare DATA OUT     # here: OUT/versions.jsonl, a line a version
-    python bench/following_harvest.py fresh DATA OUT       # here: OUT/fresh.jsonl, what is judged once
+    python bench/following_harvest.py fresh DATA OUT       # here: OUT/fresh.jsonl, what rule 3 was judged on
+    python bench/following_harvest.py last DATA OUT        # here: OUT/last.jsonl, what rule 4 is judged on
     python bench/following_harvest.py run VERSIONS MODEL OUT   # there: MODEL a folder; OUT/NAME-PART.npz
     python bench/following_harvest.py read VERSIONS READER OUT.npz   # there: what a reader says of each sentence
 
@@ -10,8 +11,11 @@ the texts of bench/following but for `forms_test.jsonl`. Versions are those of `
 as `ensue calibrate` reads it. A part is written when it is done, the most needed first: a run that is cut off leaves
 those. Everything is scored by the package's engine in float32.
 
-`fresh` has what nobody has looked at: two times 400 BBC articles of the draw, from 1,206 on (in sets, for the more
-articles intruders are drawn from, the nearer is the nearest), and WSJ, essays and legal summaries whole.
+`fresh` has what nobody had looked at before rule 3: two times 400 BBC articles of the draw, from 1,206 on (in sets,
+for the more articles intruders are drawn from, the nearer is the nearest), and WSJ, essays and legal summaries whole.
+`last` has what no rule since the first was judged on, BBC articles 720 to 1,119 and from 2,006 on but for those that
+are there twice, the other collections again, and the 800 of `fresh` as `ensue calibrate` reads them: rule 4 is fitted
+on those too.
 
 An .npz holds for each kind of request (below) `NAME_row` (the version's line), `NAME_place` (the sentence), for
 `places` and `pairs` also `NAME_other`, and `NAME_sum` (float32); for those with all tokens `NAME_count` and
@@ -32,6 +36,7 @@ import time
 import types
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -55,7 +60,7 @@ FRESH, EACH = 1206, 400
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("prepare", "fresh"):
+    for name in ("prepare", "fresh", "last"):
         prepared = commands.add_parser(name)
         prepared.add_argument("data", type=Path)
         prepared.add_argument("output", type=Path)
@@ -73,9 +78,10 @@ def main() -> None:
     reading.add_argument("versions", type=Path)
     reading.add_argument("reader")
     reading.add_argument("output", type=Path)
+    reading.add_argument("--encoder", default="none")
     reading.add_argument("--limit", type=int)
     options = parser.parse_args()
-    {"prepare": prepare, "fresh": fresh, "run": harvest, "read": read}[options.command](options)
+    {"prepare": prepare, "fresh": fresh, "last": last, "run": harvest, "read": read}[options.command](options)
 
 
 class Row(NamedTuple):
@@ -87,6 +93,11 @@ class Row(NamedTuple):
     places: list[int]
     text: str
     ends: list[int]
+
+
+def sentences_of(row: Row) -> list[str]:
+    """Return the sentences of a version, without what stands between them."""
+    return [row.text[begin:end].strip() for begin, end in pairwise([0, *row.ends])]
 
 
 # What is asked of which versions, in order.
@@ -158,6 +169,40 @@ def fresh(options: argparse.Namespace) -> None:
     file = options.output / "fresh.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in found), "utf-8")
     print(f"{file}: {len(found)} versions, {file.stat().st_size / 1e6:.1f} MB")
+
+
+def last(options: argparse.Namespace) -> None:
+    """Write the versions of what rule 4 is judged on, and whole the texts that rule 3 was judged on."""
+    from intruder import FEWEST, FITTED, bbc_articles, others, rows
+
+    from ensue.text.documents import read_documents
+    from ensue.text.units import split_units
+
+    options.output.mkdir(parents=True, exist_ok=True)
+    bbc = [one for one in bbc_articles(options.data / "news_bbc") if len(one[1].sentences) >= FEWEST]
+    unseen = {*range(FITTED, FITTED + EACH), *range(FRESH + 2 * EACH, len(bbc))}
+    seen = {one[1].sentences for number, one in enumerate(bbc) if number not in unseen}
+    fresh = []
+    for number in sorted(unseen):
+        if bbc[number][1].sentences not in seen:
+            seen.add(bbc[number][1].sentences)
+            fresh.append(bbc[number])
+    sets = {
+        "bbc-c": rows(fresh),
+        "wsj": others(options.data / "news_wsj", "latin-1"),
+        "blog": others(options.data / "blog_paulgraham"),
+        "legal": others(options.data / "multilexsum"),
+    }
+    found: list[Row] = []
+    for name, texts in sets.items():
+        file = options.output / f"last-{name}.jsonl"
+        file.write_text("".join(json.dumps(one) + "\n" for one in texts), "utf-8")
+        found += versions(read_documents(file), f"judged-{name}", 0)
+    again = rows(bbc[FRESH : FRESH + 2 * EACH])
+    found += wholes("bbc-ab", [(one["id"], one["text"]) for one in again], split_units)
+    file = options.output / "last.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in found), "utf-8")
+    print(f"{file}: {len(found)} versions, {len(fresh)} of BBC, {file.stat().st_size / 1e6:.1f} MB")
 
 
 def versions(documents: Any, name: str, seed: int) -> Iterator[Row]:
@@ -279,26 +324,28 @@ def one_chunk(
 
 
 def read(options: argparse.Namespace) -> None:
-    """Write down what a reader says of each sentence: `row`, `place` and `logit`."""
+    """Write down of each sentence what a reader says of it and how like it is to those around it, with its place."""
+    from following_judge import likenesses
+
     from ensue.backends.names import load_model
-    from ensue.scoring.following import Pieces
 
     began = time.perf_counter()
     rows = [Row(*json.loads(line)) for line in options.versions.read_text("utf-8").splitlines()]
-    reader: Any = load_model(options.reader, dtype="float32")
     numbers = [number for number, row in enumerate(rows) if row.set != "placed"][: options.limit]
-    texts = []
-    for number in numbers:
-        pieces = Pieces(rows[number].text, tuple(rows[number].ends))
-        texts.append([pieces.piece(place).strip() for place in range(len(pieces.ends))])
-    found = reader.read(texts)
-    np.savez_compressed(
-        options.output,
-        row=np.repeat(np.array(numbers, np.int32), [len(one) for one in found]),
-        place=np.concatenate([np.arange(len(one), dtype=np.int16) for one in found]),
-        logit=np.concatenate([np.array(one, np.float32) for one in found]),
-    )
-    say(began, f"{options.output}: {len(numbers)} versions read by {reader.card.name}")
+    kept = {
+        "row": np.repeat(np.array(numbers, np.int32), [len(rows[i].ends) for i in numbers]),
+        "place": np.concatenate([np.arange(len(rows[i].ends), dtype=np.int16) for i in numbers]),
+    }
+    if options.reader != "none":
+        reader: Any = load_model(options.reader, dtype="float32")
+        found = reader.read([sentences_of(rows[i]) for i in numbers])
+        kept["logit"] = np.concatenate([np.array(one, np.float32) for one in found])
+        say(began, f"{len(numbers)} versions read by {reader.card.name}")
+    if options.encoder != "none":
+        alike = likenesses(load_model(options.encoder, dtype="float32"), {i: rows[i] for i in numbers})
+        kept["likeness"] = np.concatenate([alike[i] for i in numbers])
+        say(began, f"{len(numbers)} versions compared by {options.encoder}")
+    np.savez_compressed(options.output, **kept)
 
 
 def write(path: Path, kept: dict[str, dict[str, list[Any]]]) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from following_harvest import Row  # also puts the package on the path
+from following_harvest import Row, sentences_of  # also puts the package on the path
 
 from ensue.backends.names import load_model
 from ensue.fetch.following import encoder_mark, known_calibrations
-from ensue.scoring.following import Following, Pieces, like_those_around
+from ensue.scoring.following import Following, like_those_around
 from ensue.scoring.verdict import RULE, Calibration, judge, standings
 from ensue.stats.clustered import wilson
 from ensue.stats.student import normal_quantile
@@ -77,11 +77,7 @@ def read(file: Any, kind: str) -> dict[tuple[int, int], Any]:
 
 
 def likenesses(encoder: Any, rows: dict[int, Row]) -> dict[int, Any]:
-    pieces = {
-        number: [text.piece(place).strip() for place in range(len(text.ends))]
-        for number, row in rows.items()
-        for text in [Pieces(row.text, tuple(row.ends))]
-    }
+    pieces = {number: sentences_of(row) for number, row in rows.items()}
     each = list(dict.fromkeys(piece for some in pieces.values() for piece in some))
     vectors = np.asarray(encoder.encode(each), dtype=np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-12)
