@@ -1,15 +1,13 @@
 """Trains the models of docs/coherence.md on a GPU: in-domain, masked and supervised ones; prints seconds for each.
 
-    python bench/coherence_train.py prepare --data ~/ensue-data --output carried
-    python bench/coherence_train.py train --data carried --weights WEIGHTS --output $OUT [--jobs lm-bbc,mlm]
+    python bench/coherence_sets.py ~/ensue-data carried
+    python bench/coherence_train.py --data carried/train --weights WEIGHTS --output $OUT [--jobs lm-bbc,mlm]
 
-`prepare` (where the data and the splitter are) writes documents as sentences and the ids of those that may be trained
-on: of BBC and WSJ the even ones in the order of their files, so that the odd ones stay for testing; XSum whole; the
-even novels of ELTeC and LitBank by chapter; SQuAD's paragraphs. `train` needs torch, transformers, accelerate and the
-folder `src` on PYTHONPATH and nothing else of this package's dependencies. WEIGHTS holds the folders `smollm2` and
-`minilm`. Models are trained in --keep (a folder of the machine); all but checkpoints is packed into OUTPUT as
-models.tar.gz.NN, pieces small enough to be brought home: `cat models.tar.gz.* | tar xz`. Adapters name `smollm2` and
-`minilm` as their base. `mlm` learns from open texts alone, so that it may be given away.
+Needs torch, transformers, accelerate and the folder `src` on PYTHONPATH and nothing else of this package's
+dependencies. WEIGHTS holds the folders `smollm2` and `minilm`. Models are trained in --keep (a folder of the
+machine); all but checkpoints is packed into OUTPUT as models.tar.gz.NN, pieces small enough to be brought home:
+`cat models.tar.gz.* | tar xz`. Adapters name `smollm2` and `minilm` as their base. `mlm` learns from open texts
+alone, so that it may be given away.
 """
 
 from __future__ import annotations
@@ -33,14 +31,14 @@ LARGEST = 20 << 20
 
 NEWS = ["bbc.jsonl", "xsum.jsonl"]
 # What may be given away in a package: texts in the public domain and CC BY-SA.
-OPEN = ["novels.jsonl", "wiki.jsonl"]
-NOVELS = ("eltec_chapters.jsonl", "litbank_fulltext")
+OPEN = ["novels.jsonl", "wiki.jsonl", "stories.jsonl"]
 ABOUT = {
     "bbc.jsonl": "BBC news articles of 2004-05, every other one",
     "wsj.jsonl": "the Wall Street Journal sample of the Penn Treebank, every other article (non-commercial)",
     "xsum.jsonl": "1,000 articles of XSum",
     "novels.jsonl": "novels of ELTeC and LitBank's works at Project Gutenberg, every other one (public domain)",
-    "wiki.jsonl": "the paragraphs of Wikipedia that SQuAD 1.1 dev asks about (CC BY-SA 4.0)",
+    "wiki.jsonl": "pages of Wikipedia: what SQuAD 1.1 dev asks about, WikiText-2 valid and test (CC BY-SA)",
+    "stories.jsonl": "the stories of SQuALITY's training split, from Project Gutenberg (public domain)",
 }
 CAUSAL = {"trainer": "lm", "model": "smollm2", "batch": 8, "dev_share": 0.05}
 MASKED = {
@@ -62,58 +60,6 @@ JOBS: dict[str, dict[str, Any]] = {
     "mlm-full": {**MASKED, "data": OPEN, "full": True, "learning_rate": 5e-4},
 }
 DEFAULT = "lm-news-full,lm-bbc,lm-wsj,mlm,coherence-bbc,coherence-wsj"
-
-
-def prepare(data: Path, output: Path) -> None:
-    """Write the documents that may be trained on, and their ids."""
-    from ensue.text.documents import read_documents
-    from ensue.text.io.squad import read_squads
-    from ensue.text.sentences import split_sentences
-
-    output.mkdir(parents=True, exist_ok=True)
-    for name, source in (("bbc", data / "news_bbc"), ("wsj", data / "news_wsj")):
-        # Two of the Journal's files are not UTF-8.
-        encoding = "latin-1" if name == "wsj" else "utf-8"
-        found = list(read_documents(source, encoding=encoding))[::2]
-        write(output, name, [(document.id, list(document.sentences)) for document in found])
-    with (data / "xsum_sample" / "test.jsonl").open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    texts = [(str(row["id"]), split_sentences(row["document"] or "")) for row in rows]
-    write(output, "xsum", [(number, sentences) for number, sentences in texts if sentences])
-    write(output, "novels", [one for name in NOVELS for one in chapters(data / "novels" / name)])
-    articles = read_squads([str(data / "squad" / "dev-v1.1.json")])
-    pages = [
-        (article.id, [one for paragraph in article.paragraphs for one in split_sentences(paragraph.context)])
-        for article in articles
-    ]
-    write(output, "wiki", pages)
-
-
-def chapters(source: Path) -> Iterator[tuple[str, list[str]]]:
-    """The chapters of every other work that has any, as sentences."""
-    from ensue.text.sentences import split_sentences
-    from ensue.text.works.readers import NotUsable, find_works, read_work
-
-    for number, unread in enumerate(find_works(source)):
-        if number % 2:
-            continue
-        try:
-            work = read_work(unread)
-        except NotUsable:
-            continue
-        for place, chapter in enumerate(work.chapters):
-            if sentences := split_sentences(chapter.text):
-                yield f"{work.id}:{place}", sentences
-
-
-def write(output: Path, name: str, documents: list[tuple[str, list[str]]]) -> None:
-    with (output / f"{name}.jsonl").open("w", encoding="utf-8") as file:
-        for number, sentences in documents:
-            row = {"id": f"{name}/{number}", "sentences": sentences}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    (output / f"{name}.ids").write_text("".join(f"{number}\n" for number, _ in documents), "utf-8")
-    size = (output / f"{name}.jsonl").stat().st_size
-    print(f"{name}: {len(documents)} documents, {size / 1e6:.1f} MB", flush=True)
 
 
 def stand_in() -> None:
@@ -259,7 +205,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["prepare", "train"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=Path("weights"))
@@ -267,9 +212,6 @@ def main() -> None:
     parser.add_argument("--jobs", default=DEFAULT, help=f"of {', '.join(JOBS)}")
     parser.add_argument("--limit", type=int, help="documents a file, to try the script itself")
     args = parser.parse_args()
-    if args.what == "prepare":
-        prepare(args.data.expanduser(), args.output)
-        return
     keep = args.keep or Path(tempfile.mkdtemp())
     train(args.data, args.weights, args.output, keep, args.jobs.split(","), args.limit)
 

@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from torch import nn
 
 from ensue.atomic import write_atomic
-from ensue.backends.hf.loading import file_digest
+from ensue.backends.hf.loading import RECORD, file_digest
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.jsonl import read_object
@@ -23,7 +23,7 @@ from ensue.progress import Progress
 from ensue.train.loop import Batches, Evaluate, Fitted, Loop, make_accelerator
 from ensue.train.options import LoopSettings, TrainingOptions
 
-RECORD, README = "training.json", "README.md"
+README = "README.md"
 # Where a training keeps its prepared corpus, unless another folder is named.
 CORPUS = "corpus"
 
@@ -102,6 +102,8 @@ def run_training(
     fitted = loop.run(job.batches, job.evaluate, resume=options.resume)
     if main:
         facts = _facts(asked, job.facts, fitted, accelerator.num_processes)
+        # Before it is described, for which some are loaded: what is not recorded as finished is refused.
+        write_record(output, facts)
         _say(output, facts, job.describe(facts, fitted))
     return fitted
 

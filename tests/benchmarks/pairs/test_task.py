@@ -14,6 +14,7 @@ from tests.support import tiny
 from tests.support.command import here, refused, write_lines
 from tests.support.naive_texts import NaiveCausal
 from tests.support.pages import printed
+from tests.support.raters import InversionRater
 
 PHENOMENA = ("connective", "name", "pronoun", "time", "contradiction")
 OWN = [
@@ -82,6 +83,28 @@ def test_endings_are_scored_after_their_context_and_alone(tmp_path):
         assert item["scores"]["accuracy_gain"] == float(gains["good"] > gains["bad"])
     (row,) = [r for r in run.results["metrics"] if r["metric"] == "accuracy" and not r["settings"]]
     assert row["value"] == pytest.approx(sum(item["scores"]["accuracy"] for item in items) / 3)
+
+
+def test_models_that_rate_texts_are_asked_about_whole_texts(tmp_path):
+    """The rating is minus the inversions of the sentences' numbers; a context of two sentences is two."""
+    rows = [
+        {"context": "One is 1. Two is 2.", "good": "Then 3.", "bad": "Then 0."},
+        {"context": "Two is 2. One is 1.", "good": "Then 1.", "bad": "Then 2."},
+        {"context": "Two is 2.", "good": "Then 5.", "bad": "Then 6."},
+    ]
+    data = write_lines(tmp_path / "own.jsonl", rows)
+    run = ensue.run("pairs", model=InversionRater(), data=data, output=tmp_path / "run")
+    found = [
+        (
+            [item["outputs"][name]["rating"] for name in ("good", "bad", "good_alone", "bad_alone")],
+            item["scores"],
+        )
+        for item in run.items
+    ]
+    assert [ratings for ratings, _ in found] == [[0, -2, 0, 0], [-2, -1, 0, 0], [0, 0, 0, 0]]
+    assert [scores["accuracy"] for _, scores in found] == [1, 0, 0]
+    assert [scores["ties"] for _, scores in found] == [0, 0, 1]
+    assert "by:rating" in run.results["signature"]
 
 
 def test_a_report(tmp_path):

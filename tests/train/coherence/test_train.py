@@ -203,6 +203,10 @@ def test_a_stopped_training_goes_on_to_the_same_weights(encoder, data, tmp_path)
 
     with pytest.raises(Stop):
         train(encoder, data, tmp_path / "parts", stop, **settings)
+    # Step 8 is kept there, which could be loaded and is not what was asked for.
+    assert (tmp_path / "parts" / "model.safetensors").is_file()
+    with pytest.raises(EnsueError, match=r"has not come to its end; go on .*--resume"):
+        load_model(str(tmp_path / "parts"))
     resumed = train(encoder, data, tmp_path / "parts", resume=True, **settings)
     assert resumed.best == whole.best
     names = {path.name for path in (tmp_path / "whole").glob("*.safetensors")}

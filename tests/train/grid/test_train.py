@@ -57,6 +57,9 @@ def test_a_model_that_was_saved_and_loaded_rates_texts(tmp_path, kind):
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert record["corpora"]["train"]["documents"] == 9
     assert record["corpora"]["dev"]["documents"] == 3
+    readme = (tmp_path / "model" / "README.md").read_text("utf-8")
+    assert f"in {100 * fitted.best['dev_accuracy']:.1f} % of the held-out pairs" in readme
+    assert "9 documents and" in readme
     # Without its card it has seen shuffled text all the same.
     (tmp_path / "model" / "ensue-card.json").unlink()
     assert load_model(str(tmp_path / "model"), device="cpu").card.trained_on_shuffled_text

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 WEIGHTS, ADAPTER = "model.safetensors", "adapter.safetensors"
 # What a training leaves beside them to go on from, which is no part of the model.
 CHECKPOINT = "checkpoint.safetensors"
+# What a training says of itself: how it was asked for, and how it ended once it has.
+RECORD = "training.json"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,16 @@ def need_torch(why: str) -> None:
     transformers.utils.logging.disable_progress_bar()
 
 
+def _check_finished(path: Path) -> None:
+    """Refuse what a training of this package that was stopped, or that still goes on, has left so far."""
+    record = path / RECORD
+    stated = read_object(record) if record.is_file() else {}
+    if {"asked", "started"} <= stated.keys() and "fitted" not in stated:
+        raise EnsueError(
+            f"{path} holds a training that has not come to its end; go on with it by adding --resume to its command."
+        )
+
+
 @dataclass(frozen=True)
 class ModelFolder:
     """A folder that holds a model: its configuration, how it is to be loaded, and what is known of it beyond that."""
@@ -82,6 +94,7 @@ class ModelFolder:
         file = path / "config.json"
         if not file.is_file():
             raise EnsueError(f"{path} is not a model folder: it has no config.json.")
+        _check_finished(path)
         return cls(path, name, read_object(file), options, {**read_card_facts(path), **(facts or {})})
 
     def with_dtype(self, *, fast: bool) -> ModelFolder:

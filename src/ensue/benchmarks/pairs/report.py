@@ -10,9 +10,9 @@ from ensue.report.results import Results
 from ensue.report.table import Column, Table
 
 _CAPTION = (
-    "accuracy: pairs whose good ending is likelier after the context, chance 0.5; by gain: pairs whose good ending "
-    "gains more from the context; alone: pairs whose good ending is likelier without it, which should be near 0.5, "
-    "or else its words give it away."
+    "accuracy: pairs whose good ending is likelier after the context (or rated higher), chance 0.5; by gain: pairs "
+    "whose good ending gains more from the context; alone: pairs whose good ending is likelier without it, which "
+    "should be near 0.5, or else its words give it away."
 )
 
 

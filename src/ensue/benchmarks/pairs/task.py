@@ -10,17 +10,22 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.judging import mean_rows
 from ensue.benchmarks.coherence.neighbours import NOTHING
+from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.pairs.data import Pair, Pairs, read_pairs
 from ensue.metrics.preference import prefer_total
-from ensue.models.protocols import Model, Scorer, require
-from ensue.models.request import Policy, Request, Score
+from ensue.models.protocols import Model, Rater, Scorer, require
+from ensue.models.request import Policy, Request
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices, score
+from ensue.text.sentences import split_sentences
 
+# What is asked of every pair, in this order.
+_ASKED = ("good", "bad", "good_alone", "bad_alone")
 METRICS = ("accuracy", "accuracy_gain", "accuracy_alone", "ties")
 
 SETTINGS = {
     "joiner": Setting(" ", "what stands between context and ending", read.text),
+    **BY_SETTING,
     **{name: read.POLICY_SETTINGS[name] for name in ("bos", "max_length", "masked")},
 }
 
@@ -41,13 +46,16 @@ class PairsRun:
         return self.pairs.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
-        """Score both endings of every pair after their context, and on their own."""
+        """Score or rate both endings of every pair after their context, and on their own."""
+        rater = rater_of(model, self.settings, "The test of pairs")
+        if rater is not None:
+            return self._by_rating(rater, context)
         scorer = require(model, Scorer, "The test of pairs")
         requests = [request for pair in self.pairs.items for request in self._requests(pair)]
         policy = self._policy()
         scored = score(scorer, requests, policy=policy, journal=context.journal, progress=context.progress)
-        four = zip(*(iter(scored.scores),) * 4, strict=True)
-        items = [_item(pair, *scores) for pair, scores in zip(self.pairs.items, four, strict=True)]
+        outputs = [{"logprob": one.logprob, "tokens": one.tokens} for one in scored.scores]
+        items = self._items(outputs, "logprob")
         joiner = self.settings["joiner"].encode("unicode_escape").decode()
         return Outcome(
             items=items,
@@ -57,6 +65,23 @@ class PairsRun:
             tokens=scored.tokens,
             notes=scored.notes,
         )
+
+    def _by_rating(self, rater: Rater, context: RunContext) -> Outcome:
+        """Rate each ending as the last sentence of its context, and as a text of its own."""
+        texts = [text for pair in self.pairs.items for text in _texts(pair)]
+        items = self._items([{"rating": value} for value in rate_texts(rater, texts, context)], "rating")
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{rater_signature(rater)} ties:1e-4",
+            skipped={},
+            tokens=0,
+            notes=read_in_part(rater, texts),
+        )
+
+    def _items(self, outputs: Sequence[dict[str, float]], value: str) -> list[Item]:
+        four = zip(*(iter(outputs),) * len(_ASKED), strict=True)
+        return [_item(pair, found, value) for pair, found in zip(self.pairs.items, four, strict=True)]
 
     def _requests(self, pair: Pair) -> Iterator[Request]:
         """Return both endings after the context, and both on their own: what their words alone give away."""
@@ -73,11 +98,21 @@ class PairsRun:
         return Policy(window="refuse", bos=s["bos"], max_length=s["max_length"], masked=s["masked"])
 
 
-def _item(pair: Pair, good: Score, bad: Score, good_alone: Score, bad_alone: Score) -> Item:
-    verdict = prefer_total(good.logprob, bad.logprob)
-    alone = prefer_total(good_alone.logprob, bad_alone.logprob)
+def _texts(pair: Pair) -> Iterator[list[str]]:
+    """Yield the same as sentences."""
+    before = split_sentences(pair.context) if pair.context else []
+    for ending in (pair.good, pair.bad):
+        yield [*before, ending]
+    for ending in (pair.good, pair.bad):
+        yield [ending]
+
+
+def _item(pair: Pair, found: Sequence[dict[str, float]], value: str) -> Item:
+    good, bad, good_alone, bad_alone = (one[value] for one in found)
+    verdict = prefer_total(good, bad)
+    alone = prefer_total(good_alone, bad_alone)
     # What the context adds to an ending, however likely that is without it.
-    gain = prefer_total(good.logprob - good_alone.logprob, bad.logprob - bad_alone.logprob)
+    gain = prefer_total(good - good_alone, bad - bad_alone)
     return Item(
         id=pair.id,
         cluster=pair.group,
@@ -89,15 +124,7 @@ def _item(pair: Pair, good: Score, bad: Score, good_alone: Score, bad_alone: Sco
             "accuracy_alone": float(alone == "good"),
             "ties": float(verdict == "same"),
         },
-        outputs={
-            name: {"logprob": one.logprob, "tokens": one.tokens}
-            for name, one in (
-                ("good", good),
-                ("bad", bad),
-                ("good_alone", good_alone),
-                ("bad_alone", bad_alone),
-            )
-        },
+        outputs=dict(zip(_ASKED, found, strict=True)),
         content=content_of(pair.context, pair.good, pair.bad),
     )
 

@@ -128,8 +128,8 @@ class GridOptions(options.TrainingOptions):
 
     def remark(self) -> str:
         """Say on what a finished training was done, and what of its sources was left out."""
+        from ensue.backends.hf.loading import RECORD
         from ensue.jsonl import read_object
-        from ensue.train.run import RECORD
 
         corpora = read_object(self.output / RECORD)["corpora"]
         train, dev = corpora["train"], corpora["dev"]

@@ -16,6 +16,7 @@ from ensue.backends.grid.model import Ranker, save_ranker
 from ensue.backends.grid.network import GridNetwork, NetworkShape, make_batch, rate_grids, save_neural_grid
 from ensue.errors import EnsueError
 from ensue.progress import Progress
+from ensue.train.cards import page
 from ensue.train.documents import ChosenIds
 from ensue.train.grid.examples import (
     Example,
@@ -84,7 +85,7 @@ def _fit(options: GridOptions, progress: Progress | None) -> Fit:
             "parameters": len(weights),
         },
         lambda: save_ranker(options.output, Ranker(options.form, options.longest, weights)),
-        _described(words),
+        _described(words, _readme(options, counts, words, held_out)),
     )
 
 
@@ -136,8 +137,9 @@ def _prepare(options: GridOptions, accelerator: Accelerator, progress: Progress 
     counts: dict[str, Any] = counts_of(examples)
 
     def describe(facts: Mapping[str, Any], fitted: Fitted) -> Described:
-        words = f"{fitted.best_step} steps"
-        return _described(_words(options, counts, words, fitted.best["dev_accuracy"]))
+        held_out = fitted.best["dev_accuracy"]
+        words = _words(options, counts, f"{fitted.best_step} steps", held_out)
+        return _described(words, _readme(options, counts, words, held_out))
 
     return Job(
         PairObjective(network, examples.train, options.margin),
@@ -177,5 +179,36 @@ def _words(options: GridOptions, counts: Mapping[str, Any], how: str, held_out: 
     )
 
 
-def _described(words: str) -> Described:
-    return Described(words, "trained by ensue", card={"trained_on_shuffled_text": True})
+def _described(words: str, readme: str) -> Described:
+    return Described(words, "trained by ensue", readme=readme, card={"trained_on_shuffled_text": True})
+
+
+def _readme(options: GridOptions, counts: Mapping[str, Any], words: str, held_out: float) -> str:
+    form = options.form
+    about = (
+        "Rates how coherent an English text is by which entities its sentences mention, and as what: an entity grid, "
+        'trained by ensue. Load it with `ensue.load_model("FOLDER").rate([sentences])`.'
+    )
+    cells = "subject, object, other or absent" if form.roles else "there or absent"
+    apart = (
+        f"entities of {form.salience} mentions or more apart" if form.salience else "all entities together"
+    )
+    classes = ", by properties as well" if form.properties else ""
+    grid = f"Cells: {cells}; {apart}{classes}; mentions: {form.mentions}; seed {options.seed}."
+    recipe = f"{words[0].upper()}{words[1:]}. {grid}"
+    sides = [
+        f"{counts[side]['documents']:,} documents and {counts[side]['pairs']:,} shuffled versions of them {what}"
+        for side, what in (("train", "to learn from"), ("dev", "held out"))
+    ]
+    decided = "also decided which step was kept" if options.kind == "neural" else "decided nothing"
+    held = (
+        f"The document is rated above its shuffled version in {100 * held_out:.1f} % of the held-out pairs, the mean "
+        f"over documents. They {decided}."
+    )
+    limits = (
+        "It has seen shuffled text, so a zero-shot Shuffle Test refuses it. Where documents begin with headlines it "
+        "has learned these; only ratings of texts with the same sentences can be compared."
+    )
+    data = f"{'; '.join(sides)}. No text of the data is in this folder."
+    sections = {"Held-out accuracy": held, "Recipe": recipe, "Data": data, "Limits": limits}
+    return page("Entity grid", about, sections)

@@ -14,7 +14,7 @@ import torch
 from accelerate import Accelerator
 
 from ensue.atomic import make_readable
-from ensue.backends.hf.loading import CHECKPOINT
+from ensue.backends.hf.loading import CHECKPOINT, RECORD
 from ensue.backends.names import load_model
 from ensue.benchmarks.squality.data import Story, check_references, examples, find_file, read_stories
 from ensue.benchmarks.summaries.extractive import Retriever
@@ -22,7 +22,7 @@ from ensue.errors import EnsueError, RunFailed
 from ensue.models.protocols import Encoder, require
 from ensue.progress import Progress
 from ensue.train.loop import Fitted
-from ensue.train.run import RECORD, Described, Job, begin_record, check_folder, run_training, write_record
+from ensue.train.run import Described, Job, begin_record, check_folder, run_training, write_record
 from ensue.train.summarizer.instances import (
     Instance,
     SummaryObjective,
