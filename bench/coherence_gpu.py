@@ -7,7 +7,8 @@
 Two lanes may share a GPU: `a` has masked models and `gemma3-270m`, `b` all else. Each is one process in which models
 stay loaded; a job that is over its seconds is stopped and the next one begins. All of it may be asked for again: what
 is finished is read, what was stopped goes on. OUTPUT gets a line a run in summary-LANE.jsonl as soon as it ends, and
-the folders of runs and trained models in runs-LANE.tar and models-LANE.tar (texts compressed, journals left out).
+the folders of runs and trained models in runs-LANE.tar and models-LANE.tar, less what is large: journals, items of
+single Shuffle Tests, adapters of `smollm2`.
 KEEP holds the models: `coherence-bbc` and `coherence-wsj` are trained where they are not there. `--tiny FOLDER` tries
 the script itself on a CPU, with a small causal model for `smollm2` and `gemma3-270m`.
 """
@@ -46,6 +47,8 @@ SUPERVISED = {
 # A masked model learns for about so long; how many epochs that is, and at which rate, is found out.
 MASKED_SECONDS, PILOT_STEPS, PILOT_DOCUMENTS = 75.0, 150, 250
 PILOT_RATES = (5e-4, 1e-3, 2e-3)
+# Larger adapters are not brought home.
+LARGEST = 6_000_000
 
 
 class Stopped(BaseException):
@@ -137,6 +140,10 @@ class Lane:
             for path in sorted(folder.iterdir()):
                 if not path.is_file() or path.name.startswith((".", "journal", "checkpoint", "profiles")):
                     continue
+                if path.stat().st_size > LARGEST and path.suffix == ".safetensors":
+                    continue
+                if path.name == "items.jsonl" and folder.name.startswith(("shuffle-", "kbst-")):
+                    continue
                 data, name = path.read_bytes(), path.name
                 if path.suffix == ".jsonl":
                     data, name = gzip.compress(data), f"{name}.gz"
@@ -144,12 +151,12 @@ class Lane:
                 info.size = len(data)
                 held.addfile(info, io.BytesIO(data))
 
-    def train(self, name: str, trainer: str, files: list[str], **options: Any) -> Any:
-        """Train a model unless it was."""
+    def train(self, name: str, trainer: str, files: list[str], **options: Any) -> None:
+        """Train a model unless it was, and pack its folder."""
         import ensue
 
         if self.has(name):
-            return None
+            return
         began = time.monotonic()
         options["model"] = self.place(options["model"])
         if self.tiny:
@@ -173,7 +180,7 @@ class Lane:
         }
         self.say(line)
         self.write(line)
-        return fitted
+        self.pack(f"models-{self.name}.tar", self.keep / name)
 
     def file(self, folder: str, name: str, sentences: int = 8) -> Path:
         """Return a set of documents; to try the script, three of them and the beginnings alone."""
@@ -230,7 +237,6 @@ def train_masked(lane: Lane) -> None:
     lane.say("masked: rate", chosen["rate"], "epochs", epochs, "of about", round(steps), "steps")
     options |= {"learning_rate": chosen["rate"], "epochs": epochs}
     lane.train(MASKED, "lm", files, **options)
-    lane.pack(f"models-{lane.name}.tar", lane.keep / MASKED)
 
 
 def pilot(lane: Lane, sources: list[str], rate: float) -> tuple[float, float]:
@@ -258,8 +264,6 @@ def train_causal(lane: Lane) -> None:
         lane.train(name, "lm", JOBS[name]["data"], **options_of(name))
     for name, options in SUPERVISED.items():
         lane.train(name, "coherence", JOBS[name]["data"], model="minilm", lora=32, **options)
-    for name in (*CAUSAL[1:], *RATERS):
-        lane.pack(f"models-{lane.name}.tar", lane.keep / name)
 
 
 def transfer(lane: Lane) -> None:
@@ -359,7 +363,7 @@ def long_texts(lane: Lane, model: str, data: str, shuffles: int) -> None:
 
 
 WORK = {
-    "train-masked": Job("a", 170, train_masked),
+    "train-masked": Job("a", 200, train_masked),
     "masked-shuffle": Job("a", 90, masked_shuffle),
     "masked-tasks": Job("a", 60, masked_tasks),
     "gemma": Job("a", 120, gemma),
