@@ -100,9 +100,12 @@ class Lane:
             torch.cuda.empty_cache()
 
     def has(self, name: str) -> bool:
+        from ensue.fetch.catalog import catalog
+        from ensue.fetch.store import pulled
+
         if name in (*RATERS, *CAUSAL[1:], MASKED):
             return (self.keep / name / "README.md").is_file()
-        return True
+        return name != GEMMA or self.tiny or bool(pulled(catalog()[GEMMA]))
 
     def run(self, name: str, benchmark: str, model: str, data: Path | None, **settings: Any) -> None:
         """Run a benchmark unless it was, and pack its folder; what is refused is said."""
