@@ -16,7 +16,7 @@ import ensue
 from ensue.benchmarks.grading import open_board
 from ensue.benchmarks.nlu.people import FIELD
 from ensue.benchmarks.nlu.suites import specs_of
-from ensue.benchmarks.people.form import check_answer
+from ensue.benchmarks.people.checking import check_answer
 from ensue.benchmarks.people.kind import WorkItem, kind
 from ensue.cli.main import app
 from ensue.errors import EnsueError

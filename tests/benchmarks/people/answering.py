@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ensue.benchmarks.people.checking import check_answer, settled
 from ensue.benchmarks.people.export import Export
-from ensue.benchmarks.people.form import Form, check_answer, settled
+from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.kind import Built, Done, Kind, WorkItem, settings_of
 from ensue.benchmarks.settings import resolve
 

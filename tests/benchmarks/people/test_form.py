@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.people.form import Field, Form, Panel, check_answer, form_problems, options, settled
+from ensue.benchmarks.people.checking import check_answer, settled
+from ensue.benchmarks.people.form import Field, Form, Panel, form_problems, options
 from ensue.errors import EnsueError
 
 ENTRIES = {"entries": [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}, {"id": "c", "text": "C"}]}

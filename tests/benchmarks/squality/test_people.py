@@ -15,8 +15,8 @@ import pytest
 
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.crowd.protocol import PLOT_QUESTION
+from ensue.benchmarks.people.checking import check_answer
 from ensue.benchmarks.people.export import Export
-from ensue.benchmarks.people.form import check_answer
 from ensue.benchmarks.people.human import People
 from ensue.benchmarks.people.kind import Done, WorkItem, kind
 from ensue.benchmarks.people.numbers import bonuses, overview

@@ -36,7 +36,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.people.form import Form, check_answer
+from ensue.benchmarks.people.checking import check_answer
+from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.kind import PHASES, Built, Plain, Reads, WorkItem
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines

@@ -18,21 +18,26 @@ A browser draws it, a server checks answers against it, an export holds what was
 
 from __future__ import annotations
 
-import json
-import math
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ensue.benchmarks.crowd.writing import copying_fault
 from ensue.errors import EnsueError
 
 Values = Mapping[str, Any]
-# The most that an answer may hold, whatever the form says.
-LONGEST_TEXT = 100_000
-LONGEST_NOTE = 5_000
-MOST_SPANS = 2_000
+# The types of fields, and the keys that each must have.
+TYPES: Mapping[str, tuple[str, ...]] = {
+    "choice": ("options",),
+    "choices": ("options",),
+    "scale": ("least", "most"),
+    "text": (),
+    "spans": ("panel", "labels"),
+    "order": ("entries",),
+    "place": ("panel", "sentence"),
+    "rank": ("entries",),
+    "preference": ("left", "right"),
+    "sentences": ("panel", "options"),
+}
 
 
 @dataclass(frozen=True)
@@ -164,12 +169,12 @@ def form_problems(form: Form) -> Iterator[str]:
         if any(not 0 <= start < end <= panel.length for start, end in panel.marks):
             yield f"a mark of the panel {panel.id!r} is not within its text"
     for number, one in enumerate(form.fields):
-        if one.type not in _TYPES:
-            yield f"the field {one.id!r} is of type {one.type!r}; there is {', '.join(_TYPES)}"
+        if one.type not in TYPES:
+            yield f"the field {one.id!r} is of type {one.type!r}; there is {', '.join(TYPES)}"
             continue
         if one.when is not None and one.when.get("field") not in known[:number]:
             yield f"the field {one.id!r} depends on {one.when.get('field')!r}, which is no field before it"
-        for key in _TYPES[one.type].needs:
+        for key in TYPES[one.type]:
             if key not in one.more:
                 yield f"the field {one.id!r} of type {one.type} has no {key!r}"
         for key in ("panel", "left", "right"):
@@ -184,245 +189,10 @@ def form_problems(form: Form) -> Iterator[str]:
 
 def _bounded(own: Any, panels: set[str]) -> bool:
     return own is None or (
-        isinstance(own, dict) and own.get("panel") in panels and _whole(own.get("longest"))
+        isinstance(own, dict) and own.get("panel") in panels and is_whole(own.get("longest"))
     )
 
 
-# What is wrong with an answer
-
-
-def check_answer(form: Form, values: Any, *, final: bool = True) -> list[str]:
-    """Return what is wrong with an answer, one sentence each; a draft may be incomplete, but not of another form."""
-    return [words for _, words in answer_problems(form, values, final=final)]
-
-
-def answer_problems(form: Form, values: Any, *, final: bool = True) -> list[tuple[str, str]]:
-    """Return what is wrong with an answer: the field, where it is one of the form's, and a sentence."""
-    if not isinstance(values, dict):
-        return [("", "The values are no object.")]
-    known = {one.id: one for one in form.fields}
-    problems = [("", f"There is no field {_shown(key)}.") for key in values if key not in known]
-    for one in form.fields:
-        given = values.get(one.id)
-        if given is None:
-            if final and one.required and shown(one, values):
-                problems.append((one.id, f"{_name(one)} is not answered."))
-            continue
-        if final and not shown(one, values):
-            continue
-        found = _TYPES[one.type].check(form, one, given, final)
-        problems += [(one.id, f"{_name(one)}: {words}.") for words in found]
-    return problems
-
-
-def shown(one: Field, values: Values) -> bool:
-    """Return whether a field is asked, given the other values."""
-    return one.when is None or values.get(one.when["field"]) == one.when.get("equals")
-
-
-def settled(form: Form, values: Values) -> dict[str, Any]:
-    """Return what a final answer says: the fields that were asked and have a value."""
-    return {
-        one.id: values[one.id] for one in form.fields if values.get(one.id) is not None and shown(one, values)
-    }
-
-
-def count_words(text: str) -> int:
-    """Return the number of words of a text, divided by white space.
-
-    >>> count_words("One, two  -- three.")
-    4
-    """
-    return len(text.split())
-
-
-def _name(one: Field) -> str:
-    return one.label.strip().rstrip(":?.") or one.id
-
-
-def _shown(value: Any) -> str:
-    words = json.dumps(value, ensure_ascii=True, default=str)
-    return words if len(words) <= 60 else words[:57] + "…"
-
-
-Check = Callable[[Form, Field, Any, bool], Iterator[str]]
-
-
-@dataclass(frozen=True)
-class _Type:
-    check: Check
-    needs: tuple[str, ...] = ()
-
-
-def _values(one: Field) -> list[Any]:
-    return [option["value"] for option in one.more["options"]]
-
-
-def _among(value: Any, allowed: Sequence[Any]) -> bool:
-    # Not `in` alone: JSON's true is Python's 1.
-    return any(type(value) is type(other) and value == other for other in allowed)
-
-
-def _choice(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    if not _among(given, _values(one)):
-        yield f"{_shown(given)} is none of the options"
-
-
-def _choices(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    if not isinstance(given, list):
-        yield "the value is no list"
-        return
-    allowed = _values(one)
-    for value in given:
-        if not _among(value, allowed):
-            yield f"{_shown(value)} is none of the options"
-            return
-    if len({json.dumps(value) for value in given}) != len(given):
-        yield "an option is there twice"
-    if final and one.required and len(given) < int(one.more.get("least", 1)):
-        yield f"choose at least {int(one.more.get('least', 1))}"
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _scale(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    least, most, step = one.more["least"], one.more["most"], one.more.get("step", 1)
-    if not _number(given):
-        yield f"{_shown(given)} is no number"
-    elif not least <= given <= most:
-        yield f"{_shown(given)} is not from {least} to {most}"
-    elif step and abs((given - least) / step - round((given - least) / step)) > 1e-6:
-        yield f"{_shown(given)} is between two points of the scale"
-
-
-def unwanted(text: str) -> bool:
-    """Return whether a text has characters that no database or page should be given."""
-    return any(
-        unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t\r" for character in text
-    )
-
-
-def _written(given: Any, most: int = LONGEST_TEXT) -> Iterator[str]:
-    if not isinstance(given, str):
-        yield "the value is no text"
-    elif len(given) > most:
-        yield f"there are {len(given):,} characters; at most {most:,} are taken"
-    elif unwanted(given):
-        yield "there is a control character in it; leave it out"
-
-
-def _text(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    problems = list(_written(given))
-    yield from problems
-    if problems or not final:
-        return
-    count = count_words(given)
-    least, most = int(one.more.get("least_words") or 0), one.more.get("most_words")
-    if one.required and count < max(least, 1):
-        yield f"write at least {least:,} words; there are {count:,}" if least > 1 else "write something"
-    elif most is not None and count > int(most):
-        yield f"write at most {int(most):,} words; there are {count:,}"
-    if own := one.more.get("own_words"):
-        panel = form.panel(own["panel"])
-        name = f"“{panel.title}”" if panel.title else "the text"
-        fault = copying_fault(given, {name: panel.text or ""}, int(own["longest"]))
-        if fault is not None:
-            yield fault.rstrip(".")
-
-
-def _spans(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    if not isinstance(given, list) or not all(isinstance(span, dict) for span in given):
-        yield "the value is no list of spans"
-        return
-    if len(given) > MOST_SPANS:
-        yield f"there are {len(given):,} spans; at most {MOST_SPANS:,} are taken"
-        return
-    length = form.panel(one.more["panel"]).length
-    for span in given:
-        start, end = span.get("start"), span.get("end")
-        if not (_whole(start) and _whole(end) and 0 <= start < end <= length):
-            yield f"the span {_shown([start, end])} is not within the text"
-        elif span.get("label") not in one.more["labels"]:
-            yield f"{_shown(span.get('label'))} is none of the labels"
-        elif span.keys() - {"start", "end", "label", "note"}:
-            yield "a span has a key that is none of start, end, label and note"
-        else:
-            yield from _written(span.get("note") or "", LONGEST_NOTE)
-    if final and one.required and not given and one.more.get("least"):
-        yield f"mark at least {one.more['least']}"
-
-
-def _whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Return whether a value of JSON is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _ids(one: Field) -> list[str]:
-    return [str(entry["id"]) for entry in one.more["entries"]]
-
-
-def _order(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    ids = _ids(one)
-    if not isinstance(given, list) or not all(isinstance(id, str) for id in given):
-        yield "the value is no list of entries"
-    elif sorted(given) != sorted(ids) and (final or len(set(given)) != len(given) or set(given) - set(ids)):
-        yield "the value does not hold every entry once"
-
-
-def _place(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    count = len(form.panel(one.more["panel"]).sentences or ())
-    if not _whole(given) or not 0 <= given <= count:
-        yield f"{_shown(given)} is no place from 0 to {count}"
-
-
-def _rank(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    ids = _ids(one)
-    if not isinstance(given, dict) or not set(given) <= set(ids):
-        yield "the value is no place for each entry"
-    elif not all(_whole(place) and 1 <= place <= len(ids) for place in given.values()):
-        yield f"a place is none from 1 to {len(ids)}"
-    elif final and set(given) != set(ids):
-        yield "an entry has no place"
-
-
-def _preference(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    allowed = ["left", "right", *(["tie"] if one.more.get("tie") else [])]
-    if not _among(given, allowed):
-        yield f"{_shown(given)} is none of {', '.join(allowed)}"
-
-
-def _sentences(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    count = len(form.panel(one.more["panel"]).sentences or ())
-    if not isinstance(given, list) or len(given) > count:
-        yield f"the value is no list of {count} judgments"
-        return
-    for number, judgment in enumerate(given, 1):
-        if judgment is None and not final:
-            continue
-        if not isinstance(judgment, dict) or judgment.keys() - {"value", "reason"}:
-            yield f"sentence {number} is not judged"
-            return
-        if judgment.get("value") is None and not final:
-            continue
-        if not _among(judgment.get("value"), _values(one)):
-            yield f"sentence {number}: {_shown(judgment.get('value'))} is none of the options"
-        yield from _written(judgment.get("reason") or "", LONGEST_NOTE)
-        if final and one.more.get("reason") == "required" and not str(judgment.get("reason") or "").strip():
-            yield f"sentence {number} has no reason"
-    if final and len(given) < count:
-        yield f"{len(given)} of {count} sentences are judged"
-
-
-_TYPES: dict[str, _Type] = {
-    "choice": _Type(_choice, ("options",)),
-    "choices": _Type(_choices, ("options",)),
-    "scale": _Type(_scale, ("least", "most")),
-    "text": _Type(_text),
-    "spans": _Type(_spans, ("panel", "labels")),
-    "order": _Type(_order, ("entries",)),
-    "place": _Type(_place, ("panel", "sentence")),
-    "rank": _Type(_rank, ("entries",)),
-    "preference": _Type(_preference, ("left", "right")),
-    "sentences": _Type(_sentences, ("panel", "options")),
-}

@@ -29,7 +29,7 @@ from ensue.benchmarks.people.kind import (
     between,
     instructions,
 )
-from ensue.benchmarks.squality import rounds
+from ensue.benchmarks.squality import round_files, rounds
 from ensue.benchmarks.squality.data import split_name
 from ensue.benchmarks.squality.human_eval import PROPERTIES
 from ensue.benchmarks.squality.rounds import (
@@ -159,7 +159,7 @@ class Squality(Plain):
         where = export.data(data)
         sources = read_sources(where, {**export.settings, "limit": None})
         if tuple(export.settings["stages"]) != (RATING,):
-            return rounds.files(export, sources)
+            return round_files.files(export, sources)
         # What was rated is the data's; the project made anew says which letter stood for what.
         built = self.build(where, export.settings, export.seed)
         texts = {
@@ -167,7 +167,7 @@ class Squality(Plain):
             for item in built.items
             for letter in item.key["of"]
         }
-        return rounds.rating_files(export, sources, texts)
+        return round_files.rating_files(export, sources, texts)
 
     def scores(self, export: Export) -> list[MetricRow]:
         return rounds.scores(export)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
-from ensue.benchmarks.people.form import Form, answer_problems, settled
+from ensue.benchmarks.people.checking import answer_problems, settled
+from ensue.benchmarks.people.form import Form
 from ensue.platform.annotation import following, phases
 from ensue.platform.annotation.assigning import Assigning, Assignment
 from ensue.platform.annotation.people import Participant, People

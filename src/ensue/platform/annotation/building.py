@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ensue.benchmarks import settings as reading
-from ensue.benchmarks.people.form import unwanted
+from ensue.benchmarks.people.checking import unwanted
 from ensue.benchmarks.people.kind import WorkItem, kind, settings_of
 from ensue.errors import EnsueError
 from ensue.platform.refusals import Invalid
