@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -41,3 +42,16 @@ def package_called(name: str) -> Any:
     """Return the package that is called by a public name, None where there is none."""
     found = importlib.util.find_spec(f"ensue.{name}")
     return None if found is None else importlib.import_module(f"ensue.{name}")
+
+
+_PROVIDED: dict[str, dict[str, str]] = {}
+
+
+def provide(kind: str, name: str, reference: str) -> None:
+    """Name what a layer implements for one below it, which must not import it."""
+    _PROVIDED.setdefault(kind, {})[name] = reference
+
+
+def provided(kind: str) -> Mapping[str, str]:
+    """Return what was provided of a kind, by name."""
+    return _PROVIDED.get(kind, {})

@@ -88,6 +88,18 @@ def test_the_entries_import_no_part() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_tables_of_reports_load_no_benchmark() -> None:
+    code = (
+        "import importlib, pkgutil, sys, ensue.report as room, ensue.runs.tables\n"
+        "for one in pkgutil.walk_packages(room.__path__, 'ensue.report.'): importlib.import_module(one.name)\n"
+        "print(*(name.split('.')[2] for name in sys.modules if name.startswith('ensue.benchmarks.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "comparing" in loaded
+    assert loaded & {*registry.names(), "nlu", "probing", "coherence", "people"} == set()
+
+
 ENTRY = """
 from ensue.benchmarks.base import Baseline, Benchmark, Builder
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # How the names of files begin that a run keeps beside its records until it is finished.
 KEPT = ".kept-"
+# How the names of people begin who are a run's model, as in `human:EXPORT`.
+HUMAN = "human:"
 
 
 def content_of(*parts: Any) -> str:

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ensue import lazy
 from ensue.backends.names import load_model
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import Benchmark, Depending, LoadModel, Prepared, RunContext
-from ensue.benchmarks.nlu.systems import register
-from ensue.benchmarks.people.human import is_human, load_people
+from ensue.benchmarks.base import HUMAN, Benchmark, Depending, LoadModel, Prepared, RunContext
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
@@ -33,8 +31,8 @@ if TYPE_CHECKING:
 
 
 # The ways of answering GLUE and SuperGLUE that train a network, which a layer above the benchmarks implements.
-register("train", "ensue.train.sentences.system:system")
-register("finetune", "ensue.train.finetune.system:system")
+lazy.provide("mode", "train", "ensue.train.sentences.system:system")
+lazy.provide("mode", "finetune", "ensue.train.finetune.system:system")
 
 
 @dataclass(frozen=True)
@@ -139,8 +137,9 @@ def run(
 
 def load_for(benchmark: Benchmark, model: str, /, **options: Any) -> Model:
     """Load a system of the benchmark's own, or a model by its name."""
-    if is_human(model):
-        return load_people(model)
+    if model.startswith(HUMAN):
+        people: Model = lazy.load("ensue.benchmarks.people.human:load_people")(model)
+        return people
     if model not in benchmark.systems:
         refuse_systems(model, f"not of {benchmark.name}")
         return load_model(model, **options)

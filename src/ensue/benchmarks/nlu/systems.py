@@ -15,7 +15,7 @@ from ensue.models.protocols import Encoder, Generator, Model, Scorer
 # What a run was asked to do, by the names of `--set`.
 Settings = Mapping[str, Any]
 
-# By mode, as `module:object`; imported when asked for.
+# By mode, as `module:object`; imported when asked for. Those that train a network are provided by a layer above.
 _MODES = {
     "majority": "ensue.benchmarks.nlu.baselines:majority",
     "hypothesis-only": "ensue.benchmarks.nlu.baselines:hypothesis_only",
@@ -26,14 +26,13 @@ _MODES = {
 }
 
 
-def register(mode: str, reference: str) -> None:
-    """Add a way of answering that a layer above this one implements; `ensue.runs.run` does so."""
-    _MODES[mode] = reference
-
-
 def modes() -> tuple[str, ...]:
     """Return all ways of answering, those of this package first."""
-    return tuple(_MODES)
+    return tuple(_references())
+
+
+def _references() -> dict[str, str]:
+    return {**_MODES, **lazy.provided("mode")}
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,8 @@ def mode_of(model: Model, asked: str | None) -> str:
 
 def find(mode: str) -> System:
     """Return the system of a mode."""
-    if mode not in _MODES:
-        raise EnsueError(f"There is no mode {mode!r}; there is {', '.join(_MODES)}.")
-    found: System = lazy.load(_MODES[mode])
+    known = _references()
+    if mode not in known:
+        raise EnsueError(f"There is no mode {mode!r}; there is {', '.join(known)}.")
+    found: System = lazy.load(known[mode])
     return found

@@ -6,12 +6,12 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from ensue.benchmarks.base import HUMAN
 from ensue.benchmarks.people.export import Export, read
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import Model
 
-PREFIX = "human:"
 _KIND = "human"
 
 
@@ -23,14 +23,9 @@ class People:
     export: Export
 
 
-def is_human(model: str) -> bool:
-    """Return whether a model's name means people."""
-    return model.startswith(PREFIX)
-
-
 def load_people(model: str) -> People:
     """Load people by the name of their export, as in `human:rain.jsonl`."""
-    path = Path(model.removeprefix(PREFIX)).expanduser()
+    path = Path(model.removeprefix(HUMAN)).expanduser()
     if not path.name:
         raise EnsueError("human: names no export; give human:FILE, a file of ensue annotate export.")
     export = read(path)
