@@ -30,6 +30,7 @@ from ensue.platform.refusals import Conflict, Forbidden
 from ensue.platform.service import Platform, Settings, opened
 from tests.platform.annotation.working import CHAINED, Person, item, make, people
 from tests.platform.conftest import NOON
+from tests.support.effort import effort
 
 LEASE = timedelta(minutes=30)
 WANTED, PEOPLE, CONTROLS, RATE, MOST_MISSED = 2, 4, 5, 0.34, 1
@@ -323,7 +324,7 @@ def test_assignments_do_as_the_model_of_them(
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
                 Machine,
                 settings=settings(
-                    max_examples=15,
+                    max_examples=effort(15, 150),
                     stateful_step_count=40,
                     deadline=None,
                     derandomize=True,

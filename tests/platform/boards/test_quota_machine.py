@@ -31,6 +31,7 @@ from ensue.platform.refusals import Conflict, Invalid, NotFound, TooMany
 from ensue.platform.service import Platform, Settings, opened
 from tests.platform.boards.handing import FACTS
 from tests.platform.conftest import NOON
+from tests.support.effort import effort
 
 DAY, MONTH = 2, 4
 PEOPLE = st.sampled_from([0, 0, 0, 1])
@@ -236,7 +237,7 @@ def test_submissions_do_as_the_model_of_them(database_url: str, clock: SetClock)
             run_state_machine_as_test(  # type: ignore[no-untyped-call]
                 Machine,
                 settings=settings(
-                    max_examples=30,
+                    max_examples=effort(15, 200),
                     stateful_step_count=40,
                     deadline=None,
                     derandomize=True,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,13 +15,14 @@ import pytest
 
 from tests.platform.boards.handing import BOARD, FACTS, labels, predictions
 from tests.platform.processes import serving
+from tests.support.command import here
 
 
 def ensue(*words: str, code: int = 0) -> Any:
     """Run a command and return the JSON it prints."""
-    done = subprocess.run([sys.executable, "-m", "ensue", *words], capture_output=True, text=True)
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout) if done.stdout.strip() else done.stderr
+    done = here(*words)
+    assert done.code == code, done.err
+    return json.loads(done.out) if done.out.strip() else done.err
 
 
 class Served:
