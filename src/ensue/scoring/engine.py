@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -79,7 +80,7 @@ def score(
     prepared: list[Prepared] = []
     keys: list[str] = []
     work = _Work(scorer, journal, progress, sum(map(_characters, distinct)))
-    with _uncollected(scorer):
+    with _undisturbed(scorer):
         for portion, ready, last in _prepared(scorer, distinct, policy):
             who = who or identity(scorer, policy)
             digests = [one.digest(who) for one in ready]
@@ -155,14 +156,22 @@ def _prepared(
 
 
 @contextmanager
-def _uncollected(scorer: Scorer) -> Iterator[None]:
-    """Leave cycles of objects alone where a device waits meanwhile: to look for them takes as long as ten rows."""
-    collects = gc.isenabled() and not _on_cpu(scorer)
-    if collects:
-        gc.disable()
+def _undisturbed(scorer: Scorer) -> Iterator[None]:
+    """Let nothing hold up the host where a device waits for it.
+
+    To look for cycles of objects takes as long as ten rows. And whoever lays rows gets the interpreter back soon from
+    the thread that tokenises: by default it keeps it for 5 ms each time.
+    """
+    if _on_cpu(scorer):
+        yield
+        return
+    collects, interval = gc.isenabled(), sys.getswitchinterval()
+    gc.disable()
+    sys.setswitchinterval(min(interval, 1e-4))
     try:
         yield
     finally:
+        sys.setswitchinterval(interval)
         if collects:
             gc.enable()
 

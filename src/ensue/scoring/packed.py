@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Sequence, Set
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished,
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.rows import Row, make_rows
-from ensue.scoring.runners import Launched, Runner, TextRunner, TreeRunner, layers_of
+from ensue.scoring.runners import IN_FLIGHT, Launched, Runner, TextRunner, TreeRunner, layers_of
 from ensue.scoring.tree import Node, build_tree
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,24 @@ _LITTLE_SHARED = 0.7
 _FULL = 0.95
 # Nats a token by which a compiled row may differ from a plain pass: a wrong one differs by whole nats.
 _TOLERANCE = 0.25
+
+
+class _Flying(NamedTuple):
+    """A row that the device was given, the parts that its names are of, and those that it has the scores of.
+
+    It is None where all of them were known and it was not run.
+    """
+
+    launched: Launched | None
+    parts: Sequence[TokenPart]
+    own: Set[TokenPart]
+
+    def land(self, places: Mapping[TokenPart, int], done: Set[int]) -> Finished:
+        """Wait for the row, and return the scores of parts that are asked for and not known, by their places."""
+        if self.launched is None:
+            return []
+        named = [(places.get(self.parts[i]), score) for i, score in self.launched.scores()]
+        return [(place, score) for place, score in named if place is not None and place not in done]
 
 
 class PackedExecutor(Executor):
@@ -46,6 +66,8 @@ class PackedExecutor(Executor):
         # What share of all parts these are, whether more come after them, and which are left to be run with those.
         self._share, self._more = 1.0, False
         self._held: set[TokenPart] = set()
+        # The rows that the device still had when the parts before these came to their end.
+        self._flying: deque[_Flying] = deque()
 
     def run_more(
         self, parts: Sequence[TokenPart], done: Set[int], share: float, last: bool
@@ -90,29 +112,46 @@ class PackedExecutor(Executor):
 
     def _packed(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         """Score what goes in packed rows: all of the parts, or none."""
-        nodes = build_tree(parts)
-        runner = self._runner(nodes, parts)
-        if runner is None:
-            return
-        if not runner.shares:
-            nodes = build_tree(parts, min_run=NO_SHARING)
-        waiting: Launched | None = None
-        for row, last in _with_last(make_rows(nodes, [part.start for part in parts], self.budget.batch)):
-            if last and self._more and len(row.ids) < _FULL * self.budget.batch:
-                self._held = {parts[i] for i in row.of}
-                break
-            if row.of.keys() <= done:
-                continue
-            # Read one row late: the host lays the next while the GPU works.
-            launched = runner.launch(row, length)
-            if type(runner) not in self._trusted:
-                self._check(launched, parts, length)
-                self._trusted.add(type(runner))
-            if waiting is not None:
-                yield [one for one in waiting.scores() if one[0] not in done]
-            waiting = launched
-        if waiting is not None:
-            yield [one for one in waiting.scores() if one[0] not in done]
+        try:
+            yield from self._in_rows(parts, done, length)
+        except BaseException:
+            self._flying.clear()
+            raise
+
+    def _in_rows(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
+        flying, places = self._flying, {part: i for i, part in enumerate(parts)}
+        under_way = {part for one in flying for part in one.own}
+        fresh = [part for part in parts if part not in under_way]
+        nodes = build_tree(fresh)
+        runner = self._runner(nodes, fresh)
+        held: Set[TokenPart] = frozenset()
+        if runner is not None:
+            if not runner.shares:
+                nodes = build_tree(fresh, min_run=NO_SHARING)
+            for row, last in _with_last(make_rows(nodes, [part.start for part in fresh], self.budget.batch)):
+                own = {fresh[i] for i in row.of}
+                if last and self._more and len(row.ids) < _FULL * self.budget.batch:
+                    held = own
+                    break
+                # Read some rows late: the host lays the next while the device works.
+                known = all(places[part] in done for part in own)
+                flying.append(
+                    _Flying(None if known else self._launch(runner, row, fresh, length), fresh, own)
+                )
+                while len(flying) > IN_FLIGHT:
+                    yield flying.popleft().land(places, done)
+            if self._more:
+                self._held = set(held).union(*(one.own for one in flying))
+                return
+        while flying:
+            yield flying.popleft().land(places, done)
+
+    def _launch(self, runner: Runner, row: Row, parts: Sequence[TokenPart], length: int | None) -> Launched:
+        launched = runner.launch(row, length)
+        if type(runner) not in self._trusted:
+            self._check(launched, parts, length)
+            self._trusted.add(type(runner))
+        return launched
 
     def _runner(self, nodes: Sequence[Node], parts: Sequence[TokenPart]) -> Runner | None:
         """Choose how rows are run: compiled where it is repaid, else by the tokens that sharing saves."""

@@ -24,6 +24,8 @@ from ensue.scoring.transfers import Arriving, fetch, send
 
 log = logging.getLogger(__name__)
 
+# Rows that the device is given before the first of them is waited for.
+IN_FLIGHT = 2
 # So many rows are padded to a larger size than they need before another is compiled, which takes as long as these.
 _SMALL_ROWS = 64
 
@@ -162,9 +164,12 @@ class _Place:
         lengths = (size, size, size, count, count * count, count, count * count)
         self._held = torch.zeros(sum(lengths), dtype=torch.int32, device=device)
         self.ids, self.positions, self.ends, *blocks = self._held.split(lengths)
-        # A buffer may be written while the last copy out of the other is still under way.
+        # One is written while the copies out of the others may still be under way.
         is_cuda = device.type == "cuda"
-        sending = [torch.zeros(len(self._held), dtype=torch.int32, pin_memory=is_cuda) for _ in range(2)]
+        size_held = len(self._held)
+        sending = [
+            torch.zeros(size_held, dtype=torch.int32, pin_memory=is_cuda) for _ in range(IN_FLIGHT + 1)
+        ]
         self._sending = [(one, [piece.numpy() for piece in one.split(lengths)]) for one in sending]
         ends = self.ends
 
@@ -188,7 +193,7 @@ class _Place:
     def lay(self, row: Row) -> None:
         """Copy a row here, after whatever the device still has to do with the last one."""
         padded = row.padded(self.size)
-        self._sending.reverse()
+        self._sending.append(self._sending.pop(0))
         held, (ids, positions, ends, *tables) = self._sending[0]
         ids[:], positions[:], ends[:] = padded.ids, padded.positions, padded.ends
         for blocks, counts, listed in zip(seen_blocks(padded.ends), tables[::2], tables[1::2], strict=True):
@@ -208,7 +213,7 @@ class _Sender:
 
     def __init__(self, device: torch.device) -> None:
         self._there = torch.zeros(0, dtype=torch.int32, device=device)
-        # One may be written while the last copy out of the other is still under way.
+        # One is written while the copies out of the others may still be under way.
         self._here: list[torch.Tensor] = []
 
     def send(self, values: npt.NDArray[np.int32]) -> torch.Tensor:
@@ -217,8 +222,10 @@ class _Sender:
             size = 2 * steps * self.STEP
             self._there = torch.zeros(size, dtype=torch.int32, device=self._there.device)
             is_cuda = self._there.device.type == "cuda"
-            self._here = [torch.zeros(size, dtype=torch.int32, pin_memory=is_cuda) for _ in range(2)]
-        self._here.reverse()
+            self._here = [
+                torch.zeros(size, dtype=torch.int32, pin_memory=is_cuda) for _ in range(IN_FLIGHT + 1)
+            ]
+        self._here.append(self._here.pop(0))
         if steps:
             self._here[0].numpy()[: len(values)] = values
         there = self._there[: steps * self.STEP]
