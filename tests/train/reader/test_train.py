@@ -11,11 +11,12 @@ import pytest
 import torch
 
 import ensue
+from ensue.backends.hf.reader import NOBODY, ReaderReading, SentenceTokens
 from ensue.backends.names import load_model
 from ensue.benchmarks.intruder.edits import Pool, drawn_intruder
 from ensue.errors import EnsueError
 from ensue.text.documents import Document
-from ensue.train.reader.objective import sentence_loss
+from ensue.train.reader.objective import WindowSet, sentence_loss
 from ensue.train.reader.versions import FEWEST, Drawing, draw_versions, windows_in
 from tests.support import tiny
 from tests.support.command import write_lines
@@ -147,3 +148,29 @@ def test_bad_settings_are_one_sentence(data, tmp_path):
     few = write_lines(tmp_path / "few.jsonl", documents(3, 9))
     with pytest.raises(EnsueError, match="No intruder can be drawn for the held-out documents"):
         train(base, few, tmp_path / "d", max_length=64)
+
+
+def test_windows_laid_on_the_device_are_the_rows_a_reader_reads(tmp_path):
+    base = load_model(str(tiny.save_encoder(tmp_path / "base", max_length=256)), device="cpu")
+    tokens = SentenceTokens(base, ReaderReading(48, 16))
+    versions = draw_versions(made(12), Drawing(versions=2, max_sentences=9))
+    windows = WindowSet(versions, tokens, torch.device("cpu"), 0)
+    each = tokens.of(versions.sentences)
+    chosen = [7, 0, 11, 4]
+    batch = windows.batch(chosen)
+    above = 0
+    for at, one in enumerate(chosen):
+        window = windows.windows[one]
+        assert window.sentences == versions.versions[one].sentences[: len(window.sentences)]
+        row = tokens.row([each[number] for number in window.sentences])
+        length = len(row.ids)
+        assert length <= 48
+        assert batch.ids[at].tolist() == [*row.ids.tolist(), *[0] * (batch.ids.shape[1] - length)]
+        assert int(batch.mask[at].sum()) == length
+        owners = [NOBODY if own == NOBODY else own + above for own in row.owners.tolist()]
+        assert batch.owners[at].tolist() == [*owners, *[NOBODY] * (batch.ids.shape[1] - length)]
+        strange = {place for place, _ in window.intruders}
+        asked = batch.belongs[above + 1 : above + len(window.sentences)].tolist()
+        assert asked == [float(place not in strange) for place in range(1, len(window.sentences))]
+        above += len(window.sentences)
+    assert above == len(batch.belongs)

@@ -59,14 +59,14 @@ class SentenceTokens:
     def __init__(self, model: VectorModel, reading: ReaderReading) -> None:
         self._model, self.reading = model, reading
         tokenizer = model.tokenizer
-        self._first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
+        self.first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
         end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         self._end = [] if end is None else [end]
 
     @property
     def room(self) -> int:
         """How many tokens of sentences a row takes."""
-        return self.reading.max_length - len(self._first)
+        return self.reading.max_length - len(self.first)
 
     def of(self, sentences: Sequence[str]) -> list[Numbers]:
         """Return each sentence's tokens and what ends it; one that has neither is padding."""
@@ -79,9 +79,9 @@ class SentenceTokens:
 
     def row(self, sentences: Sequence[Numbers]) -> Row:
         """Lay the sentences of a window into a row."""
-        parts = [np.array(self._first, np.int64), *sentences]
+        parts = [np.array(self.first, np.int64), *sentences]
         numbers = np.arange(len(parts)) - 1
-        if not self._first:
+        if not self.first:
             parts, numbers = parts[1:], numbers[1:]
         return Row(np.concatenate(parts), np.repeat(numbers, [len(one) for one in parts]))
 

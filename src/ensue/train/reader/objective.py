@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from ensue.backends.hf.reader import NOBODY, ReaderNetwork, SentenceTokens
-from ensue.parallel import ahead
 from ensue.train.batching import alike
 from ensue.train.reader.versions import HARD, RANDOM, Version, Versions
 
@@ -32,23 +32,27 @@ class WindowBatch(NamedTuple):
 
 
 class WindowSet:
-    """Windows as numbers of sentences, with the tokens of each sentence once."""
+    """Windows as numbers of sentences, whose tokens lie end to end on the device: only numbers travel."""
 
     def __init__(self, made: Versions, tokens: SentenceTokens, device: torch.device, fill: int) -> None:
-        self._tokens, self._device, self._fill = tokens, device, fill
-        self._sentences = tokens.of(made.sentences)
+        self._device, self._fill, self._first = device, fill, tokens.first
+        sentences = tokens.of(made.sentences)
+        self._counts = np.array([*map(len, sentences), 0])
+        lengths = torch.from_numpy(self._counts)
+        # The last sentence is none, and fills up windows of fewer sentences than the longest.
+        self._lengths, self._starts = (
+            one.to(device) for one in (lengths, (lengths.cumsum(0) - lengths).clamp(min=0))
+        )
+        self._tokens = torch.from_numpy(np.concatenate([*sentences, np.array([fill])])).to(device)
         self.windows = [self._fitting(one, tokens.room) for one in made.versions]
-        self.lengths = [sum(len(self._sentences[i]) for i in one.sentences) for one in self.windows]
+        self._numbers = [np.array(one.sentences) for one in self.windows]
+        self.lengths = [int(self._counts[one].sum()) for one in self._numbers]
 
     def _fitting(self, version: Version, room: int) -> Version:
         """Leave out the last sentences of a window that is too long."""
-        used = 0
-        for place, number in enumerate(version.sentences):
-            used += len(self._sentences[number])
-            if used > room:
-                kept = tuple(one for one in version.intruders if one[0] < place)
-                return Version(version.sentences[:place], kept)
-        return version
+        used = np.cumsum(self._counts[list(version.sentences)])
+        most = int(np.searchsorted(used, room, "right"))
+        return Version(version.sentences[:most], tuple(one for one in version.intruders if one[0] < most))
 
     def batches(self, size: int, seed: int, epoch: int) -> Iterator[WindowBatch]:
         """Yield the windows in the order of an epoch, those of like length together."""
@@ -57,28 +61,40 @@ class WindowSet:
         draw.shuffle(order)
         plan = alike(order, self.lengths.__getitem__, size, _POOL)
         draw.shuffle(plan)
-        yield from ahead(self.batch, plan, depth=4)
+        yield from map(self.batch, plan)
 
     def batch(self, chosen: list[int]) -> WindowBatch:
-        """Lay windows into rows."""
-        rows = [self._tokens.row([self._sentences[i] for i in self.windows[one].sentences]) for one in chosen]
-        width = max(len(row.ids) for row in rows)
-        ids = np.full((len(rows), width), self._fill)
-        mask, owners = np.zeros_like(ids), np.full_like(ids, NOBODY)
-        belongs: list[float] = []
-        for at, (one, row) in enumerate(zip(chosen, rows, strict=True)):
-            window = self.windows[one]
-            ids[at, : len(row.ids)] = row.ids
-            mask[at, : len(row.ids)] = 1
-            owners[at, : len(row.ids)] = np.where(row.owners == NOBODY, NOBODY, row.owners + len(belongs))
-            strange = {place for place, _ in window.intruders}
-            belongs += [
-                _UNASKED if place == 0 else float(place not in strange)
-                for place in range(len(window.sentences))
-            ]
-        made = (*map(torch.from_numpy, (ids, mask, owners)), torch.tensor(belongs))
-        laid, hidden, theirs, right = (one.to(self._device, non_blocking=True) for one in made)
-        return WindowBatch(laid, hidden, theirs, right, chosen)
+        """Lay windows into rows, on the device."""
+        counts = [len(self._numbers[one]) for one in chosen]
+        numbers = np.full((len(chosen), max(counts)), len(self._counts) - 1)
+        belongs: list[npt.NDArray[np.float64]] = []
+        for row, one in enumerate(chosen):
+            numbers[row, : counts[row]] = self._numbers[one]
+            right = np.ones(counts[row])
+            right[[0, *(place for place, _ in self.windows[one].intruders)]] = 0.0
+            right[0] = _UNASKED
+            belongs.append(right)
+        width = len(self._first) + max(self.lengths[one] for one in chosen)
+        firsts = np.cumsum(counts) - counts
+        moved = (numbers, firsts[:, None], np.concatenate(belongs).astype(np.float32))
+        theirs, before, asked = (torch.from_numpy(one).to(self._device, non_blocking=True) for one in moved)
+        return WindowBatch(*self._laid(theirs, before, width), asked, chosen)
+
+    def _laid(self, numbers: Tensor, before: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return tokens, mask and owners of windows given as numbers of sentences; `before` is how many sentences
+        the rows above have."""
+        lengths = self._lengths[numbers]
+        ends = lengths.cumsum(1) + len(self._first)
+        places = torch.arange(width, device=self._device).repeat(len(numbers), 1)
+        slots = torch.searchsorted(ends, places, right=True)
+        inside = slots < numbers.shape[1]
+        slots = slots.clamp(max=numbers.shape[1] - 1)
+        starts = (self._starts[numbers] - ends + lengths).gather(1, slots)
+        ids = torch.where(inside, self._tokens[(starts + places).clamp(0, len(self._tokens) - 1)], self._fill)
+        owners = torch.where(inside, slots + before, NOBODY)
+        for place, token in enumerate(self._first):
+            ids[:, place], owners[:, place] = token, NOBODY
+        return ids, inside.long(), owners
 
 
 class ReaderObjective(nn.Module):  # type: ignore[misc]
