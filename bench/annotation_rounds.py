@@ -404,6 +404,9 @@ def shuffle(folder: Path, real: Path | None) -> Case:
     )
 
 
+MEASURES = ("accuracy", "distance", "kendall_tau", "r3", "r3_each")
+
+
 def _as_model(benchmark: str, **settings: Any) -> Callable[[Export, Path], str]:
     """Read an export back as people who are a model of a benchmark."""
 
@@ -413,9 +416,7 @@ def _as_model(benchmark: str, **settings: Any) -> Callable[[Export, Path], str]:
         human = f"human:{out / f'{export.project}.jsonl'}"
         data = None if export.source == "bundled" else export.source
         run = ensue.run(benchmark, model=human, data=data, output=out / "run", **settings)
-        rows = [
-            row for row in run.results["metrics"] if row["metric"] in ("accuracy", "distance", "kendall_tau")
-        ]
+        rows = [row for row in run.results["metrics"] if row["metric"] in MEASURES]
         shown = ", ".join(
             f"{row['metric']} {row['value']:.3f}"
             + "".join(f" at {key} {value}" for key, value in row["settings"].items())
@@ -457,6 +458,36 @@ def classification(folder: Path, real: Path | None) -> Case:
 
     settings = {"task": "superglue/RTE", "examples": 12, "training": 2, "qualification": 2, "labels": 3}
     return Case("classification", str(data), answer, 7, settings, _as_model("superglue/RTE"), 25)
+
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def diagnostic(folder: Path, real: Path | None) -> Case:
+    """GLUE's diagnostic, by six people the first right nine times in ten, the last four times."""
+    data = folder / "glue" if real is None else real / "glue"
+    file = data / "diagnostic" / "diagnostic-full.tsv"
+    if real is None:
+        tags = ("Lexical Semantics", "Predicate-Argument Structure", "Logic", "Knowledge", "Domain")
+        rows = [[*tags, "Premise", "Hypothesis", "Label"]]
+        for n in range(48):
+            statement = f"The mill of village {n} {('burned', 'was old', 'stood')[n % 3]}."
+            tagged = ["", "", "Negation" if n % 3 == 2 else "", "Common Sense", "News"]
+            rows.append([*tagged, f"In spring the mill of village {n} burned.", statement, LABELS[n % 3]])
+        file.parent.mkdir(parents=True)
+        file.write_text("".join("\t".join(row) + "\n" for row in rows))
+    lines = [line.split("\t") for line in file.read_text("utf-8").splitlines()[1:]]
+    truth = {(line[5], line[6]): line[7] for line in lines}
+
+    def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
+        premise, hypothesis = (panel.text or "" for panel in form.panels)
+        right = truth[premise, hypothesis]
+        if chance.random() < 0.9 - 0.1 * int(who.rpartition("-")[2]):
+            return {"label": right}
+        return {"label": chance.choice([label for label in LABELS if label != right])}
+
+    settings = {"task": "glue/diagnostic", "examples": 48, "training": 0, "qualification": 0, "labels": 6}
+    return Case("classification", str(data), answer, 6, settings, _as_model("glue/diagnostic"), 25)
 
 
 # Anybody's own
@@ -512,6 +543,7 @@ CASES: Mapping[str, Callable[[Path, Path | None], Case]] = {
     "custom": custom,
     "shuffle": shuffle,
     "classification": classification,
+    "diagnostic": diagnostic,
     "consistency": consistency,
     "transitions": transitions,
     "insertion": insertion,
@@ -595,7 +627,7 @@ def main() -> None:
                 folder = root / name
                 folder.mkdir()
                 case = CASES[name](folder, given.data)
-                wanted = Wanted(f"{name}-round", name, case.data, dict(case.settings), 1)
+                wanted = Wanted(f"{name}-round", case.kind, case.data, dict(case.settings), 1)
                 project, _ = Projects(platform).create(wanted)
                 export, told = run_case(platform, project, case, lambda: httpx.Client(base_url=url), folder)
                 has_format = name in ("consistency", "transitions", "squality")

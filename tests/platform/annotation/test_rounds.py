@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.metrics import matthews_corrcoef
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
@@ -41,8 +42,8 @@ def round_of(platform: Platform, folder: Path, name: str, **settings: object) ->
     """Have a project worked off; return what was exported, and the bonuses as CSV."""
     case = CASES[name](folder, None)
     given = {**case.settings, **settings}
-    wanted = Wanted("round", name, case.data, given, 1)
-    project = Projects(platform).insert(wanted, build(name, case.data, given, 1))
+    wanted = Wanted("round", case.kind, case.data, given, 1)
+    project = Projects(platform).insert(wanted, build(case.kind, case.data, given, 1))
     served = create_app(platform)
     export, told = run_case(
         platform, project, case, lambda: TestClient(served, raise_server_exceptions=False), folder
@@ -80,6 +81,42 @@ def test_consistency(platform: Platform, tmp_path: Path) -> None:
     # The other site's ids stand in the bonuses and nowhere else.
     assert "round-0," in paid
     assert "round-0" not in (tmp_path / "round.jsonl").read_text()
+
+
+def test_r3_of_the_diagnostic_is_averaged_over_annotators(platform: Platform, tmp_path: Path) -> None:
+    """Six people over HTTP, `ensue run glue --model human:…`, and scikit-learn's correlation of each alone."""
+    export, _ = round_of(platform, tmp_path, "diagnostic")
+    run = tmp_path / "run"
+    human, data = f"human:{tmp_path / 'round.jsonl'}", str(tmp_path / "glue")
+    told = CliRunner().invoke(
+        app, ["run", "glue/diagnostic", "--model", human, "--data", data, "--output", str(run)]
+    )
+    assert told.exit_code == 0, told.output
+    rows = {
+        row["metric"]: row
+        for row in json.loads((run / "results.json").read_text())["metrics"]
+        if row["task"] == "diagnostic" and not row["settings"].keys() - {"split", "annotators"}
+    }
+    lines = (tmp_path / "glue" / "diagnostic" / "diagnostic-full.tsv").read_text().splitlines()[1:]
+    gold = {str(place): line.split("\t")[-1] for place, line in enumerate(lines)}
+    given: dict[str, dict[str, str]] = {}
+    for one in export.answers():
+        (example,) = one.key["examples"].values()
+        given.setdefault(one.annotator, {})[example] = one.values["label"]
+    assert (len(given), {len(said) for said in given.values()}) == (6, {48})
+    alone = [matthews_corrcoef([gold[id] for id in said], list(said.values())) for said in given.values()]
+    assert rows["r3_each"]["value"] == pytest.approx(sum(alone) / 6)
+    assert rows["r3_each"]["settings"]["annotators"] == rows["r3_each"]["n"] == 6
+    assert max(alone) - min(alone) > 0.3  # the average is of people who differ
+    votes = {id: Counter(said[id] for said in given.values()).most_common() for id in gold}
+    clear = {id: most[0][0] for id, most in votes.items() if len(most) == 1 or most[0][1] > most[1][1]}
+    answered = {item["id"].rpartition("/")[2]: item for item in _items(run)}
+    assert all(answered[id]["outputs"]["predicted"] == label for id, label in clear.items())
+    assert rows["r3"]["value"] > rows["r3_each"]["value"]
+
+
+def _items(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "items.jsonl").read_text().splitlines()]
 
 
 def test_transitions(platform: Platform, tmp_path: Path) -> None:

@@ -120,10 +120,10 @@ def test_the_page_makes_what_the_command_line_makes(
             pytest.skip("without data there is nothing to zip")
         files = zipped(files)
     fields = {f"set-{key}": str(value) for key, value in case.settings.items()}
-    found = send(browser, name, files, name="mine", seed="1", **fields)
+    found = send(browser, case.kind, files, name="mine", seed="1", **fields)
     assert found.headers.get("location") == "/projects/mine?done=made", found.text[-3000:]
     project, items = made(platform, "mine")
-    expected = build(name, case.data, case.settings, 1)
+    expected = build(case.kind, case.data, case.settings, 1)
     assert project.settings == expected["settings"]
     assert (project.state, project.title) == ("draft", expected["title"])
     assert json.loads(json.dumps(items)) == json.loads(json.dumps(expected["items"]))
@@ -131,7 +131,7 @@ def test_the_page_makes_what_the_command_line_makes(
     assert list(platform.home.work.iterdir()) == []
     if files:
         assert project.source.endswith(UPLOADED)
-        export = Export("mine", name, (), source=project.source)
+        export = Export("mine", case.kind, (), source=project.source)
         with pytest.raises(EnsueError, match=r"were uploaded as .* name them with --data"):
             export.data()
         assert export.data("elsewhere") == "elsewhere"
