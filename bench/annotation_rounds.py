@@ -278,6 +278,27 @@ def ordering(folder: Path, real: Path | None) -> Case:
     )
 
 
+def intruder(folder: Path, real: Path | None) -> Case:
+    """What does not belong is found three times in four; in untouched texts something is seen one time in five."""
+    documents = {tuple(one.sentences[:20]) for one in read_documents()}
+
+    def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
+        field = form.fields[0]
+        shown = {one["value"]: one["label"] for one in field.more["options"]}
+        text = form.panel("text").text or ""
+        one = max(documents, key=lambda sentences: sum(sentence in text for sentence in sentences))
+        wrong = [value for value, label in shown.items() if value != "none" and label != one[int(value)]]
+        mixed = [value for value in wrong if sorted(shown[value].split()) == sorted(one[int(value)].split())]
+        if mixed:  # a control, which nobody misses
+            return {"sentence": mixed[0]}
+        if wrong:
+            return {"sentence": wrong[0] if chance.random() < 0.75 else "none"}
+        return {"sentence": "1" if chance.random() < 0.2 else "none"}
+
+    settings = {"kinds": "random,swapped", "controls": 1, "training": 1}
+    return Case("intruder", None, answer, 4, settings, _as_model("intruder", seed=1), 60)
+
+
 # SQuALITY
 
 QUESTIONS = (
@@ -404,7 +425,7 @@ def shuffle(folder: Path, real: Path | None) -> Case:
     )
 
 
-MEASURES = ("accuracy", "distance", "kendall_tau", "r3", "r3_each")
+MEASURES = ("accuracy", "distance", "kendall_tau", "r3", "r3_each", "hit_rate_at", "false_alarms")
 
 
 def _as_model(benchmark: str, **settings: Any) -> Callable[[Export, Path], str]:
@@ -421,7 +442,8 @@ def _as_model(benchmark: str, **settings: Any) -> Callable[[Export, Path], str]:
             f"{row['metric']} {row['value']:.3f}"
             + "".join(f" at {key} {value}" for key, value in row["settings"].items())
             for row in rows
-            if row["task"].partition("/")[0] in (benchmark.partition("/")[0], benchmark.rpartition("/")[2])
+            if not {"category", "position"} & row["settings"].keys()
+            and row["task"].partition("/")[0] in (benchmark.partition("/")[0], benchmark.rpartition("/")[2])
             and "/" not in row["task"]
         )
         return f"ensue run {benchmark} --model human: {shown}"
@@ -548,6 +570,7 @@ CASES: Mapping[str, Callable[[Path, Path | None], Case]] = {
     "transitions": transitions,
     "insertion": insertion,
     "ordering": ordering,
+    "intruder": intruder,
     "squality": squality,
 }
 

@@ -10,4 +10,5 @@ benchmark = Benchmark(
     tables="ensue.benchmarks.intruder.report.table:tables",
     grader="ensue.benchmarks.intruder.grading:GRADER",
     page="ensue.benchmarks.intruder.report.page:PAGE",
+    people={"intruder": "ensue.benchmarks.intruder.people:KIND"},
 )

@@ -28,6 +28,8 @@ UNTOUCHED = "untouched"
 CALIBRATED = "calibrated"
 # No rule of sentences: which of two texts, one of them edited, the model finds better as a whole.
 WHOLE = "whole"
+# Nor this: what people mark.
+PEOPLE = "people"
 POSITIONS = ("beginning", "middle", "end")
 # Of edited documents; of untouched ones there are `false_alarms`.
 METRICS = ("hit_rate", "rank", "hit_rate_at")
@@ -164,7 +166,8 @@ def _rows(task: str, items: Sequence[Item]) -> Iterator[MetricRow]:
             yield from _means(task, chosen, WHOLE, ("accuracy",), {"kind": kind})
         settings = {"kind": kind, "rule": rule}
         yield from _means(task, chosen, rule, METRICS, settings)
-        if rule in chosen[0]["outputs"]["values"]:
+        # People read a document once, edited or not.
+        if rule in chosen[0]["outputs"]["values"] and all(item["cluster"] in controls for item in chosen):
             edited = [_least(item, rule) for item in chosen]
             untouched = [_least(controls[item["cluster"]], rule) for item in chosen]
             yield Figure(*auc(edited, untouched)).row(task, "auc", settings)
@@ -179,7 +182,7 @@ def _means(
     clusters = [item["cluster"] for item in items]
     for metric in metrics:
         name = f"{rule}/{metric}"
-        if name in items[0]["scores"]:
+        if items and name in items[0]["scores"]:
             values = [item["scores"][name] for item in items]
             yield Figure(*clustered_interval(values, clusters, bounds=bounds_of(metric))).row(
                 task, metric, settings
@@ -258,14 +261,12 @@ class IntruderComparing(MeanScores):
 
     def tests(self, pairs: Pairs, how: Resampling) -> Iterator[Tested | Untested]:
         sides = [[dict(answers[0]) for answers in side] for side in (pairs.a, pairs.b)]
-        names = list(dict.fromkeys(name for answer in sides[0] for name in answer))
-        for name in names:
-            rule, _, metric = name.partition("/")
+        for rule, metric, names in _tested(sides):
             settings = {**pairs.settings, "rule": rule}
             both = [
-                (a[name], b[name], cluster)
+                (a[names[0]], b[names[1]], cluster)
                 for a, b, cluster in zip(*sides, pairs.clusters, strict=True)
-                if name in a and name in b
+                if names[0] in a and names[1] in b
             ]
             if not both:
                 yield Untested(pairs.task, settings, f"{metric} was scored in the first run only")
@@ -274,6 +275,16 @@ class IntruderComparing(MeanScores):
             test = paired_test(a, b, clusters, bounds=bounds_of(metric), rounds=how.rounds, seed=how.seed)
             means = (math.fsum(a) / len(a), math.fsum(b) / len(b))
             yield Tested(pairs.task, metric, settings, *means, test, a == b)
+
+
+def _tested(sides: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield the rules and metrics to test, with what each side calls them; people are held against every rule."""
+    first, second = ([*dict.fromkeys(name for answer in side for name in answer)] for side in sides)
+    people = [all(name.startswith(f"{PEOPLE}/") for name in side) for side in (first, second)]
+    for name in second if people[0] and not people[1] else first:
+        rule, _, metric = name.partition("/")
+        theirs = f"{PEOPLE}/{metric}"
+        yield rule, metric, (theirs if people[0] else name, theirs if people[1] else name)
 
 
 COMPARING = IntruderComparing()

@@ -36,6 +36,7 @@ from ensue.benchmarks.intruder.rules import (
     Values,
     crossfit,
 )
+from ensue.benchmarks.people.human import people_of
 from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations
 from ensue.models.protocols import Encoder, Model, Rater, Scorer, portion_of, require
@@ -89,6 +90,11 @@ class IntruderRun(DocumentsRun):
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure the sentences of every version of every document, and judge each rule by them."""
+        export = people_of(model, "intruder")
+        if export is not None:
+            from ensue.benchmarks.intruder.people import people_outcome
+
+            return people_outcome(self, model, export)
         rater = rater_of(model, self.settings, "The intruder")
         if rater is not None:
             return self._by_rating(rater, context)

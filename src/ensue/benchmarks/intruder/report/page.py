@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.intruder.judging import UNTOUCHED, tradeoff
+from ensue.benchmarks.intruder.judging import PEOPLE, UNTOUCHED, tradeoff
 from ensue.benchmarks.intruder.report.table import (
     MOST_DOMAINS,
+    PEOPLES_CAPTION,
     Figures,
     domains_of,
     domains_table,
@@ -19,7 +20,8 @@ from ensue.benchmarks.intruder.report.table import (
     whole_table,
 )
 from ensue.benchmarks.intruder.rules import least_of
-from ensue.report.page import Page
+from ensue.errors import EnsueError
+from ensue.report.page import Page, run_names
 from ensue.report.results import read_beside, read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
 
@@ -58,6 +60,7 @@ def intruder_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
     figures = Figures(results)
     if not figures.kinds:
         return {}
+    beside = beside_of(folders)
     rule, rate = figures.rules[0], rate_of(results)
     domains = domains_of(results)
     rates = {kind: figures.get("hit_rate_at", kind, rule) for kind in figures.kinds}
@@ -68,13 +71,27 @@ def intruder_facts(folders: Sequence[Path], annotations: Path | None) -> dict[st
         "false_alarms": figures.get("false_alarms", UNTOUCHED, rule),
         "rules_table": rules_table(figures, rate),
         "whole_table": whole_table(figures),
-        "curves_picture": _curves_picture(curves_of(read_items(folders[0])), rate),
+        "curves_picture": _curves_picture(curves_of(read_items(folders[0])), rate, beside),
         "positions_table": positions_table(figures),
-        "positions_picture": _positions_picture(figures, rule),
+        "positions_picture": _positions_picture(figures, rule, beside),
+        "people": rule == PEOPLE,
+        "peoples_caption": PEOPLES_CAPTION,
+        "beside": {name: rules_table(other, rate) for name, other in beside.items()},
         "domains_table": domains_table(results, rule) if domains else None,
         "domains_left_out": max(0, len(domains) - MOST_DOMAINS),
         "examples": [example_of(row) for row in read_beside(folders[0], "examples.jsonl")],
     }
+
+
+def beside_of(folders: Sequence[Path]) -> dict[str, Figures]:
+    """Return the figures of the other runs that are drawn beside the first, by name, such as people's."""
+    results = [read_results(folder) for folder in folders]
+    names = run_names(folders, results)
+    found = {name: Figures(one) for name, one in list(zip(names, results, strict=True))[1:]}
+    for name, figures in found.items():
+        if not figures.kinds:
+            raise EnsueError(f"{name} has no hit rates of the intruder, so it cannot be drawn beside others.")
+    return found
 
 
 def curves_of(items: Iterable[Mapping[str, Any]]) -> Curves:
@@ -91,7 +108,8 @@ def curves_of(items: Iterable[Mapping[str, Any]]) -> Curves:
                 edited[kind, rule].append((least, bool(item["scores"][f"{rule}/hit_rate"])))
     curves: Curves = {}
     for (kind, rule), found in edited.items():
-        curves.setdefault(kind, {})[rule] = tradeoff(found, untouched[rule])
+        if untouched[rule]:
+            curves.setdefault(kind, {})[rule] = tradeoff(found, untouched[rule])
     return curves
 
 
@@ -115,19 +133,28 @@ def example_of(row: Mapping[str, Any]) -> Example:
     )
 
 
-def _curves_picture(curves: Curves, rate: str) -> Picture | None:
+def _curves_picture(curves: Curves, rate: str, beside: Mapping[str, Figures]) -> Picture | None:
     if not curves:
         return None
     # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
     from ensue.benchmarks.intruder.report.plots import curves_plot
 
-    return drawn_twice(lambda width: curves_plot(curves, rate, width=width))
+    points = {
+        kind: {
+            name: (alarms.value, hit.value)
+            for name, other in beside.items()
+            if (alarms := other.get("false_alarms", UNTOUCHED, other.rules[0])) is not None
+            and (hit := other.get("hit_rate_at", kind, other.rules[0])) is not None
+        }
+        for kind in curves
+    }
+    return drawn_twice(lambda width: curves_plot(curves, points, rate, width=width))
 
 
-def _positions_picture(figures: Figures, rule: str) -> Picture:
+def _positions_picture(figures: Figures, rule: str, beside: Mapping[str, Figures]) -> Picture:
     from ensue.benchmarks.intruder.report.plots import positions_plot
 
-    return drawn_twice(lambda width: positions_plot(figures, rule, width=width))
+    return drawn_twice(lambda width: positions_plot(figures, rule, beside, width=width))
 
 
-PAGE = Page("ensue.benchmarks.intruder.report", "intruder.html.j2", intruder_facts)
+PAGE = Page("ensue.benchmarks.intruder.report", "intruder.html.j2", intruder_facts, takes_runs=True)

@@ -30,8 +30,17 @@ Curve = Sequence[tuple[float, float]]
 _STEP = 0.005
 
 
-def curves_plot(curves: Mapping[str, Mapping[str, Curve]], rate: str, *, width: float) -> str:
-    """Draw the hit rate against false alarms, a panel a kind of edit and a line a rule; width in inches."""
+def curves_plot(
+    curves: Mapping[str, Mapping[str, Curve]],
+    points: Mapping[str, Mapping[str, tuple[float, float]]],
+    rate: str,
+    *,
+    width: float,
+) -> str:
+    """Draw the hit rate against false alarms, a panel a kind of edit and a line a rule; width in inches.
+
+    `points` are where other runs lie, such as people's, by kind and name.
+    """
     with mpl.rc_context(STYLE):
         columns = 1 if is_narrow(width) else min(3, len(curves))
         rows = ceil(len(curves) / columns)
@@ -39,6 +48,18 @@ def curves_plot(curves: Mapping[str, Mapping[str, Curve]], rate: str, *, width: 
         grid: Any = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for place, (kind, by_rule) in enumerate(curves.items()):
             _curves_panel(grid.flat[place], kind, by_rule, rate)
+            for number, (name, (alarms, hit)) in enumerate(points.get(kind, {}).items()):
+                marker = MARKERS[number % len(MARKERS)]
+                grid.flat[place].plot(
+                    [alarms],
+                    [hit],
+                    linestyle="none",
+                    marker=marker,
+                    markersize=9,
+                    color=INK,
+                    label=name,
+                    zorder=8,
+                )
         for axes in list(grid.flat)[len(curves) :]:
             axes.set_axis_off()
         for axes in grid[:, 0]:
@@ -60,7 +81,13 @@ def curves_plot(curves: Mapping[str, Mapping[str, Curve]], rate: str, *, width: 
             for kind, by_rule in curves.items()
             for name, points in list(by_rule.items())[:1]
         )
-        return as_svg(figure, "tradeoff", width, f"Hit rate against false alarms. {said}.")
+        others = "; ".join(
+            f"{kind}, {name}: {hit:.2f} at {alarms:.2f}"
+            for kind, by_name in points.items()
+            for name, (alarms, hit) in by_name.items()
+        )
+        about = ". ".join(filter(None, (said, others)))
+        return as_svg(figure, "tradeoff", width, f"Hit rate against false alarms. {about}.")
 
 
 def _curves_panel(axes: Any, kind: str, by_rule: Mapping[str, Curve], rate: str) -> None:
@@ -97,8 +124,11 @@ def thinned(points: Curve) -> Curve:
     return [points[0], *steps.values()]
 
 
-def positions_plot(figures: Figures, by: str, *, width: float) -> str:
-    """Draw the hit rate at the rate of false alarms by where the edit is, a line a kind; width in inches."""
+def positions_plot(figures: Figures, by: str, beside: Mapping[str, Figures], *, width: float) -> str:
+    """Draw the hit rate at the rate of false alarms by where the edit is, a line a kind; width in inches.
+
+    Other runs, such as people's, are dotted lines of the kind's colour.
+    """
     with mpl.rc_context(STYLE):
         narrow = is_narrow(width)
         figure = Figure(figsize=(width, 3.9 if narrow else 3.2), layout="constrained")
@@ -126,6 +156,23 @@ def positions_plot(figures: Figures, by: str, *, width: float) -> str:
             said.append(
                 f"{kind}: " + ", ".join(f"{found.value:.2f} at the {POSITIONS[at]}" for at, found in there)
             )
+            for name, other in beside.items():
+                far = [
+                    (at, hit.value)
+                    for at, position in enumerate(POSITIONS)
+                    if (hit := other.get("hit_rate_at", kind, other.rules[0], position)) is not None
+                ]
+                if far:
+                    axes.plot(
+                        *zip(*far, strict=True),
+                        color=_LINES[place % len(_LINES)][0],
+                        linestyle=(0, (1, 1.5)),
+                        marker=MARKERS[place % len(MARKERS)],
+                        markerfacecolor="none",
+                        label=f"{kind}, {name}",
+                    )
+                    told = ", ".join(f"{hit:.2f} at the {POSITIONS[at]}" for at, hit in far)
+                    said.append(f"{kind}, {name}: {told}")
         axes.set_xticks(range(len(POSITIONS)), POSITIONS)
         axes.set_ylim(0.0, 1.02)
         axes.set_ylabel("hit rate at the false-alarm rate", fontsize=9.5)

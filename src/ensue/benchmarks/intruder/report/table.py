@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.intruder.edits import KINDS
-from ensue.benchmarks.intruder.judging import CALIBRATED, POSITIONS, UNTOUCHED
+from ensue.benchmarks.intruder.judging import CALIBRATED, PEOPLE, POSITIONS, UNTOUCHED
 from ensue.benchmarks.intruder.rules import EVERY_RULE
 from ensue.report.figure import Figure
 from ensue.report.results import Results
@@ -17,9 +17,16 @@ from ensue.report.table import Cell, Column, Content, Table, blank_on_page, figu
 TASK = "intruder"
 # A corpus with a domain per site would make a table nobody reads.
 MOST_DOMAINS = 24
-_ORDER = (*EVERY_RULE, CALIBRATED)
+_ORDER = (*EVERY_RULE, CALIBRATED, PEOPLE)
 # What a terminal shows where it is among the rules; seven rules of five kinds are no table to read there.
-_SHOWN = ("following", CALIBRATED)
+_SHOWN = ("following", CALIBRATED, PEOPLE)
+
+
+PEOPLES_CAPTION = (
+    "hit rate: texts in which most marked the edited sentence, more than any other; one person: how often a person "
+    "marks it; false alarms: how often a person marks a sentence of an untouched text; rank: of the edited sentence "
+    "by how many marked it. Nobody read a document twice."
+)
 
 
 class Figures:
@@ -68,6 +75,8 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
         "untouched documents with a sentence below it; AUC: how often an edited document's lowest sentence is below "
         "an untouched one's; rank: of the edited sentence, 1 the lowest."
     )
+    if figures.rules == [PEOPLE]:
+        table.caption = PEOPLES_CAPTION
     if any(not row.in_terminal for row in table.rows):
         table.caption += " All rules: --format markdown, or the page (--report)."
     whole = whole_table(figures)
@@ -108,7 +117,9 @@ def rules_table(figures: Figures, rate: str) -> Table:
             Column("rule", words=True),
             Column("hit\nrate"),
             Column("95 % interval", in_terminal=False),
-            Column(f"at\n{rate}", wide=f"hit rate at {rate} false alarms"),
+            Column("one\nperson", wide="hit rate of one person")
+            if figures.rules == [PEOPLE]
+            else Column(f"at\n{rate}", wide=f"hit rate at {rate} false alarms"),
             Column("95 %\ninterval"),
             Column("false\nalarms"),
             Column("95 % interval", in_terminal=False),
