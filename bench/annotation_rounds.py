@@ -240,6 +240,32 @@ def transitions(folder: Path, real: Path | None) -> Case:
     return Case("transitions", str(folder / "chapterbreak.json"), answer, 4, {}, read_back, 90)
 
 
+def chapterbreak(folder: Path, real: Path | None) -> Case:
+    """Chapters whose openings say which part they begin; the next is found two times in three."""
+    works: dict[str, list[dict[str, Any]]] = {}
+    for work in range(4):
+        openings = [
+            f"So began part {n} of book {work}, on a morning of {('rain', 'snow')[n % 2]}." for n in range(9)
+        ]
+        for number in range(3):
+            ending = f"Thus ended part {number} of book {work}. " * 30
+            row = {"ctx": ending, "pos": openings[number + 1], "negs": openings[number + 2 : number + 7]}
+            works.setdefault(f"book{work}", []).append(row)
+    (folder / "breaks.json").write_text(json.dumps({"ao3": works}))
+
+    def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
+        part = int((form.panel("context").text or "").split("ended part ")[1].split()[0])
+        shown = {one["value"]: one["label"].partition(": ")[2] for one in form.fields[0].more["options"]}
+        right = [value for value, text in shown.items() if text.startswith(f"So began part {part + 1} ")]
+        control = sum(text.startswith("So began part ") for text in shown.values()) == 1
+        sure = control or chance.random() < 2 / 3
+        return {"next": right[0] if sure else chance.choice([one for one in shown if one not in right])}
+
+    settings = {"training": 1, "controls": 1}
+    case_data = str(folder / "breaks.json")
+    return Case("chapterbreak", case_data, answer, 4, settings, _as_model("chapterbreak"), 90)
+
+
 # Insertion and ordering
 
 
@@ -443,7 +469,8 @@ def _as_model(benchmark: str, **settings: Any) -> Callable[[Export, Path], str]:
             + "".join(f" at {key} {value}" for key, value in row["settings"].items())
             for row in rows
             if not {"category", "position"} & row["settings"].keys()
-            and row["task"].partition("/")[0] in (benchmark.partition("/")[0], benchmark.rpartition("/")[2])
+            and row["task"].partition("/")[0]
+            in ("ao3", benchmark.partition("/")[0], benchmark.rpartition("/")[2])
             and "/" not in row["task"]
         )
         return f"ensue run {benchmark} --model human: {shown}"
@@ -568,6 +595,7 @@ CASES: Mapping[str, Callable[[Path, Path | None], Case]] = {
     "diagnostic": diagnostic,
     "consistency": consistency,
     "transitions": transitions,
+    "chapterbreak": chapterbreak,
     "insertion": insertion,
     "ordering": ordering,
     "intruder": intruder,

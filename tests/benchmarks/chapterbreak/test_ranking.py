@@ -289,6 +289,11 @@ def test_a_segment_level_score_that_is_no_number_names_its_text_and_dtype() -> N
 
 def test_an_item_is_compared_by_its_example_on_its_own_task_and_settings() -> None:
     (item, _) = items_of(ranked(-1.0), several_suffix_lengths=True)
-    assert COMPARING.asked(item) == ("pg19/w7/3", "pg19", item["settings"], {})
+    question, way = (
+        {"boundary": "chapter", "negatives": "in-book"},
+        {"prefix_tokens": 256, "suffix_tokens": 128},
+    )
+    assert item["settings"] == question | way
+    assert COMPARING.asked(item) == ("pg19/w7/3", "pg19", question, way)
     assert COMPARING.asked({**item, "outputs": None})[0] == "pg19/w7/3#n256#s128"
     assert COMPARING.asked({**item, "outputs": {}})[0] == "pg19/w7/3#n256#s128"

@@ -16,5 +16,8 @@ benchmark = Benchmark(
             "ensue.benchmarks.chapterbreak.data.build:build",
         ),
     },
-    people={"transitions": "ensue.benchmarks.chapterbreak.people:KIND"},
+    people={
+        "transitions": "ensue.benchmarks.chapterbreak.people:KIND",
+        "chapterbreak": "ensue.benchmarks.chapterbreak.choosing:KIND",
+    },
 )

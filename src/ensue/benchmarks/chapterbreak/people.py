@@ -36,7 +36,8 @@ _ASKED = {
     "location": "Does the place change?",
     "continuity": "How does time go on?",
 }
-_WORD = re.compile(r"\S+")
+WORD = re.compile(r"\S+")
+READS = Reads("ChapterBreak's JSON file, or what `ensue build chapterbreak` made of your own novels.")
 
 
 class Transitions(Plain):
@@ -44,7 +45,7 @@ class Transitions(Plain):
 
     name = "transitions"
     about = "what changes from one chapter to the next: events, actors, location, time (ChapterBreak)"
-    reads = Reads("ChapterBreak's JSON file, or what `ensue build chapterbreak` made of your own novels.")
+    reads = READS
     settings: Mapping[str, Setting] = {
         "sample": Setting(
             300, "how many chapter breaks, chosen at random (none: all)", read.optional(read.whole())
@@ -122,7 +123,7 @@ def _training(path: str | None, breaks: Sequence[Example]) -> dict[str, Transiti
 
 def _form(example: Example, words: int) -> Form:
     panels = (
-        Panel("context", "The chapter ends", _end(example.context, words)),
+        Panel("context", "The chapter ends", end_of(example.context, words)),
         Panel("opening", "The next chapter begins", example.gold),
     )
     fields = tuple(
@@ -137,9 +138,9 @@ def _form(example: Example, words: int) -> Form:
     return Form(panels, fields)
 
 
-def _end(text: str, words: int) -> str:
+def end_of(text: str, words: int) -> str:
     """Return the last words of a text as they stand, with a mark where something came before."""
-    starts = [found.start() for found in _WORD.finditer(text)]
+    starts = [found.start() for found in WORD.finditer(text)]
     return text if len(starts) <= words else "… " + text[starts[-words] :]
 
 

@@ -14,6 +14,7 @@ from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES, Example, Exa
 from ensue.benchmarks.chapterbreak.data.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.ranking import Ranked, Ranker, SegmentRanker, SuffixChoice, TokenRanker
 from ensue.benchmarks.comparing import Asked, MeanScores
+from ensue.benchmarks.people.human import people_of
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, SuffixScorer, require
 from ensue.models.request import Policy
@@ -72,6 +73,11 @@ class ChapterBreakRun:
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score the suffixes of every example at every length, and judge each choice."""
+        export = people_of(model, "chapterbreak")
+        if export is not None:
+            from ensue.benchmarks.chapterbreak.choosing import people_outcome
+
+            return people_outcome(*self.questions(), model, export)
         ranker = self._ranker(model, context)
         questions, skipped = self.questions()
         several = len(self.settings["suffix_tokens"]) > 1
@@ -269,11 +275,20 @@ def _row(items: list[Item], metric: str, found: Interval) -> MetricRow:
 
 
 class ChapterBreakComparing(MeanScores):
-    """Compares runs by example: an item's id says its lengths only where a run has several."""
+    """Compares runs by example: an item's id says its lengths only where a run has several.
+
+    How much was read is a way of answering: lengths that both runs have are compared one by one. People read words,
+    not tokens, and are held against a model's longest prefix.
+    """
 
     def asked(self, item: Mapping[str, Any]) -> Asked:
-        outputs = item.get("outputs") or {}
-        return Asked(outputs.get("example", item["id"]), item["task"], item["settings"], {})
+        outputs, settings = item.get("outputs") or {}, item["settings"]
+        way = {key: value for key, value in settings.items() if key.endswith(("_tokens", "_words"))}
+        rest = {key: value for key, value in settings.items() if key not in way}
+        return Asked(outputs.get("example", item["id"]), item["task"], rest, way)
+
+    def headline(self, ways: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        return [max(ways, key=lambda way: (way.get("prefix_tokens", 0), way.get("suffix_tokens", 0)))]
 
 
 TASK = ChapterBreakTask()

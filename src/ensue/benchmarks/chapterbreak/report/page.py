@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ensue.benchmarks.chapterbreak.report.rows import (
     item_facts,
     longest,
     negatives_panels,
+    peoples,
     published_models,
     run_rows,
     split_words,
@@ -33,13 +34,14 @@ from ensue.benchmarks.chapterbreak.report.table import (
     hardest_table,
     has_other_data,
     models_table,
+    peoples_table,
     split_table,
     transitions_table,
 )
 from ensue.benchmarks.published import citation
 from ensue.errors import EnsueError
 from ensue.report.page import Page
-from ensue.report.results import read_items, read_results
+from ensue.report.results import Results, read_items, read_results
 from ensue.report.svg import Picture, drawn_twice
 
 MOST_ROWS = 300
@@ -47,9 +49,12 @@ MOST_ROWS = 300
 
 def chapterbreak_facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
     """Return all that the page of the runs needs; nothing where the first run has no results of the known form."""
-    runs = run_rows(folders, [read_results(folder) for folder in folders])
-    if not runs[0].rows:
+    results = [read_results(folder) for folder in folders]
+    every = run_rows(folders, results)
+    if not every[0].rows:
         return {}
+    people = {run.name: one for run, one in zip(every, results, strict=True) if peoples(one)}
+    runs = [run for run in every if run.name not in people]
     for run in runs:
         if not run.rows:
             raise EnsueError(
@@ -62,7 +67,8 @@ def chapterbreak_facts(folders: Sequence[Path], annotations: Path | None) -> dic
         "runs": runs,
         "ends": ends,
         "chance": chance,
-        "sections": [_section(runs, split, chance) for split in splits(runs)],
+        "sections": [_section(runs, split, chance, _levels(people, split)) for split in splits(runs)],
+        "people": [peoples_table(one) for one in people.values()],
         "perplexity_picture": _perplexity_picture(runs, chance),
         "models": models_table(runs),
         "other_data": has_other_data(runs),
@@ -73,12 +79,22 @@ def chapterbreak_facts(folders: Sequence[Path], annotations: Path | None) -> dic
     }
 
 
-def _section(runs: Sequence[RunRows], split: str, chance: float) -> dict[str, Any]:
-    """Return all that the page says of one split."""
+def _levels(people: Mapping[str, Results], split: str) -> dict[str, float]:
+    """Return the accuracy of people on a split, by what their run is called."""
+    return {
+        name: row.accuracy.value for name, one in people.items() for row in peoples(one) if row.split == split
+    }
+
+
+def _section(
+    runs: Sequence[RunRows], split: str, chance: float, levels: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return all that the page says of one split; people are a line across, since they read no tokens."""
     present = [run for run in runs if run.of(split)]
 
     def picture(name: str, panels: Sequence[Panel], length: str, height: float) -> Picture | None:
-        return _lengths_picture(name, panels, split, chance, length, height) if panels else None
+        drawn = levels if name == "boundaries" else {}
+        return _lengths_picture(name, panels, split, chance, length, height, drawn) if panels else None
 
     return {
         "name": split,
@@ -92,7 +108,13 @@ def _section(runs: Sequence[RunRows], split: str, chance: float) -> dict[str, An
 
 
 def _lengths_picture(
-    name: str, panels: Sequence[Panel], split: str, chance: float, length: str, height: float
+    name: str,
+    panels: Sequence[Panel],
+    split: str,
+    chance: float,
+    length: str,
+    height: float,
+    levels: Mapping[str, float],
 ) -> Picture:
     # Drawing needs matplotlib, which takes half a second to import; what only reads does without it.
     from ensue.benchmarks.chapterbreak.report.plots import PublishedPoint, lengths_plot
@@ -106,6 +128,7 @@ def _lengths_picture(
         lambda width: lengths_plot(
             panels,
             marks,
+            levels,
             # Names of splits are the user's and might not do as names in SVG.
             name=f"{name}-{split.encode().hex()}",
             length=lambda row: int(getattr(row, length)),

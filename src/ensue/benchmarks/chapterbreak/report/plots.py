@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -49,6 +49,7 @@ class RunPoint(NamedTuple):
 def lengths_plot(
     panels: Sequence[Panel],
     published: Sequence[PublishedPoint],
+    levels: Mapping[str, float],
     *,
     name: str,
     length: Callable[[Measured], int],
@@ -57,7 +58,10 @@ def lengths_plot(
     height: float,
     width: float,
 ) -> str:
-    """Accuracy by a length on a logarithmic axis, panels side by side, or stacked when narrow; sizes in inches."""
+    """Accuracy by a length on a logarithmic axis, panels side by side, or stacked when narrow; sizes in inches.
+
+    `levels` are accuracies without a length, such as people's, in the panel of chapter breaks.
+    """
     narrow = is_narrow(width)
     drawn = [line for panel in panels for line in panel.lines]
     names = list(dict.fromkeys(line.name for line in drawn))
@@ -67,13 +71,16 @@ def lengths_plot(
     place = _Positions(min(lengths), max(lengths), 0 in measured)
     columns = 1 if narrow else min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
-    legend = _legend_below([*names, *map(_published_label, points)], narrow, columns)
+    legend = _legend_below([*names, *levels, *map(_published_label, points)], narrow, columns)
     tall = (min(height, 3.0) if narrow or columns > 1 else height) * rows + legend.height
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, tall), layout="constrained")
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False).flat
         for axes, panel in zip(grid, panels, strict=False):
             _draw_panel(axes, panel, points if panel.with_published else [], names, length, place, chance)
+            for index, (person, level) in enumerate(levels.items() if panel.with_published else ()):
+                dashes = _DASHES[(index + 1) % len(_DASHES)]
+                axes.axhline(level, color=INK, linewidth=1.6, linestyle=dashes, label=person, zorder=4)
             place.mark(axes, crowded=narrow or columns > 2)
             if len(panels) > 1:
                 axes.set_title(short(panel.title), fontsize=10, loc="left")
@@ -82,9 +89,11 @@ def lengths_plot(
             axes.set_visible(place_in_grid < len(panels))
             if place_in_grid % columns == 0:
                 axes.set_ylabel("accuracy")
-        figure.axes[0].set_ylim(*_heights([row for line in drawn for row in line.rows], points, chance))
+        marks = [*points, *(PublishedPoint(person, 0, level) for person, level in levels.items())]
+        figure.axes[0].set_ylim(*_heights([row for line in drawn for row in line.rows], marks, chance))
         _draw_legend(figure, legend)
-        return as_svg(figure, name, width, _describe(panels, points, length, chance))
+        told = "".join(f" {person}: {level:.3f}." for person, level in levels.items())
+        return as_svg(figure, name, width, _describe(panels, points, length, chance) + told)
 
 
 def perplexity_plot(

@@ -131,6 +131,33 @@ def measured(results: Mapping[str, Any]) -> list[Measured]:
     ]
 
 
+class Peoples(NamedTuple):
+    """What people are worth on a split: one of them, their majority, their time and agreement."""
+
+    split: str
+    words: int
+    accuracy: Figure
+    majority: Figure | None
+    seconds: Figure | None
+    kappa: Figure | None
+    chance: Figure | None
+
+
+def peoples(results: Mapping[str, Any]) -> list[Peoples]:
+    """Return a row a split of a run of people; none of a model's."""
+    found: dict[tuple[str, int], dict[str, Figure]] = {}
+    for row in results["metrics"]:
+        words = row["settings"].get("context_words")
+        if isinstance(words, int):
+            found.setdefault((str(row["task"]), words), {})[row["metric"]] = Figure.of(row)
+    names = ("accuracy_majority", "seconds", "kappa", "chance")
+    return [
+        Peoples(split, words, figures["accuracy"], *(figures.get(name) for name in names))
+        for (split, words), figures in found.items()
+        if "accuracy" in figures
+    ]
+
+
 def _order(row: Measured) -> tuple[Any, ...]:
     return *(_place(name, getattr(row, name)) for name in _KNOWN), row.suffix, row.prefix
 

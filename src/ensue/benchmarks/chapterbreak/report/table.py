@@ -17,6 +17,7 @@ from ensue.benchmarks.chapterbreak.report.rows import (
     RunRows,
     measured,
     measured_model,
+    peoples,
     published_models,
     split_words,
     splits,
@@ -41,12 +42,49 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
     """Return the table of a run; settings that never change have no column."""
     rows = [("", row) for row in measured(results)]
     if not rows:
-        return []
+        return [peoples_table(results)] if peoples(results) else []
     chosen = [name for name in ("boundary", "negatives", "prefix", "suffix") if _shown(name, rows)]
     table = _figures_table(rows, ["split", *chosen])
     table.title = f"ChapterBreak · {results.get('model', '')}"
     table.caption = _caption(row.split for _, row in rows)
     return [table]
+
+
+def peoples_table(results: Results) -> Table:
+    """Return what people are worth, a row a split."""
+    table = Table(
+        [
+            Column("split", words=True, fold=True),
+            Column("words\nread", wide="words of context read"),
+            Column("acc.", wide="accuracy of one person"),
+            Column("95 %\ninterval"),
+            Column("majority"),
+            Column("chance"),
+            Column("seconds"),
+            Column("κ"),
+            Column("n", wide="examples"),
+            Column("works"),
+        ],
+        title=f"ChapterBreak · {results.get('model', '')}",
+        caption="Accuracy is that of one person; majority: of their votes, a right one that ties counts as wrong; "
+        "seconds: of the median person an example; κ is Fleiss'.",
+    )
+    for row in peoples(results):
+        table.add(
+            row.split,
+            row.words,
+            Cell(row.accuracy.text(), "strong", value=row.accuracy.value),
+            row.accuracy.interval(),
+            *(
+                None if one is None else Cell(one.text(), value=one.value)
+                for one in (row.majority, row.chance)
+            ),
+            None if row.seconds is None else Cell(row.seconds.text(0), value=row.seconds.value),
+            None if row.kappa is None else Cell(row.kappa.text(2), value=row.kappa.value),
+            row.accuracy.n,
+            row.accuracy.clusters,
+        )
+    return table
 
 
 def split_table(runs: Sequence[RunRows], split: str, most: int) -> Table:
