@@ -201,7 +201,17 @@ def consistency(folder: Path, real: Path | None) -> Case:
         name = str(export.settings["set"])
         run = ensue.run("qags", model="source-overlap", data=str(out), sets=name, output=out / "run")
         row = next(row for row in run.results["metrics"] if row["metric"] == "alpha")
-        return f"ensue run qags: α {row['value']:.3f} over {row['n']} sentences"
+        human = f"human:{out.parent / f'{export.project}.jsonl'}"
+        people = ensue.run("qags", model=human, data=str(out), sets=name, output=out / "people")
+        held = next(
+            one
+            for one in people.results["metrics"]
+            if one["metric"] == "pearson" and one["settings"]["measure"] == "people"
+        )
+        return (
+            f"ensue run qags: α {row['value']:.3f} over {row['n']} sentences; --model human, one held out: "
+            f"r {held['value']:.3f} over {held['n']} summaries"
+        )
 
     return Case("consistency", data, answer, 5, settings, read_back, 60)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import NamedSystem, Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.people.export import Export
+from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.qags.candidates import Finder, SpacyFinder
 from ensue.benchmarks.qags.data.sets import PLACES, JudgedSet, JudgedSets, read_sets
+from ensue.benchmarks.qags.human import HELD_OUT, PEOPLE, peoples_sets
 from ensue.benchmarks.qags.judging import correlation_rows, correlations_of, judge
 from ensue.benchmarks.qags.measures import (
     GROUPS,
@@ -94,6 +97,9 @@ class QagsRun:
         skipped: Counter[str] = Counter(
             {f"set {name} left out, for want of {PLACES[name][1]}": 1 for name in self.data.missing}
         )
+        export = people_of(model, "consistency")
+        if export is not None:
+            return self._by_people(model, export, skipped)
         notes: Counter[str] = Counter()
         with_questions = self._wants(QAGS) and not self._without_models(model)
         # First, so that a model that cannot ask is known before anything is computed.
@@ -128,6 +134,26 @@ class QagsRun:
             skipped=dict(skipped),
             tokens=0,
             extras=extras,
+            notes=notes,
+        )
+
+    def _by_people(self, model: Model, export: Export, skipped: Counter[str]) -> Outcome:
+        """Hold people against those who judged the data, beside the metrics that need no model."""
+        found = peoples_sets(export, self.data.sets, self.preset.asking.seed, skipped)
+        values = {one.judged.name: {PEOPLE: one.values, **overlap_values(one.judged)} for one in found}
+        cut = replace(self, data=replace(self.data, sets=tuple(one.judged for one in found)))
+        notes = Counter({HELD_OUT: n} if (n := sum(len(one.values) for one in found if one.held_out)) else {})
+        rows, comparisons = cut._judged(values, None, notes)
+        people = len({one.annotator for one in export.answers()})
+        against = "held-out:one-a-summary" if any(one.held_out for one in found) else "against:the-data"
+        return Outcome(
+            items=cut._items(values, None),
+            metrics=rows,
+            signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people} {against}"
+            f" seed:{self.preset.asking.seed}",
+            skipped=dict(skipped),
+            tokens=0,
+            extras={"comparisons": comparisons},
             notes=notes,
         )
 
