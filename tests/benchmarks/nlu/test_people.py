@@ -20,6 +20,7 @@ from ensue.benchmarks.people.checking import check_answer
 from ensue.benchmarks.people.kind import WorkItem, kind
 from ensue.cli.main import app
 from ensue.errors import EnsueError
+from ensue.runs.report import write_report
 from ensue.runs.tables import metrics_tables
 from tests.benchmarks.people.answering import chosen, exported
 
@@ -112,6 +113,11 @@ def test_people_are_a_run_and_a_submission(rte: Path, tmp_path: Path) -> None:
     model = ensue.run("superglue/RTE", model="most-frequent", data=rte, output=tmp_path / "model")
     (row,) = [one for one in ensue.compare(run, model).rows if one.metric == "accuracy"]
     assert row.test.difference == pytest.approx(11 / 12 - 1 / 2)
+    # People are a point where a model's answers by several templates lie apart.
+    prompted = ensue.run("superglue/RTE", model="random", data=rte, output=tmp_path / "prompted")
+    beside = write_report(prompted.folder, beside=[run.folder]).read_text("utf-8")
+    assert "Scores of several answers by task." in beside
+    assert "human-rte: RTE 0.917" in beside
     done = CliRunner().invoke(
         app, ["submit", "superglue", str(run.folder), "--split", "dev", "--output", str(tmp_path / "rte.zip")]
     )

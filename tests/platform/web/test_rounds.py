@@ -72,6 +72,19 @@ def _documents(folder: Path) -> str:
     return _written(folder / "documents.jsonl", rows)
 
 
+def _long_documents(folder: Path) -> str:
+    rows = [
+        {
+            "id": place,
+            "text": f"The ferry left {place} before dawn. Its lamps were lit, and the deck was wet. Two fishermen stood"
+            f" at the rail and watched {place} grow small. By noon they had reached the mainland. There the men carried"
+            f" their baskets ashore. In {place} nobody had seen them go. The bell of the church rang at six.",
+        }
+        for place in ("Lund", "Cork")
+    ]
+    return _written(folder / "documents.jsonl", rows)
+
+
 def _stories(folder: Path) -> str:
     questions = [
         {
@@ -116,6 +129,10 @@ ROUNDS = {
         "consistency", _articles, {**_PATIENT, "training": 1, "controls": 1, "labels": 2}, 2, 8
     ),
     "transitions": Round("transitions", _chapters, _PATIENT, 1, 2),
+    "chapterbreak": Round("chapterbreak", _chapters, {**_PATIENT, "training": 0, "controls": 1}, 1, 1),
+    "intruder": Round(
+        "intruder", _long_documents, {**_PATIENT, "training": 1, "controls": 0, "kinds": "random"}, 1, 1
+    ),
     "insertion": Round("insertion", _documents, _PATIENT, 1, 1),
     "ordering": Round("ordering", _documents, _PATIENT, 1, 1),
     "squality": Round("squality", _stories, {**_PATIENT, **_STAGES}, 4, 25),

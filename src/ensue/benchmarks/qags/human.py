@@ -2,8 +2,8 @@
 
 Of summaries that others judged, such as QAGS's own, people's value is the share of sentences that most of them found
 supported, and is held against the others' majority as any metric is. Where the judgments of the data are people's
-own (what `ensue annotate convert` wrote), one annotator of each summary, drawn by the seed, is held out: what they say
-is held against the majority of the rest, which says how well one person agrees with others and nothing more.
+own (what `ensue annotate convert` wrote), one annotator of each summary, drawn by the seed, is held out: what they
+say is held against the majority of the rest, which says how well one person agrees with others and nothing more.
 """
 
 from __future__ import annotations

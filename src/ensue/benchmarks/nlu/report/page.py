@@ -120,7 +120,8 @@ def _heat_maps(runs: Sequence[RunScores]) -> list[dict[str, Any]]:
 
 
 def _spread_pictures(runs: Sequence[RunScores]) -> list[Picture]:
-    """Return how far the answers to each task lie apart, a picture a split."""
+    """Return how far the answers to each task lie apart, a picture a split; runs with one answer to such a task,
+    such as people's, are points beside them."""
     from ensue.benchmarks.nlu.report.plots import spread_plot
 
     pictures = []
@@ -130,8 +131,14 @@ def _spread_pictures(runs: Sequence[RunScores]) -> list[Picture]:
             for run in runs
             if (several := [line for line in run.on(split) if line.kind == "task" and line.spread])
         ]
+        tasks = {line.name for run in points for line in run.lines}
+        beside = [
+            run._replace(lines=single)
+            for run in runs
+            if (single := [line for line in run.on(split) if line.name in tasks and not line.spread])
+        ]
         if points:
-            pictures.append(drawn_twice(partial(spread_plot, points, split)))
+            pictures.append(drawn_twice(partial(spread_plot, points, beside, split)))
     return pictures
 
 

@@ -114,8 +114,11 @@ def _hundredths(value: float) -> str:
     return "0" if float(shown) == 0 else shown.replace("-", "−").replace("0.", ".", 1)
 
 
-def spread_plot(runs: Sequence[RunScores], split: str, width: float) -> str:
-    """Draw every answer's score by task, a stroke at the mean; the lines of runs, all of several answers."""
+def spread_plot(runs: Sequence[RunScores], beside: Sequence[RunScores], split: str, width: float) -> str:
+    """Draw every answer's score by task, a stroke at the mean; the lines of runs, all of several answers.
+
+    Of those `beside`, such as people's, every line has one answer, drawn as a filled point.
+    """
     narrow = is_narrow(width)
     tasks = list(dict.fromkeys(line.name for run in runs for line in run.lines))
     row_height = 0.26 + 0.1 * len(runs)
@@ -124,6 +127,17 @@ def spread_plot(runs: Sequence[RunScores], split: str, width: float) -> str:
         axes = figure.add_subplot()
         for index, run in enumerate(runs):
             _draw_run(axes, run, tasks, 0.24 * (index - (len(runs) - 1) / 2), index)
+        for index, run in enumerate(beside):
+            axes.plot(
+                [line.value for line in run.lines],
+                [tasks.index(line.name) for line in run.lines],
+                linestyle="none",
+                marker=MARKERS[index % len(MARKERS)],
+                markersize=8,
+                color=INK,
+                label=run.name,
+                zorder=6,
+            )
         axes.set_yticks(range(len(tasks)), labels=tasks)
         axes.set_ylim(len(tasks) - 0.45, -0.55)
         axes.tick_params(axis="y", length=0)
@@ -140,7 +154,7 @@ def spread_plot(runs: Sequence[RunScores], split: str, width: float) -> str:
             frameon=False,
             fontsize=9,
         )
-        return as_svg(figure, f"spread-{split}", width, _describe_spread(runs))
+        return as_svg(figure, f"spread-{split}", width, _describe_spread(runs, beside))
 
 
 def _draw_run(axes: Any, run: RunScores, tasks: Sequence[str], shift: float, index: int) -> None:
@@ -185,7 +199,7 @@ def _describe_map(columns: Sequence[Diagnosis], rows: Sequence[Phenomenon]) -> s
     return f"Correlation by phenomenon. {'; '.join(words)}."
 
 
-def _describe_spread(runs: Sequence[RunScores]) -> str:
+def _describe_spread(runs: Sequence[RunScores], beside: Sequence[RunScores]) -> str:
     words = [
         f"{run.name}: "
         + ", ".join(
@@ -194,5 +208,8 @@ def _describe_spread(runs: Sequence[RunScores]) -> str:
             if (values := [answer.main.value for answer in line.answers])
         )
         for run in runs
+    ]
+    words += [
+        f"{run.name}: " + ", ".join(f"{line.name} {line.value:.3f}" for line in run.lines) for run in beside
     ]
     return f"Scores of several answers by task. {'; '.join(words)}."
