@@ -50,8 +50,14 @@ def _articles(folder: Path) -> str:
 
 
 def _chapters(folder: Path) -> str:
+    later = ("The snow lay on the pails", "Her brother wrote from Lund", "Nobody spoke of the ferry any more")
+    later += ("The landing was sold in spring", "When the ice broke she was old")
     chapters = [
-        {"ctx": STORY, "pos": f"In the morning of part {n} nobody was there.", "negs": ["No."] * 5}
+        {
+            "ctx": STORY,
+            "pos": f"In the morning of part {n} nobody was there, and the ferry lay empty at the landing.",
+            "negs": [f"{text}, in part {n + 1}." for text in later],
+        }
         for n in range(2)
     ]
     path = folder / "chapterbreak.json"
@@ -76,9 +82,9 @@ def _long_documents(folder: Path) -> str:
     rows = [
         {
             "id": place,
-            "text": f"The ferry left {place} before dawn. Its lamps were lit, and the deck was wet. Two fishermen stood"
-            f" at the rail and watched {place} grow small. By noon they had reached the mainland. There the men carried"
-            f" their baskets ashore. In {place} nobody had seen them go. The bell of the church rang at six.",
+            "text": f"The ferry left {place} before dawn. Its lamps were lit, and the deck was wet. Two fishermen"
+            f" stood at the rail and watched {place} grow small. By noon they had reached the mainland. There the men"
+            f" carried their baskets ashore. In {place} nobody had seen them go. The bell of the church rang at six.",
         }
         for place in ("Lund", "Cork")
     ]
