@@ -109,7 +109,7 @@ def test_the_list_has_every_short_name_and_the_baselines():
         *BASELINES,
         *(s for one in registry.every() for s in one.systems),
     }
-    assert {row["name"] for row in rows} == names | here_already | {"smollm2-qg", "minilm-qa"}
+    assert {row["name"] for row in rows} == names | here_already | {"smollm2-qg", "minilm-qa", "minilm-mlm"}
     assert {row["name"] for row in rows if row["here"]} == here_already
     words = here("models", "list")
     assert (words.code, words.err) == (0, "")

@@ -1,4 +1,4 @@
-"""The question generator and the answerer that come with the package: small, documented, and of use."""
+"""The question generator, the answerer and the masked model that come with the package: small, documented, of use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from ensue.backends.names import SHIPPED, load_model, shipped_folder, ships
 from ensue.benchmarks.qags.candidates import SpacyFinder
@@ -17,6 +18,8 @@ from ensue.benchmarks.qags.pipeline import QagsModels
 from ensue.benchmarks.qags.questions import FAST
 from ensue.errors import EnsueError
 from ensue.models.protocols import AnswerSpan
+from ensue.models.request import Request
+from ensue.scoring.engine import score
 from ensue.text.io.squad import examples_of, read_squads, split_articles
 from ensue.train.qa.quality import evaluate_answerer
 from tests.support.command import here
@@ -41,7 +44,7 @@ WRONG = "Peter Holm bought the lighthouse in 1998. The repairs took seven weeks.
 
 def test_they_are_small_and_say_what_they_are() -> None:
     shipped = [name for name in SHIPPED if ships(name)]
-    assert {"minilm-qa", "smollm2-qg"} <= set(shipped)
+    assert {"minilm-qa", "minilm-mlm", "smollm2-qg"} <= set(shipped)
     folders = [shipped_folder(name) for name in shipped]
     files = [file for folder in folders for file in folder.iterdir()]
     assert sum(file.stat().st_size for file in files) < 4_000_000 * len(shipped)
@@ -134,6 +137,24 @@ def test_a_wrong_summary_scores_less_than_a_right_one() -> None:
     assert right.score > wrong.score + 0.2
     marked = " ".join(piece.text for piece in wrong.pieces if piece.inconsistent)
     assert "Holm" in marked
+
+
+@pytest.mark.slow
+def test_the_masked_model_scores_as_a_plain_loop_does_and_knows_english() -> None:
+    model = load_model("minilm-mlm", device="cpu")
+    turned = " ".join(reversed(RIGHT.split()))
+    found = [one.logprob for one in score(model, [Request(RIGHT), Request(turned)]).scores]
+    for text, value in zip((RIGHT, turned), found, strict=True):
+        ids = torch.tensor(model.tokenizer(text)["input_ids"])
+        total = 0.0
+        for place in range(1, len(ids) - 1):
+            copy = ids.clone()
+            copy[place] = model.tokenizer.mask_token_id
+            with torch.inference_mode():
+                logits = model.network(copy[None]).logits[0, place]
+            total += float(logits.log_softmax(-1)[ids[place]])
+        assert value == pytest.approx(total, abs=1e-3)
+    assert found[0] > found[1] + 20
 
 
 @pytest.mark.slow

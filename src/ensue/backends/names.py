@@ -46,6 +46,9 @@ SHIPPED = {
     "minilm-qa": Shipped(
         "qa", "answers questions", "ensue train qa", "answers for QAGS: an adapter and span head on minilm"
     ),
+    "minilm-mlm": Shipped(
+        "mlm", "predicts masked words", "ensue train lm", "masked scoring: an adapter and a head on minilm"
+    ),
     "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg", "asks for QAGS: an adapter on smollm2"),
 }
 # What is named with a file, as in unigram:FILE.
