@@ -12,7 +12,7 @@ import pytest
 
 import ensue
 from tests.support import tiny
-from tests.support.command import here, in_process_of_its_own, refused, start
+from tests.support.command import here, refused, start
 from tests.support.corpus import write_corpus
 
 SETTINGS = ("--set", "shuffles=10")
@@ -34,9 +34,9 @@ def command(llama: Path, data: Path, output: Path) -> tuple[object, ...]:
 
 @pytest.fixture(scope="module")
 def whole(llama, data, tmp_path_factory) -> Path:
-    """The run that nobody disturbed, in a process of its own like the others."""
+    """The run that nobody disturbed."""
     output = tmp_path_factory.mktemp("runs") / "whole"
-    assert in_process_of_its_own(*command(llama, data, output)).code == 0
+    assert here(*command(llama, data, output)).code == 0
     return output
 
 
@@ -78,8 +78,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(llama, data, whole, tmp_path):
     assert not (output / "items.jsonl").exists()
     kept = (output / "journal.jsonl").read_bytes().count(b"\n")
     refused(here(*command(llama, data, output)), "an unfinished run", "--resume")
-    resumed = in_process_of_its_own(*command(llama, data, output), "--resume")
-    assert resumed.code == 0
+    assert here(*command(llama, data, output), "--resume").code == 0
     assert json.loads((output / "run.json").read_text("utf-8"))["resumed_from"] >= kept >= 20
     assert_same(output, whole)
 
@@ -99,7 +98,7 @@ def test_an_interrupted_run_says_so_and_resumes_to_the_same_bytes(llama, data, w
     # The last line is torn, as a power cut leaves it.
     journal = output / "journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-25])
-    assert in_process_of_its_own(*command(llama, data, output), "--resume").code == 0
+    assert here(*command(llama, data, output), "--resume").code == 0
     assert_same(output, whole)
 
 

@@ -25,8 +25,8 @@ def model(smollm2_folder: Path):  # type: ignore[no-untyped-def]
 
 
 def test_shuffled_documents_equal_one_text_at_a_time(model) -> None:  # type: ignore[no-untyped-def]
-    sentences = read_documents().items[0].sentences[:12]
-    blocks = [sentences[i : i + 4] for i in (0, 4, 8)]
+    sentences = read_documents().items[0].sentences[:6]
+    blocks = [sentences[i : i + 2] for i in (0, 2, 4)]
     orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     texts = [" ".join(s for i in order for s in blocks[i]) for order in orders]
     found = score(model, [Request(t, detail=True) for t in texts]).scores

@@ -20,7 +20,6 @@ from tests.platform import filling
 from tests.platform.boards import handing
 from tests.platform.processes import serving
 from tests.platform.web.visiting import LOOKS, SCREENSHOTS, Visit
-from tests.support import tiny
 from tests.support.command import start
 from tests.support.corpus import document
 
@@ -323,14 +322,13 @@ def test_the_chart_of_a_task_is_chosen_by_a_link(page: Page) -> None:
     assert "q=xl" in page.url
 
 
-def test_a_text_is_tried_shown_and_deleted(visit: Visit, home: Path, tmp_path: Path) -> None:
+def test_a_text_is_tried_shown_and_deleted(visit: Visit, home: Path) -> None:
     page, text = visit.page, " ".join(document(3, 6))
     page.goto("/")
     page.get_by_role("link", name="Try it").click()
     expect(page.get_by_role("heading", name="No worker is connected")).to_be_visible()
     visit.check("try-nobody")
-    model = tiny.save_llama(tmp_path / "tiny-llama", max_length=512)
-    with start("worker", "--model", model, "--home", home, "--no-qags", "--json") as worker:
+    with start("worker", "--model", "unigram", "--home", home, "--no-qags", "--json") as worker:
         try:
             assert worker.stdout is not None
             assert worker.stdout.readline()
