@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ensue import lazy
 from ensue.errors import EnsueError
@@ -134,6 +134,35 @@ class Prepared(Protocol):
     def source(self) -> str: ...
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome: ...
+
+
+class ReadData(Protocol):
+    """Data that were read from somewhere."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+
+Data = TypeVar("Data", bound=ReadData)
+
+
+@dataclass(frozen=True)
+class DataRun(Generic[Data]):
+    """A benchmark with its data read and its settings fixed; one adds how a model is evaluated."""
+
+    data: Data
+    settings: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.data.fingerprint
+
+    @property
+    def source(self) -> str:
+        return self.data.source
 
 
 @runtime_checkable

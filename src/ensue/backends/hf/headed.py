@@ -51,6 +51,23 @@ class Headed:
         head = {name: value.detach().clone() for name, value in network.classifier.named_parameters()}
         return Loaded(folder.placed(network.trunk), base.tokenizer, card, folder.options), head
 
+    def save(
+        self,
+        folder: Path,
+        network: Any,
+        tokenizer: Any,
+        reading: Mapping[str, Any],
+        *,
+        base: str,
+        fingerprint: str,
+        shape: AdapterShape | None,
+    ) -> None:
+        """Save one that was trained: whole, or as an adapter of a shape and a head."""
+        if shape is None:
+            self.save_whole(folder, network, tokenizer, reading)
+        else:
+            self.save_adapted(folder, network, reading, base=base, fingerprint=fingerprint, shape=shape)
+
     def save_whole(self, folder: Path, network: Any, tokenizer: Any, reading: Mapping[str, Any]) -> None:
         """Save one whose encoder was trained whole, as a folder that needs nothing else."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import DataRun, Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.judging import mean_rows
 from ensue.benchmarks.coherence.neighbours import NOTHING
 from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
@@ -31,19 +31,8 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class PairsRun:
+class PairsRun(DataRun[Pairs]):
     """The test with its pairs read and its settings fixed."""
-
-    pairs: Pairs
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.pairs.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.pairs.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score or rate both endings of every pair after their context, and on their own."""
@@ -51,7 +40,7 @@ class PairsRun:
         if rater is not None:
             return self._by_rating(rater, context)
         scorer = require(model, Scorer, "The test of pairs")
-        requests = [request for pair in self.pairs.items for request in self._requests(pair)]
+        requests = [request for pair in self.data.items for request in self._requests(pair)]
         policy = self._policy()
         scored = score(scorer, requests, policy=policy, journal=context.journal, progress=context.progress)
         outputs = [{"logprob": one.logprob, "tokens": one.tokens} for one in scored.scores]
@@ -68,7 +57,7 @@ class PairsRun:
 
     def _by_rating(self, rater: Rater, context: RunContext) -> Outcome:
         """Rate each ending as the last sentence of its context, and as a text of its own."""
-        texts = [text for pair in self.pairs.items for text in _texts(pair)]
+        texts = [text for pair in self.data.items for text in _texts(pair)]
         items = self._items([{"rating": value} for value in rate_texts(rater, texts, context)], "rating")
         return Outcome(
             items=items,
@@ -81,7 +70,7 @@ class PairsRun:
 
     def _items(self, outputs: Sequence[dict[str, float]], value: str) -> list[Item]:
         four = zip(*(iter(outputs),) * len(_ASKED), strict=True)
-        return [_item(pair, found, value) for pair, found in zip(self.pairs.items, four, strict=True)]
+        return [_item(pair, found, value) for pair, found in zip(self.data.items, four, strict=True)]
 
     def _requests(self, pair: Pair) -> Iterator[Request]:
         """Return both endings after the context, and both on their own: what their words alone give away."""

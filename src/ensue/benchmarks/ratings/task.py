@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import DataRun, Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import policy_of, portions, within
 from ensue.benchmarks.coherence.rating import (
     BY_SETTING,
@@ -58,26 +58,15 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class RatingsRun:
+class RatingsRun(DataRun[RatedTexts]):
     """The test with its rated texts read and its settings fixed."""
-
-    texts: RatedTexts
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.texts.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.texts.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Measure every text and its sentences, or rate it, and correlate that with people's ratings."""
         rater = rater_of(model, self.settings, "The test of ratings")
         notes: Counter[str] = Counter()
         if rater is not None:
-            notes += read_in_part(rater, [one.sentences for one in self.texts.items])
+            notes += read_in_part(rater, [one.sentences for one in self.data.items])
             items, tokens, signature = self._by_rating(rater, context), 0, rater_signature(rater)
         else:
             scorer = require(model, Scorer, "The test of ratings")
@@ -103,7 +92,7 @@ class RatingsRun:
         items: list[Item] = []
         tokens = 0
         most = portion_of(scorer, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
-        every = self.texts.items
+        every = self.data.items
         for few in portions(every, lambda one: sum(map(len, one.sentences)) * len(one.sentences), most):
             measured, scored = measure(
                 scorer,
@@ -119,7 +108,7 @@ class RatingsRun:
 
     def _by_rating(self, rater: Rater, context: RunContext) -> list[Item]:
         """Rate every text and, where readers marked sentences, the text without each."""
-        every = self.texts.items
+        every = self.data.items
         ratings = rate_texts(rater, [one.sentences for one in every], context)
         marked = [one for one in every if one.marks and len(one.sentences) > 1]
         found = worth_of_each(rater, [one.sentences for one in marked], context) if marked else []

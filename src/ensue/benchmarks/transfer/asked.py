@@ -92,7 +92,7 @@ def _check(made: Prepared) -> None:
         made.versions()
     elif isinstance(made, IntruderRun):
         made.usable()
-    elif isinstance(made, RatingsRun) and not made.texts.have_pairs:
+    elif isinstance(made, RatingsRun) and not made.data.have_pairs:
         raise EnsueError(
             f"{made.source} has no two texts of one `group` that people rate differently, so transfer has nothing to "
             "ask about them."

@@ -62,17 +62,15 @@ def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
         return train.batches(options.batch, options.seed, epoch)
 
     def save() -> None:
-        if options.adapter is None:
-            RATER.save_whole(options.output, network, base.tokenizer, asdict(reading))
-        else:
-            RATER.save_adapted(
-                options.output,
-                network,
-                asdict(reading),
-                base=options.base,
-                fingerprint=fingerprint,
-                shape=options.adapter,
-            )
+        RATER.save(
+            options.output,
+            network,
+            base.tokenizer,
+            asdict(reading),
+            base=options.base,
+            fingerprint=fingerprint,
+            shape=options.adapter,
+        )
         # The mark by which a zero-shot test refuses it.
         write_card_facts(options.output, licence=base.card.licence, trained_on_shuffled_text=True)
 

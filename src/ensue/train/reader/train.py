@@ -66,17 +66,15 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
         return train.batches(options.batch, options.seed, epoch)
 
     def save() -> None:
-        if options.adapter is None:
-            READER.save_whole(options.output, network, base.tokenizer, asdict(reading))
-        else:
-            READER.save_adapted(
-                options.output,
-                network,
-                asdict(reading),
-                base=options.base,
-                fingerprint=fingerprint,
-                shape=options.adapter,
-            )
+        READER.save(
+            options.output,
+            network,
+            base.tokenizer,
+            asdict(reading),
+            base=options.base,
+            fingerprint=fingerprint,
+            shape=options.adapter,
+        )
         write_card_facts(options.output, licence=base.card.licence)
 
     count = -(-len(train.windows) // options.batch)
