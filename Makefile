@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 MUTATION := .venv-mutation
 
-.PHONY: demo test bench mutation clean
+.PHONY: demo test long bench mutation clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ test: $(VENV)/.dev
 	$(BIN)/lint-imports
 	# A process a core, a file's tests together, since they share what its fixtures make.
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+
+# The same tests, with far more examples of what is tried at random.
+long: $(VENV)/.dev
+	ENSUE_TESTS=long $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/.base
 	test -d $(PEERS) || $(PYTHON) -m venv $(PEERS)

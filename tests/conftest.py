@@ -9,9 +9,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ensue.environment import avoid_trapping_tiles
+from tests.support.effort import effort
 
 # A busy machine is slow; that is no fault of a test.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "patient",
+    max_examples=effort(100, 1_000),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("patient")
 
 # Tests call torch by themselves, too.

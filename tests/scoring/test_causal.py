@@ -18,6 +18,7 @@ from ensue.scoring.plan import Budget
 from ensue.scoring.probe import find_causal_way
 from tests.scoring import naive
 from tests.scoring.networks import VOCABULARY, network
+from tests.support.effort import effort
 
 FAMILIES = ["llama", "gpt2", "gemma3", "gemma2", "bloom", "granite", "opt", "mamba"]
 # Nats a token, in float32.
@@ -49,7 +50,7 @@ budgets = st.builds(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(15, 200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=trees(), budget=budgets)
 def test_scores_equal_one_text_at_a_time(family: str, parts: list[TokenPart], budget: Budget) -> None:
     model = network(family)
@@ -140,7 +141,7 @@ from ensue.scoring.plan import Budget
 from ensue.models.request import TokenPart
 model = network("llama")
 generator = np.random.default_rng(0)
-parts = [TokenPart(generator.integers(0, VOCABULARY, 120).astype(np.int32), 1) for _ in range(1200)]
+parts = [TokenPart(generator.integers(0, VOCABULARY, 120).astype(np.int32), 1) for _ in range(500)]
 executor = CausalExecutor(Network(model), Budget(10**6, 10**6, 10**6, 10**7))
 list(executor.run(parts[:2]))
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -159,7 +160,7 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on() -> None:
     done = subprocess.run([sys.executable, "-c", _STARVED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     scored, batch = map(int, done.stdout.split())
-    assert scored == 1200
+    assert scored == 500
     assert batch < 10**6
 
 

@@ -7,6 +7,7 @@ of the same width, in which nothing but contrast can differ. Screenshots are lef
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,19 @@ class Visit:
         found = self.page.evaluate("axe.run({ runOnly: ['color-contrast'], resultTypes: ['violations'] })")
         self.page.emulate_media(color_scheme=own, reduced_motion="null")
         assert not found["violations"], f"{name}, {other}: {found['violations']}"
+
+    def looks(self) -> Iterator[None]:
+        """Give the page the size and colours of each look in turn, for what is not walked through in each."""
+        before = self.page.viewport_size
+        for width, scheme in ((1280, "light"), (400, "dark")):
+            colours: Any = scheme
+            self.look, self.width, self.scheme = f"{width}-{scheme}", str(width), scheme
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme=colours)
+            yield
+        if before is not None:
+            self.page.set_viewport_size(before)
+        self.page.emulate_media(color_scheme="light")
 
     def look_at(self, name: str) -> None:
         """Look at the page as it is."""
