@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.published import facts_of, published
 from ensue.benchmarks.qags.candidates import AnswerCandidate, chance
-from ensue.benchmarks.qags.questioning import plan_variants
 from ensue.benchmarks.qags.questions import (
     AGREE,
     DEFAULT,
@@ -33,6 +32,7 @@ from ensue.benchmarks.qags.questions import (
     tidy,
     verdict,
 )
+from ensue.benchmarks.qags.scoring import plan_variants
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.metrics.answers import normalised

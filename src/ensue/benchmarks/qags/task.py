@@ -26,9 +26,8 @@ from ensue.benchmarks.qags.measures import (
     overlap_values,
 )
 from ensue.benchmarks.qags.pipeline import QagsModels, find_candidates
-from ensue.benchmarks.qags.questioning import ABLATIONS, Questioned, question_all
 from ensue.benchmarks.qags.questions import PRESET_SETTINGS, Preset, preset_of
-from ensue.benchmarks.qags.scoring import SIMILARITIES
+from ensue.benchmarks.qags.scoring import ABLATIONS, SIMILARITIES, Questioned, question_all
 from ensue.errors import EnsueError
 from ensue.models.protocols import Answerer, Model, Questioner, TokenEncoder, require
 from ensue.records import DAMAGED, Records
