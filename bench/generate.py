@@ -12,6 +12,7 @@ their row says. `equal` compares hypotheses in float32 with transformers' own. `
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import logging
 import sys
@@ -125,9 +126,9 @@ def in_lanes(network: Any, prompts: list[Any], rules: Any) -> list[list[int]]:
     return [[*best[n].tokens, *([best[n].end] if best[n].end else [])] for n in range(len(prompts))]
 
 
-def formerly(network: Any, prompts: list[Any], rules: Any) -> list[list[int]]:
+def formerly(network: Any, prompts: list[Any], rules: Any, former: Path | None) -> list[list[int]]:
     """Questions by the search whose choices are made by the host; summaries by transformers in batches by memory."""
-    from ensue.backends.hf.beam import SharingDecoder, search
+    from ensue.backends.hf import beam
     from ensue.scoring.network import Network
 
     if not prompts[0].shared:
@@ -135,8 +136,20 @@ def formerly(network: Any, prompts: list[Any], rules: Any) -> list[list[int]]:
         return by_transformers(
             network, prompts, rules, max(room // (len(prompts[0].own) + rules.max_tokens), 1)
         )
-    decoder = SharingDecoder(Network(network), prompts, beams=rules.beams, max_tokens=rules.max_tokens)
-    return [list(found[0].tokens) for found in search(decoder, rules)]
+    source = beam if former is None else loaded(former)
+    decoder = source.SharingDecoder(Network(network), prompts, beams=rules.beams, max_tokens=rules.max_tokens)
+    return [list(found[0].tokens) for found in source.search(decoder, rules)]
+
+
+def loaded(file: Path) -> Any:
+    """The module of a file."""
+    found = importlib.util.spec_from_file_location("former", file)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules["former"] = module
+    found.loader.exec_module(module)
+    return module
 
 
 def equal(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -189,6 +202,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=90.0)
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--former", type=Path, help="backends/hf/beam.py of another commit")
     parser.add_argument("--small", action="store_true")
     arguments = parser.parse_args()
     logging.basicConfig(format="  %(message)s")
@@ -223,7 +237,7 @@ def main() -> None:
                 if size is not None:
                     work = lambda: by_transformers(network, prompts, rules, size)  # noqa: B023, E731
                 elif way == "former":
-                    work = lambda: formerly(network, prompts, rules)  # noqa: B023, E731
+                    work = lambda: formerly(network, prompts, rules, arguments.former)  # noqa: B023, E731
                 else:
                     work = lambda: in_lanes(network, prompts, rules)  # noqa: B023, E731
                 answers[way] = timed(arguments, name, way, count, work)

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.backends.hf.beam import BeamRules, PlainDecoder, SharingDecoder, TokenPrompt, merged_paths, search
+from ensue.backends.hf.beam import BeamRules, PlainDecoder, SharingDecoder, TokenPrompt, search
 from ensue.errors import EnsueError
 from ensue.scoring.network import Network
 from tests.support import tiny
@@ -210,20 +210,3 @@ def test_a_shared_prefix_is_run_once(model, monkeypatch):
     prompts = [TokenPrompt(shared_ids, (60 + n, 61)) for n in range(8)]
     search(SharingDecoder(network, prompts, beams=3, max_tokens=4), BeamRules(3, frozenset({2}), 4, 4))
     assert seen == [50, 8 * 2, 8 * 3, 8 * 3, 8 * 3]
-
-
-@given(
-    beams=st.integers(1, 4),
-    rows=st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True), min_size=1, max_size=8),
-)
-def test_paths_of_a_prompt_are_merged_and_every_row_sees_its_own(beams, rows):
-    rows = rows * beams  # a whole number of prompts
-    width = max(map(len, rows))
-    paths = torch.tensor([[7] * (width - len(row)) + row for row in rows])
-    union, seen = merged_paths(paths, torch.tensor([len(row) for row in rows]), beams)
-    for place, row in enumerate(rows):
-        prompt, beam = divmod(place, beams)
-        assert sorted(union[prompt][seen[prompt, beam]].tolist()) == sorted(row)
-    for prompt in range(len(rows) // beams):
-        together = {slot for row in rows[prompt * beams : (prompt + 1) * beams] for slot in row}
-        assert union[prompt][seen[prompt].any(0)].tolist() == sorted(together)

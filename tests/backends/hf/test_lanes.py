@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ensue.backends.hf import lane_generate, lane_search
 from ensue.backends.hf.beam import BeamRules, Hypothesis, NoNumber, SharingDecoder, TokenPrompt, search
 from ensue.backends.hf.lane_generate import sharing
-from ensue.backends.hf.lane_search import lane_gap, search_lanes, takes_lanes
+from ensue.backends.hf.lane_search import find_lane_way, lane_gap, search_lanes
 from ensue.backends.names import load_model
 from ensue.errors import RunFailed
 from ensue.models.protocols import AnswerSpan
@@ -168,20 +168,10 @@ def test_a_number_that_is_none_is_told_by_its_prompt(monkeypatch: pytest.MonkeyP
     assert told.value.prompt == 1
 
 
-def test_models_that_give_other_numbers_have_no_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_search, "_DEVICES", ("cpu",))
-    for family, expected in {
-        "llama": True,
-        "gpt2": True,
-        "gemma2": False,
-        "gemma3": False,
-        "bloom": False,
-    }.items():
-        model = network(family)
-        monkeypatch.setattr(model, "_ensue_lanes", None, raising=False)
-        assert takes_lanes(Network(model), 30) is expected, family
-    monkeypatch.setattr(lane_search, "_DEVICES", ("cuda",))
-    assert not takes_lanes(Network(network("llama")), 30)
+def test_models_that_give_other_numbers_have_no_lanes() -> None:
+    families = ("llama", "gpt2", "granite", "gemma2", "gemma3", "bloom")
+    found = [family for family in families if find_lane_way(Network(network(family))).lanes]
+    assert found == ["llama", "gpt2", "granite"]
 
 
 def test_the_gap_shows_a_wrong_mask(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,8 +189,7 @@ TEXTS = ["The sun rose over", "She", *tiny.SENTENCES[3:6], "He wrote the answer 
 
 
 @pytest.fixture(params=["llama", "gpt2"])
-def model(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(lane_search, "_DEVICES", ("cpu",))
+def model(request: Any, tmp_path: Path) -> Any:
     return load_model(str(getattr(tiny, f"save_{request.param}")(tmp_path / "model")))
 
 
@@ -258,13 +247,13 @@ def test_what_lanes_cannot_do_is_left_to_transformers(model: Any, monkeypatch: p
     assert len(model.generate(TEXTS, max_tokens=2)) == len(TEXTS)
 
 
-def test_questions_are_the_same_in_lanes(model: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_questions_are_the_same_in_lanes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     texts = [*tiny.SENTENCES[:3], *tiny.SENTENCES[:3]]
     spans = [AnswerSpan(4, 9)] * 3 + [AnswerSpan(0, 3)] * 3
     wanted = {"count": 3, "beams": 4, "min_tokens": 2, "max_tokens": 12}
-    model = load_model(str(tiny.save_llama(tmp_path / "long", max_length=1024)))
+    model: Any = load_model(str(tiny.save_llama(tmp_path / "long", max_length=1024)))
     found = model.ask(texts, spans, **wanted)
-    monkeypatch.setattr(lane_search, "_DEVICES", ())
+    monkeypatch.setattr(type(model), "in_lanes", lambda self, longest: None)
     expected = model.ask(texts, spans, **wanted)
     assert [[one.question for one in row] for row in found] == [
         [one.question for one in row] for row in expected
@@ -305,3 +294,15 @@ def test_what_many_prompts_begin_with_is_found() -> None:
     prompts = [[*shots, 200 + n] for n in range(5)] + [[300] * 80]
     divided = sharing(prompts)
     assert [one.shared for one in divided] == [tuple(shots)] * 5 + [()]
+
+
+def test_smollm2_writes_what_it_writes_alone(smollm2_folder: Path) -> None:
+    model: Any = load_model(str(smollm2_folder), dtype="float32")
+    texts = ["When the rain stopped, the children", "She opened the old letter and", "Paris is"]
+    for ours, theirs in (
+        ({"block_ngrams": 2}, {"no_repeat_ngram_size": 2}),
+        ({"beams": 3, "length_penalty": 0.7}, {"num_beams": 3, "length_penalty": 0.7}),
+    ):
+        found = model.generate(texts, max_tokens=12, stop=["\n"], **ours)
+        assert found == [alone(model, text, ("\n",), 12, theirs) for text in texts]
+        assert all(found)

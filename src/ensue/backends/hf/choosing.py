@@ -85,12 +85,11 @@ class Hypotheses:
         self.open = torch.ones_like(self.open)
         self.sums[:, 0] = 0.0
 
-    @property
-    def seen(self) -> Tensor:
-        """Which of its lane's written tokens each hypothesis has come through, lanes × beams × (steps × beams)."""
-        beams, steps = self.written.shape[1:]
-        device = self.slots.device
-        own = self.slots[..., None] == torch.arange(beams, device=device)
+    def seen(self, steps: int) -> Tensor:
+        """Which of its lane's tokens of the first steps each hypothesis has come through: lanes × beams × (steps ×
+        beams)."""
+        beams, device = self.written.shape[1], self.slots.device
+        own = self.slots[..., :steps, None] == torch.arange(beams, device=device)
         past = torch.arange(steps, device=device) < self.steps[:, None]
         return (own & past[:, None, :, None]).flatten(2)
 

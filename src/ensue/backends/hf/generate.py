@@ -84,14 +84,14 @@ def generate(
     limit: int | None,
     model: str,
     options: dict[str, Any],
-    executor: Callable[[], Any],
+    in_lanes: Callable[[int], Any],
 ) -> list[str]:
     """Continue each prompt (token ids) up to the first stop string; greedily unless `options` say otherwise.
 
-    On a GPU many at a time in lanes, by the model's executor, where that gives the same; else by transformers.
+    In lanes where that gives the same (`in_lanes` returns, for what is the longest, the executor that has them, or
+    None); else by transformers.
     """
-    from ensue.backends.hf.lane_generate import write_in_lanes, writes_in_lanes
-    from ensue.backends.hf.lane_search import may_have_lanes
+    from ensue.backends.hf.lane_generate import is_plain_search, write_in_lanes
     from ensue.scoring.rope import one_for_all
 
     fill = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
@@ -105,8 +105,9 @@ def generate(
 
     out: dict[int, str] = {}
     longest = max(map(len, prompts), default=0) + max_tokens
-    if prompts and may_have_lanes(network) and writes_in_lanes(executor(), longest, settings):
-        rows = write_in_lanes(executor(), prompts, settings, tokenizer, model)
+    executor = in_lanes(longest) if prompts and is_plain_search(network, settings) else None
+    if executor is not None:
+        rows = write_in_lanes(executor, prompts, settings, tokenizer, model)
         return [cut_at(tokenizer.decode(row, skip_special_tokens=True), stop) for row in rows]
     room = _TOKENS
     if network.device.type == "cuda":

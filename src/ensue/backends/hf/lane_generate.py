@@ -9,7 +9,7 @@ import numpy as np
 
 from ensue.backends.hf.beam import BeamRules, NoNumber, TokenPrompt
 from ensue.backends.hf.choosing import Stops
-from ensue.backends.hf.lane_search import search_lanes, takes_lanes
+from ensue.backends.hf.lane_search import search_lanes
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.tree import common_prefix
 
@@ -30,13 +30,11 @@ _TOKEN_RULES = (
 )
 
 
-def writes_in_lanes(executor: Any, longest: int, settings: Mapping[str, Any]) -> bool:
-    """Whether a generation with these settings (in transformers' words) may be done in lanes."""
-    stated = executor.network.model.generation_config
+def is_plain_search(network: Any, settings: Mapping[str, Any]) -> bool:
+    """Whether a generation with these settings (in transformers' words) is a search that lanes have the rules of."""
     plain = set(settings) <= _RULES | _BESIDE | set(_FIXED)
     plain &= all(settings.get(name, value) == value for name, value in _FIXED.items())
-    plain &= not any(getattr(stated, name, None) for name in _TOKEN_RULES)
-    return bool(plain and executor.share and takes_lanes(executor.network, longest))
+    return plain and not any(getattr(network.generation_config, name, None) for name in _TOKEN_RULES)
 
 
 def write_in_lanes(

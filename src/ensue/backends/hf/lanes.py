@@ -1,4 +1,4 @@
-"""Keys and values of many prompts on a GPU, a lane each: every step is the same work on the same memory."""
+"""Keys and values of many prompts, a lane each: every step is the same work on the same memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Lanes:
         self.network, self.beams = network, beams
         self.size = -(-(width + beams * max_tokens) // _MULTIPLE) * _MULTIPLE
         self.width = self.size - beams * max_tokens
-        self._count = lanes
+        self.count = lanes
         self._keys: dict[int, Tensor] = {}
         self._values: dict[int, Tensor] = {}
         config = network.model.config.get_text_config()
@@ -83,12 +83,19 @@ class Lanes:
     def step(self, ids: Tensor, positions: Tensor, slots: Tensor, seen: Tensor) -> Tensor:
         """Run a token of each hypothesis (lanes × beams) and return the logits of what follows.
 
-        `slots` is where it is put, and `seen` (lanes × beams × size) what it sees, itself included.
+        `slots` is where it is put, and `seen` (lanes × beams × slots) what it sees, itself included.
         """
-        hidden = self._attend(ids, positions, _Reading(self, None, slots, self.size), self._mask(seen))
+        hidden = self._attend(ids, positions, _Reading(self, None, slots, seen.shape[2]), self._mask(seen))
         flat = hidden.flatten(0, 1)
         pieces = [self.network.logits(piece) for piece in flat.split(self.network.chunk)]
         return (pieces[0] if len(pieces) == 1 else torch.cat(pieces)).view(*ids.shape, -1)
+
+    def keep(self, lanes: Tensor) -> None:
+        """Keep only some lanes, in the order they are named."""
+        self.count = len(lanes)
+        for held in (self._keys, self._values):
+            for layer in held:
+                held[layer] = held[layer].index_select(0, lanes)
 
     def _attend(self, ids: Tensor, positions: Tensor, cache: Any, mask: Tensor) -> Tensor:
         with attending_by(_NAME, self.network.model):
@@ -111,8 +118,8 @@ class Lanes:
         """Write keys and values (rows × heads × tokens × width) into slots of lanes (all in turn if None)."""
         for held, new in ((self._keys, keys), (self._values, values)):
             if layer not in held:
-                held[layer] = new.new_zeros((self._count, new.shape[1], self.size, new.shape[3]))
-            where = torch.arange(self._count, device=new.device) if lanes is None else lanes
+                held[layer] = new.new_zeros((self.count, new.shape[1], self.size, new.shape[3]))
+            where = torch.arange(self.count, device=new.device) if lanes is None else lanes
             held[layer][where[:, None], :, slots] = new.transpose(1, 2)
 
     def get(self, layer: int, lanes: Tensor | None, size: int) -> tuple[Tensor, Tensor]:

@@ -57,6 +57,25 @@ class CausalModel(LanguageModel):
         budget = default_budget(self.network, options.batch_tokens)
         return way.executor(self.network, budget, options.compile)
 
+    def in_lanes(self, longest: int) -> Any | None:
+        """Return the executor where prompts, the longest of so many tokens with what follows it, may be searched in
+        lanes; None where transformers' own generation is to do it."""
+        from ensue.scoring.rope import one_for_all
+
+        # Beyond a border where positions change, what was read before is no past to go on from.
+        return self.executor if longest <= one_for_all(self.network) and self._has_lanes else None
+
+    @cached_property
+    def _has_lanes(self) -> bool:
+        from ensue.backends.hf.lane_search import LaneWay, find_lane_way
+
+        try:
+            if not self.executor.share:
+                return False
+            return known_way(self._loaded, LaneWay, lambda: find_lane_way(self.executor.network)).lanes
+        except EnsueError:  # a model that cannot be scored may still write
+            return False
+
     def execute_more(
         self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
     ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
@@ -140,7 +159,7 @@ class CausalModel(LanguageModel):
             limit=self.card.max_length,
             model=self.card.name,
             options=options,
-            executor=lambda: self.executor,
+            in_lanes=self.in_lanes,
         )
 
     def ask(

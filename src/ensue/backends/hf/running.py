@@ -122,6 +122,7 @@ def _key(loaded: Loaded, kind: type[tuple[Any, ...]]) -> str:
 def _code() -> str:
     """Return a digest of the code that runs models: between two releases a version says nothing of it."""
     digest = hashlib.sha256()
-    for path in sorted(Path(scoring.__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    for folder in (Path(scoring.__file__).parent, Path(__file__).parent):
+        for path in sorted(folder.glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()

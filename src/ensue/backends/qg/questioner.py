@@ -239,19 +239,16 @@ class CausalQuestioner:
     ) -> Iterator[tuple[TokenPrompt, list[Hypothesis]]]:
         """Yield every prompt with its hypotheses, the best first."""
         from ensue.backends.hf.beam import NoNumber
-        from ensue.backends.hf.lane_search import search_lanes, takes_lanes
+        from ensue.backends.hf.lane_search import search_lanes
 
-        executor = self.model.executor
         longest = max((len(one.shared) + len(one.own) for one in prompts), default=0) + rules.max_tokens
         batches = self._batches(prompts, rules.beams, rules.max_tokens)
-        in_lanes = executor.share and takes_lanes(executor.network, longest)
-        for batch in [prompts] if in_lanes else batches:
+        executor = self.model.in_lanes(longest)
+        for batch in [prompts] if executor is not None else batches:
             try:
-                if in_lanes:
-                    budget = executor.budget
-                    found = search_lanes(
-                        executor.network, batch, rules, room=budget.cache, batch=budget.batch
-                    )
+                if executor is not None:
+                    room = executor.budget
+                    found = search_lanes(executor.network, batch, rules, room=room.cache, batch=room.batch)
                     yield from ((batch[place], hypotheses) for place, hypotheses in found)
                 else:
                     yield from zip(batch, self._search(batch, rules), strict=True)
