@@ -206,6 +206,8 @@ def main() -> None:
     parser.add_argument("--small", action="store_true")
     arguments = parser.parse_args()
     logging.basicConfig(format="  %(message)s")
+    if arguments.output is not None:
+        logging.getLogger().addHandler(logging.FileHandler(arguments.output / "generate.log"))
     logging.getLogger("ensue.backends.hf.lane_search").setLevel(logging.DEBUG)
     if arguments.device == "cpu":
         torch.set_num_threads(1)

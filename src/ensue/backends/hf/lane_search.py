@@ -239,5 +239,6 @@ def _recorded(work: Callable[[], None]) -> Callable[[], None]:
     except RuntimeError as error:
         log.debug("steps of a search are not recorded: %s", error)
         return work
+    log.debug("steps of a search are recorded")
     replay: Callable[[], None] = graph.replay
     return replay
