@@ -30,12 +30,15 @@ class Reader(Generic[T]):
         return self.read(text)
 
 
-def whole(minimum: int = 1) -> Callable[[str], int]:
-    """A whole number not below a minimum."""
+def whole(minimum: int = 1, most: int | None = None) -> Callable[[str], int]:
+    """A whole number not below a minimum, nor above `most`."""
+    limits = f"from {minimum}" + (f" to {most:,}" if most is not None else "")
 
     def read(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) >= minimum):
-            raise ValueError(f"a whole number from {minimum}")
+            raise ValueError(f"a whole number {limits}")
+        if most is not None and int(text) > most:
+            raise ValueError(f"a whole number {limits}")
         return int(text)
 
     return read

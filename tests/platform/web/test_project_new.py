@@ -210,6 +210,37 @@ _WRONG: Mapping[str, tuple[str, Files, dict[str, str], str]] = {
     "no folder": ("classification", _TEXT, {"set-task": "superglue/RTE"}, "has no file of RTE"),
     "no task": ("classification", _TEXT, {}, "superglue/RTE"),
     "no toml": ("custom", _TEXT, {}, "a.txt is no TOML"),
+    "a deep toml": (
+        "custom",
+        [("file", ("project.toml", b"a=" + b"[" * 5000 + b"]" * 5000))],
+        {},
+        "nested too deeply",
+    ),
+    "more people than there are": (
+        "shuffle",
+        _TEXT,
+        {"set-labels": "99999999999"},
+        "expected a whole number from 1 to 1,000",
+    ),
+    "a lease for ever": ("shuffle", _TEXT, {"set-lease_minutes": "9999999999"}, "from 1 to 100,000"),
+    "a script at the end": (
+        "shuffle",
+        _TEXT,
+        {"set-completion_url": "javascript:alert(1)"},
+        "expected an address that begins with https://",
+    ),
+    "a control character": (
+        "shuffle",
+        _TEXT,
+        {"set-consent": "Yes\x07no"},
+        "consent has a control character",
+    ),
+    "half a character of one's own": (
+        "custom",
+        [("file", ("project.toml", TOML.encode())), ("file", ("pairs.jsonl", b'{"one": "\\ud800"}\n'))],
+        {},
+        "holds half a character",
+    ),
 }
 
 
@@ -252,6 +283,20 @@ def test_a_script_is_told_where_the_project_is_and_a_name_is_taken_once(
     plain.sign_up("plain@example.org")
     token = plain.token("/account")
     assert plain.post("/projects/new/shuffle", data={"csrf": token, "name": "other"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "settings", [{"consent": "\ud800"}, {"\ud800": "1"}, {"consent": "a\x00b"}, {"contact": "x" * 100_001}]
+)
+def test_settings_that_no_page_should_show_are_one_sentence(
+    browser: Browser, platform: Platform, settings: dict[str, str]
+) -> None:
+    token = {"X-CSRF-Token": browser.token("/account"), "Content-Type": "application/json"}
+    body = json.dumps({"kind": "shuffle", "name": "mine", "settings": settings})
+    answer = browser.post("/api/v1/projects", content=body.encode(), headers=token)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["error"].endswith(("leave it out.", "are taken."))
+    assert nothing_is_left(platform)
 
 
 def test_the_api_takes_the_same_files(browser: Browser, platform: Platform) -> None:

@@ -98,6 +98,8 @@ def _read(data: str | None) -> tuple[Path, dict[str, Any]]:
         raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EnsueError(f"{path} is no TOML: {error}.") from None
+    except RecursionError:
+        raise EnsueError(f"{path} is no TOML that can be read: it is nested too deeply.") from None
 
 
 def _beside(path: Path, name: str) -> Path:

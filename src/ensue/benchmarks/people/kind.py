@@ -7,6 +7,7 @@ group `ensue.annotation`. `custom` belongs to nobody.
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -239,10 +240,20 @@ def _bar(text: str) -> str | float | None:
     return between(0, 1)(text)
 
 
+def _address(text: str) -> str:
+    if text and not re.fullmatch(r"https?://[^\s/]\S*", text, re.ASCII | re.IGNORECASE):
+        raise ValueError("an address that begins with https:// or http://")
+    return text
+
+
+MOST_LABELS = 1000
+_LONGEST_LEASE = 100_000  # minutes
 # What every project may be told with --set, whatever its kind.
 COMMON: dict[str, Setting] = {
-    "labels": Setting(5, "people an item", read.whole()),
-    "lease_minutes": Setting(30, "minutes without a sign of life after which work returns", read.whole()),
+    "labels": Setting(5, "people an item", read.whole(1, MOST_LABELS)),
+    "lease_minutes": Setting(
+        30, "minutes without a sign of life after which work returns", read.whole(1, _LONGEST_LEASE)
+    ),
     "most_items": Setting(None, "work items a person (none: all)", read.optional(read.whole())),
     "bar": Setting(None, "to qualify: median, a fraction of items right, or none", _bar),
     "control_rate": Setting(0.1, "controls among the work, as a fraction", between(0, 0.5)),
@@ -253,7 +264,7 @@ COMMON: dict[str, Setting] = {
     "bonus": Setting(0.0, "paid on top for one that passed every check", between(0, 10_000)),
     "currency": Setting("", "what is paid in", read.text),
     "completion_code": Setting("", "what a person is told at the end", read.text),
-    "completion_url": Setting("", "where a person is sent at the end", read.text),
+    "completion_url": Setting("", "where a person is sent at the end", _address),
     "consent": Setting("", "the consent page, in Markdown (otherwise ours)", read.text),
     "contact": Setting("", "whom to ask, on the consent page", read.text),
 }

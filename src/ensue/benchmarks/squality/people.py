@@ -307,6 +307,7 @@ def _reviewing(
                 group=group,
                 stage=REVIEWING,
                 wanted=1,
+                authors=tuple(one.of for one in others),
                 among=(reviewer,),
                 secret=_secret(plan),
             )
@@ -342,6 +343,7 @@ def _rating(
         group=group,
         stage=RATING,
         wanted=1 if among else None,
+        authors=tuple(one.of for one in answers) if among else (),
         among=(among,) if among else (),
         secret=_secret(plan),
     )
@@ -383,6 +385,7 @@ def _feedback(
             group=group,
             stage=FEEDBACK,
             wanted=1,
+            authors=tuple(sorted({one.annotator for one in reviews} - {writer})),
             among=(writer,),
             secret=_secret(plan),
         )

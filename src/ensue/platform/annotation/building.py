@@ -5,11 +5,13 @@ What an annotator must not see of an item (its identity, gold values, who may be
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from ensue.benchmarks import settings as reading
-from ensue.benchmarks.people.checking import unwanted
+from ensue.benchmarks.grading.zips import printable
+from ensue.benchmarks.people.checking import LONGEST_TEXT, unwanted
 from ensue.benchmarks.people.kind import WorkItem, kind, settings_of
 from ensue.errors import EnsueError
 from ensue.platform.refusals import Invalid
@@ -37,9 +39,34 @@ def build(
     if not any(item.phase == "work" and not item.control for item in built.items):
         raise Invalid(f"There is no work in {built.source or data}.")
     rows = [row_of(item, resolved["labels"]) for item in built.items]
+    refuse_unwanted(resolved)
+    refuse_unwanted({"instructions": built.instructions})
     title, source, notes = built.title[:200], built.source, list(built.notes)
     texts = {"title": title, "instructions": built.instructions, "source": source, "notes": notes}
     return {**texts, "settings": resolved, "items": rows}
+
+
+def refuse_unwanted(settings: Mapping[str, Any]) -> None:
+    """Refuse settings with characters that no database or page should be given, and texts too long for a page."""
+    for key, value in settings.items():
+        for text in (key, *(value if isinstance(value, list | tuple) else (value,))):
+            if unwanted(str(text)):
+                raise Invalid(f"{printable(key)} has a control character in it; leave it out.")
+            if len(str(text)) > LONGEST_TEXT:
+                raise Invalid(
+                    f"{printable(key)} has {len(str(text)):,} characters; at most {LONGEST_TEXT:,} are taken."
+                )
+
+
+def _refuse_surrogates(item: WorkItem) -> None:
+    """Refuse halves of characters, which JSON can write and nothing else."""
+    try:
+        json.dumps([item.form.as_dict(), item.key, item.gold, item.words], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        id = printable(str(item.key.get("id")))
+        raise Invalid(
+            f"The item {id} holds half a character (\\ud800 to \\udfff), which no text may."
+        ) from None
 
 
 def row_of(item: WorkItem, labels: int) -> dict[str, Any]:
@@ -48,6 +75,7 @@ def row_of(item: WorkItem, labels: int) -> dict[str, Any]:
         raise Invalid(f"The group {item.group[:40]!r} or stage {item.stage[:40]!r} of an item is too long.")
     if unwanted(item.group + item.stage):
         raise Invalid("The group of an item has a control character in it.")
+    _refuse_surrogates(item)
     for_all = item.control or item.phase != "work"
     secret = {
         "key": dict(item.key),

@@ -8,7 +8,9 @@ this project alone, or by the same session of the other site. Everything but the
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
@@ -231,9 +233,7 @@ class People:
             found = self.of_pseudonym(connection, project.id, pseudonym)
             mine = project_items.c.project_id == project.id
             shown = select(project_items.c.id, project_items.c.secret).where(mine)
-            theirs = [
-                row.id for row in connection.execute(shown) if pseudonym in row.secret.get("authors", ())
-            ]
+            theirs = [row.id for row in connection.execute(shown) if _shows(row.secret, pseudonym)]
             phases.stop(connection, found.id, "excluded", EXCLUDED)
             following.revise_after(connection, project, found.id)
             for item_id in theirs:
@@ -248,8 +248,16 @@ class People:
                 update(participants).where(participants.c.id == found.id).values(**gone, **state)
             )
             self.platform.accounts.record(connection, "participant forgotten", user=by, subject=project.id)
+        self.database.drop_deleted()
 
     def unlink(self, connection: Connection, user_id: str) -> None:
         """Take an account off what it did when it is deleted; the answers stay, and nobody can say whose they are."""
         connection.execute(update(participants).where(participants.c.user_id == user_id).values(user_id=None))
         connection.execute(update(projects).where(projects.c.owner_id == user_id).values(owner_id=None))
+
+
+def _shows(secret: Mapping[str, Any], pseudonym: str) -> bool:
+    """Return whether an item shows what somebody wrote, names them, or is for nobody else."""
+    if pseudonym in secret.get("authors", ()) or list(secret.get("among", ())) == [pseudonym]:
+        return True
+    return pseudonym in json.dumps(secret["key"])

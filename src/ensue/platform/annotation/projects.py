@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from ensue.benchmarks.people.kind import Kind, kind
+from ensue.benchmarks.people.kind import MOST_LABELS, Kind, kind
 from ensue.platform.accounts import User
+from ensue.platform.annotation.building import refuse_unwanted
 from ensue.platform.database.schema import assignments, new_id, project_items, projects
 from ensue.platform.limits import Limits
 from ensue.platform.refusals import Conflict, Invalid, NotFound, Refusal, line
@@ -22,7 +23,6 @@ from ensue.platform.service import Platform
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _RESERVED = ("new",)  # what addresses mean otherwise
 _BUILDING = Limits(seconds=300, megabytes=3000)
-_MOST_LABELS = 1000
 _AT_ONCE = 500
 
 
@@ -105,6 +105,7 @@ class Projects:
             taken = select(projects.c.id).where(projects.c.name == wanted.name)
             if connection.execute(taken).first() is not None:
                 raise _taken(wanted.name)
+        refuse_unwanted(wanted.settings)
         given: dict[str, Any] = {"name": wanted.kind, "data": wanted.data, "seed": wanted.seed}
         given |= {"settings": dict(wanted.settings), "files": dict(wanted.files)}
         outcome = self.platform.run_limited("ensue.platform.annotation.building:build", given, _BUILDING)
@@ -149,7 +150,7 @@ class Projects:
         with self.database.writing() as connection:
             project = self.find(connection, name, locked=True)
             before = int(project.settings["labels"])
-            if not before < labels <= _MOST_LABELS:
+            if not before < labels <= MOST_LABELS:
                 raise Invalid(f"{name} has {before} labels an item; give a number above it, up to 1,000.")
             settings = project.settings | {"labels": labels}
             connection.execute(update(projects).where(projects.c.id == project.id).values(settings=settings))
@@ -168,6 +169,7 @@ class Projects:
             project = self.find(connection, name, locked=True)
             connection.execute(delete(projects).where(projects.c.id == project.id))
             self._record(connection, "project deleted", project.id, by)
+        self.database.drop_deleted()
 
     def _record(
         self, connection: Connection, what: str, project_id: str, by: str | None, **details: Any

@@ -32,6 +32,7 @@ REVISION = "0003"
 _SCHEMA_LOCK = 0x656E737565  # any number, the same in all servers of a database
 _HOLD_LOCK = 0x656E737566
 _WAIT = 30.0  # seconds that one transaction waits for another
+_PATIENCE = 500  # milliseconds that a log which is read is waited for
 _HOLD_WAIT = 10.0  # and one process for another that just ended
 
 
@@ -66,6 +67,19 @@ class Database:
         finally:
             with self._counting:
                 self.version += 1
+
+    def drop_deleted(self) -> None:
+        """Have SQLite's log forget what was deleted just now; where somebody reads it, that is left for later."""
+        if not self.is_sqlite:
+            return
+        with self._writer.connect() as connection:
+            raw = connection.connection.driver_connection
+            assert raw is not None
+            raw.execute(f"PRAGMA busy_timeout={_PATIENCE}").fetchall()
+            try:
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                raw.execute(f"PRAGMA busy_timeout={int(1000 * _WAIT)}").fetchall()
 
     @contextmanager
     def altering(self) -> Iterator[Connection]:
@@ -257,7 +271,9 @@ def empty(database: Database) -> bool:
 
 
 def _set_writer(connection: sqlite3.Connection, _: object) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "foreign_keys=ON"):
+    # What is deleted is overwritten: somebody may have asked for it.
+    kept = ("journal_mode=WAL", "synchronous=FULL", "mmap_size=0", "foreign_keys=ON")
+    for pragma in (*kept, "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
 
 
