@@ -169,3 +169,17 @@ POLICY_SETTINGS = {
         one_of("original", "within-word", "released"),
     ),
 }
+
+
+def written(value: Any) -> str:
+    """Write a default as `--set` takes it.
+
+    >>> written(None), written([1, 2]), written(0.1), written(3.0), written("")
+    ('none', '1,2', '0.1', '3', '')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return ",".join(written(one) for one in value)
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return shown.replace("\n", "\\n").replace("\t", "\\t")

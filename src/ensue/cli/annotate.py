@@ -24,6 +24,7 @@ def list_kinds(
 ) -> None:
     """List the kinds of projects, or the settings of one."""
     from ensue.benchmarks.people import kind as people
+    from ensue.benchmarks.settings import written
 
     known = [kind] if kind is not None else sorted(people.kinds())
     found = [people.described(name) for name in known]
@@ -35,8 +36,7 @@ def list_kinds(
         if kind is not None:
             print(f"  --data: {one['data']}")
             for key, setting in one["settings"].items():
-                default = "none" if setting["default"] is None else setting["default"]
-                print(f"  {key + '=' + str(default):<28} {setting['about']}")
+                print(f"  {key + '=' + written(setting['default']):<28} {setting['about']}")
 
 
 @app.command()
@@ -215,7 +215,7 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
         wanted = f" of {one['wanted']:,}" if one["wanted"] else ""
         stage = f"{one['stage']}: " if one["stage"] else ""
         lines.append(
-            f"{stage}{one['answers']:,}{wanted} answers to {one['items']:,} items by {one['people']:,}"
+            f"{stage}{one['answers']:,}{wanted} answers to {one['items']:,} items by {one['people']:,} people"
         )
     for one in found["times"]:
         low, high = one["quartiles"]
@@ -236,7 +236,7 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
         f"disagreed on: {one['item']} ({one['agreeing']:.0%} of pairs agree)"
         for one in found["disagreements"][:5]
     ]
-    if found["pay_per_hour"] is not None:
+    if found["pay_per_hour"] is not None and found["owed"]:
         lines.append(f"pay per hour at the median: {found['pay_per_hour']:.2f}; owed {found['owed']:.2f}")
     return lines
 

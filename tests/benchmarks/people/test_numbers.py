@@ -144,6 +144,8 @@ def test_the_same_answer_throughout_is_told() -> None:
         ("which", True, None)
     ]
     assert "which: everybody gave the same answer throughout, 3 units" in overview_lines(told)
+    assert overview_lines(told)[0].endswith("to 3 items by 2 people")
+    assert not [line for line in overview_lines(told) if "pay" in line]  # nobody is paid
 
 
 def test_items_that_all_agree_on_are_no_disagreement() -> None:

@@ -58,6 +58,19 @@ def test_every_document_is_used_once_and_block_sizes_take_turns() -> None:
     assert KIND.right(control.gold or {}, control.gold or {})
 
 
+def test_what_is_told_is_what_is_asked(tmp_path: Path) -> None:
+    texts = ["One came. Two left. Three slept. Four ate."] * 5 + ["Alone."] * 2
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
+    settings = chosen(KIND, block_size="1,2", controls=1, training=1, pairs=2)
+    built = KIND.build(str(path), settings, 5)
+    assert sum(one.phase == "work" and not one.control for one in built.items) == 2
+    assert list(built.notes) == [
+        "2 documents, each at one of the block sizes 1, 2",
+        "2 documents too short for every block size left out",
+    ]
+
+
 def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path) -> None:
     path = write_export(tmp_path, knowing)
     settings = {"block_size": [1, 2], "shuffles": 2}

@@ -91,5 +91,7 @@ def test_words_for_people(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["annotate", "kinds", "custom"])
     assert "labels=5" in done.stdout
     assert "people an item" in done.stdout
+    done = CliRunner().invoke(app, ["annotate", "kinds", "shuffle"])
+    assert "block_size=1,2,3,4,5 " in done.stdout  # as --set takes it
     done = CliRunner().invoke(app, ["annotate", "list", "--home", str(tmp_path / "home")])
     assert (done.exit_code, done.stdout) == (0, "")

@@ -23,6 +23,7 @@ from ensue.platform.database.schema import project_items, projects
 from ensue.platform.service import Platform, Settings, opened
 from ensue.platform.web.app import create_app
 from ensue.platform.web.project_new_pages import code
+from ensue.platform.web.security import SMALL_BODY
 from tests.platform.web.browser import Browser, Outline, check_page
 from tests.platform.web.test_project_pages import TOML, sign_in
 
@@ -263,6 +264,14 @@ def test_what_will_not_do_is_one_sentence_beside_the_form_and_nothing_is_made(
     asked = browser.post(f"/projects/new/{name}", data=given, files=files or None, headers=headers)
     assert (asked.status_code, words in asked.json()["error"]) == (422, True)
     assert nothing_is_left(platform)
+
+
+def test_data_of_more_than_what_is_taken_anywhere_is_taken(browser: Browser) -> None:
+    row = {"text": "The ferry left. It was wet. They stood at the rail. By noon they were there.", "more": ""}
+    rows = [{**row, "id": n, "more": "x" * (SMALL_BODY // 8)} for n in range(9)]
+    content = "".join(json.dumps(one) + "\n" for one in rows).encode()
+    found = send(browser, "shuffle", [("file", ("texts.jsonl", content))], name="mine")
+    assert found.headers.get("location") == "/projects/mine?done=made", found.text[-3000:]
 
 
 def test_a_script_is_told_where_the_project_is_and_a_name_is_taken_once(

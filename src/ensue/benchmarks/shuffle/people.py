@@ -74,8 +74,13 @@ class Shuffle(Plain):
                 f"{documents.source} has {len(found)} documents that can be shuffled, all of which practice and "
                 "controls take; set training and controls lower, or give more documents."
             )
-        items += [_item(one, settings, seed) for one in work[: settings["pairs"]]]
-        notes = [f"{len(work):,} documents, each at one block size of {settings['block_size']}"]
+        work = work[: settings["pairs"]]
+        items += [_item(one, settings, seed) for one in work]
+        sizes = ", ".join(map(str, settings["block_size"]))
+        notes = [f"{len(work):,} documents, each at one of the block sizes {sizes}"]
+        short = len(found) - len({id for id, _ in known})
+        if short:
+            notes.append(f"{short:,} documents too short for every block size left out")
         title = "Which text is in its own order?"
         return Built(title, instructions(__file__, "shuffle"), items, documents.source, notes)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI, Request
@@ -37,7 +37,7 @@ _LONG = {"consent"}  # what takes more than a line
 
 
 def install(app: FastAPI, platform: Platform) -> None:
-    app.state.larger_bodies["/projects/new"] = platform.settings.largest_upload + _OVERHEAD
+    app.state.larger_bodies["/projects/new/"] = platform.settings.largest_upload + _OVERHEAD
     app.state.templates.filters["code"] = code
     app.state.making = anyio.CapacityLimiter(_MADE_AT_ONCE)
     app.include_router(router)
@@ -68,21 +68,7 @@ def inputs(settings: Mapping[str, Setting]) -> Iterator[Input]:
     """Yield what a form asks for each setting."""
     for key, one in settings.items():
         choices, is_file = reading.choices_of(one.read), reading.is_file(one.read)
-        yield Input(key, one.about, written(one.default), choices, is_file, key in _LONG)
-
-
-def written(value: Any) -> str:
-    """Write a default as `--set` takes it.
-
-    >>> written(None), written([1, 2]), written(0.1), written(3.0), written("")
-    ('none', '1,2', '0.1', '3', '')
-    """
-    if value is None:
-        return "none"
-    if isinstance(value, list | tuple):
-        return ",".join(written(one) for one in value)
-    shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return shown.replace("\n", "\\n").replace("\t", "\\t")
+        yield Input(key, one.about, reading.written(one.default), choices, is_file, key in _LONG)
 
 
 def code(words: str) -> Markup:
