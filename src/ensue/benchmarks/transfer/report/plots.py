@@ -66,6 +66,8 @@ def transfer_plot(run: Transferred, *, width: float) -> str:
             fontsize=9,
             loc="outside lower center",
             ncols=1 if narrow else 3,
+            # Long enough to show a dashed line as one.
+            handlelength=3.2,
         )
         return as_svg(figure, "transfer", width, _about(run))
 
