@@ -156,6 +156,7 @@ def test_a_file_that_a_setting_names_is_sent_along(browser: Browser, platform: P
     found = send(browser, "squality", files, **{"name": "rated", "set-stages": "rating"})
     assert found.status_code == 303, found.text[-2000:]
     project, items = made(platform, "rated")
+    assert project.title == "Rate answers about a story"
     assert project.settings["systems"] == "sums.jsonl"  # and no path of the server
     assert "She waits, it says." in json.dumps(items)
     broken = [files[0], ("set-systems", ("sums.jsonl", b'{"id": 3}\n'))]

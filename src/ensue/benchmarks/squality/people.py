@@ -145,7 +145,8 @@ class Squality(Plain):
                     if asked
                     else [_questioning(source, plan)]
                 )
-        return Built("Answer questions about a story", instructions(__file__, "squality"), items, str(data))
+        title = "Rate answers about a story" if stages == (RATING,) else "Answer questions about a story"
+        return Built(title, instructions(__file__, "squality"), items, str(data))
 
     def follow(self, group: str, done: Sequence[Done]) -> Sequence[WorkItem]:
         """Return all items that the answers on a story allow for, those that are there already among them."""
