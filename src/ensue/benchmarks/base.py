@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 KEPT = ".kept-"
 # How the names of people begin who are a run's model, as in `human:EXPORT`.
 HUMAN = "human:"
+# The kind of model that people are, who are named so.
+PEOPLE = "human"
 
 
 def content_of(*parts: Any) -> str:

@@ -125,3 +125,19 @@ def test_other_chapters_than_people_read_are_refused(tmp_path: Path, data: Path)
         ensue.run("chapterbreak", model=f"human:{path}", data=str(data), output=tmp_path / "people")
     with pytest.raises(EnsueError, match="all of which practice and controls take"):
         KIND.build(str(data), chosen(KIND, controls=4, training=4), 3)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("values", FIELD, 10**30), ("values", FIELD, "Q"), ("key", "order", 1.5), ("key", "content", None)],
+)
+def test_an_edited_export_is_one_sentence(
+    tmp_path: Path, data: Path, part: str, name: str, value: Any
+) -> None:
+    path = write_export(tmp_path, data)
+    head, *lines = (json.loads(line) for line in path.read_text().splitlines())
+    edited = next(line for line in lines if line["phase"] == "work" and not line["control"])
+    edited[part] = {**edited[part], name: value}
+    path.write_text("".join(json.dumps(line) + "\n" for line in [head, *lines]))
+    with pytest.raises(EnsueError, match=r"export the project again|not the one people read"):
+        ensue.run("chapterbreak", model=f"human:{path}", data=str(data), output=tmp_path / "people")

@@ -74,6 +74,12 @@ def test_an_export_says_who_answered_what_and_what_counts(tmp_path: Path) -> Non
         (({key: value for key, value in HEADER.items() if key != "project"},), "damaged"),
         ((HEADER, {"key": 1}), "answer 1 has no key"),
         ((HEADER, {"key": {}, "values": {}}), "damaged: KeyError"),
+        (
+            ({**HEADER, "answers": 2}, line("1", "p1")),
+            "has 1 of the 2 answers that were exported; it was cut off",
+        ),
+        ((HEADER, line("1", "p1", seconds=1e308)), "damaged: ValueError"),
+        ((HEADER, line("1", "p1", seconds=-1)), "damaged: ValueError"),
     ],
 )
 def test_what_is_no_export_is_refused(tmp_path: Path, lines: tuple[dict[str, Any], ...], words: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import func, select
 
+from ensue.benchmarks.people.export import Export
+from ensue.errors import EnsueError
 from ensue.platform.annotation import exporting
 from ensue.platform.annotation.answering import Unanswered
 from ensue.platform.clock import SetClock
@@ -142,6 +144,17 @@ def test_an_export_has_pseudonyms_gold_and_what_is_void(platform: Platform, cloc
     assert len(everything) == 6
     assert "\n'=x," in table
     assert "worker-" not in table + str(export) + str(everything)
+
+
+def test_an_export_that_was_cut_off_at_a_line_is_noticed(platform: Platform) -> None:
+    project = make(platform, [item("w"), item("x")], labels=1, control_rate=0.0)
+    (ada,) = people(platform, project, 1)
+    ada.do_all()
+    with platform.database.reading() as connection:
+        head, *lines = exporting.lines(connection, project)
+    assert len(Export.of(head, lines).records) == 2
+    with pytest.raises(EnsueError, match="has 1 of the 2 answers"):
+        Export.of(head, lines[:1])
 
 
 def test_whoever_asks_to_be_forgotten_is(platform: Platform) -> None:

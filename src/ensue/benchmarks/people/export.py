@@ -18,6 +18,7 @@ from ensue.jsonl import read_lines
 UPLOADED = " (uploaded)"
 MARK = "annotation"
 VERSION = 1
+_CENTURY = 3.2e9  # seconds
 # The states of people whose work does not count.
 BARRED = frozenset({"stopped", "excluded", "deleted"})
 
@@ -93,11 +94,20 @@ class Export:
                 f"{place} is an export of version {header.get('version')!r}; this Ensue reads version {VERSION}."
             )
         try:
+            wanted = header.get("answers")
+            records = tuple(
+                _record(line, f"{place}, answer {number}") for number, line in enumerate(lines, 1)
+            )
+            if wanted is not None and wanted != len(records):
+                raise EnsueError(
+                    f"{place} has {len(records):,} of the {wanted:,} answers that were exported; it was cut off or"
+                    " edited, so export the project again."
+                )
             people = tuple(_person(one) for one in header.get("participants", ()))
             return cls(
                 str(header["project"]),
                 str(header["kind"]),
-                tuple(_record(line, f"{place}, answer {number}") for number, line in enumerate(lines, 1)),
+                records,
                 str(header.get("title") or ""),
                 dict(header.get("settings") or {}),
                 int(header.get("seed") or 0),
@@ -149,6 +159,14 @@ def _person(line: Mapping[str, Any]) -> Person:
     )
 
 
+def _time(value: Any) -> float:
+    """Return seconds; nobody takes longer over an item than a century."""
+    seconds = float(value or 0.0)
+    if not 0 <= seconds <= _CENTURY:
+        raise ValueError(f"{seconds} seconds")
+    return seconds
+
+
 def _record(line: Mapping[str, Any], place: str) -> Record:
     key, values, gold = line.get("key"), line.get("values"), line.get("gold")
     if not isinstance(key, dict) or not isinstance(values, dict) or not isinstance(gold, dict | None):
@@ -165,7 +183,7 @@ def _record(line: Mapping[str, Any], place: str) -> Record:
         line.get("right"),
         bool(line.get("hasty", False)),
         str(line.get("state", "answered")),
-        float(line.get("seconds") or 0.0),
-        float(line.get("elapsed") or 0.0),
+        _time(line.get("seconds")),
+        _time(line.get("elapsed")),
         str(line.get("saved_at") or ""),
     )

@@ -6,13 +6,11 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ensue.benchmarks.base import HUMAN
+from ensue.benchmarks.base import HUMAN, PEOPLE
 from ensue.benchmarks.people.export import Export, read
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import Model
-
-_KIND = "human"
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ def load_people(model: str) -> People:
     export = read(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     name = f"human-{export.project}"
-    card = ModelCard(name, _KIND, str(path), {"weights": digest}, note=f"{len(export.annotators)} people")
+    card = ModelCard(name, PEOPLE, str(path), {"weights": digest}, note=f"{len(export.annotators)} people")
     return People(card, export)
 
 

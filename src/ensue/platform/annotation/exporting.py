@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from ensue.benchmarks.people.export import MARK, VERSION, Export
 from ensue.platform.annotation.projects import Project
@@ -117,10 +117,22 @@ def _head(connection: Connection, project: Project) -> dict[str, Any]:
         "seed": project.seed,
         "source": project.source,
         "state": project.state,
+        "answers": connection.execute(_counted(project)).scalar_one(),
         "participants": people,
         "fields": fields,
         "wanted": wanted,
     }
+
+
+def _final(project: Project) -> tuple[ColumnElement[bool], ...]:
+    """Return what makes an answer one of an export."""
+    states = assignments.c.state.in_(("answered", "void"))
+    return assignments.c.project_id == project.id, states, answers.c.is_final
+
+
+def _counted(project: Project) -> Select[int]:
+    joined = select(func.count()).select_from(answers)
+    return joined.join(assignments, assignments.c.id == answers.c.assignment_id).where(*_final(project))
 
 
 def _answers(connection: Connection, project: Project) -> Iterator[dict[str, Any]]:
@@ -140,11 +152,7 @@ def _answers(connection: Connection, project: Project) -> Iterator[dict[str, Any
         .join(assignments, assignments.c.id == answers.c.assignment_id)
         .join(participants, participants.c.id == assignments.c.participant_id)
         .join(project_items, project_items.c.id == assignments.c.item_id)
-        .where(
-            assignments.c.project_id == project.id,
-            assignments.c.state.in_(("answered", "void")),
-            answers.c.is_final,
-        )
+        .where(*_final(project))
         .order_by(project_items.c.position, answers.c.saved_at, assignments.c.id)
     )
     for row in connection.execute(query):
