@@ -84,6 +84,30 @@ def test_practice_and_qualification_come_from_the_training_set(rte: Path) -> Non
         KIND.build(str(rte), chosen(KIND, task="superglue/RTE", split="test"), 0)
 
 
+def test_questions_with_several_answers_are_as_many_items_as_wanted(tmp_path: Path) -> None:
+    """MultiRC asks for all answers of a question at once: ten items are more than ten of its examples."""
+    folder = tmp_path / "data" / "MultiRC"
+    folder.mkdir(parents=True)
+    for name in ("val", "train"):
+        rows = []
+        for number in range(8):
+            questions = [
+                {
+                    "question": f"Question {one} of {name} {number}?",
+                    "answers": [{"text": f"Answer {n}", "idx": n, "label": n % 2} for n in range(4)],
+                    "idx": one,
+                }
+                for one in range(2)
+            ]
+            rows.append(
+                {"passage": {"text": f"{name} text {number}.", "questions": questions}, "idx": number}
+            )
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    built = KIND.build(str(folder.parent), chosen(KIND, task="superglue/MultiRC"), 0)
+    phases = [one.phase for one in built.items if one.phase != "work"]
+    assert phases == ["training"] * 5 + ["qualification"] * 5
+
+
 def test_people_are_a_run_and_a_submission(rte: Path, tmp_path: Path) -> None:
     def answer(item: WorkItem, person: str) -> dict[str, Any]:
         # p0 and p1 always say entailment; the others know, but for example 1, where all but p4 are wrong.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,9 @@ class Classification(Plain):
             return [], [
                 f"{source.name} has no training set here, so there is no practice and no qualification"
             ]
-        groups = _drawn(found.splits[TRAIN], wanted, chance)
-        units = [unit for group in groups for unit in _units(source, group)][:wanted]
+        # So many items: a group of examples may be fewer than it has examples.
+        groups = _drawn(found.splits[TRAIN], None, chance)
+        units = islice((unit for group in groups for unit in _units(source, group)), wanted)
         phases: list[Phase] = ["training"] * settings["training"]
         phases += ["qualification"] * settings["qualification"]
         return list(zip(phases, units, strict=False)), []
