@@ -80,6 +80,7 @@ def test_an_export_says_who_answered_what_and_what_counts(tmp_path: Path) -> Non
         ),
         ((HEADER, line("1", "p1", seconds=1e308)), "damaged: ValueError"),
         ((HEADER, line("1", "p1", seconds=-1)), "damaged: ValueError"),
+        ((HEADER, {**line("1", "p1"), "annotator": None}), "answer 1 does not say whose it is"),
     ],
 )
 def test_what_is_no_export_is_refused(tmp_path: Path, lines: tuple[dict[str, Any], ...], words: str) -> None:

@@ -171,9 +171,11 @@ def _record(line: Mapping[str, Any], place: str) -> Record:
     key, values, gold = line.get("key"), line.get("values"), line.get("gold")
     if not isinstance(key, dict) or not isinstance(values, dict) or not isinstance(gold, dict | None):
         raise EnsueError(f"{place} has no key and values, or gold that is no object.")
+    if not isinstance(line["annotator"], str) or not line["annotator"]:
+        raise EnsueError(f"{place} does not say whose it is.")
     return Record(
         key,
-        str(line["annotator"]),
+        line["annotator"],
         values,
         str(line.get("phase", "work")),
         str(line.get("group") or ""),
