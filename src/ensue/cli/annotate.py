@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +69,8 @@ def create(
     parts = [f"{one['items']:,} {phase}" for phase, one in made["progress"].items() if phase != "work"]
     more = f" ({', '.join(parts)} items besides)" if parts else ""
     print(f"{name} has {work['items']:,} items for {work['wanted']:,} answers{more}.")
-    print(f"Open it with: ensue annotate open {name}")
+    where = "" if home is None else f" --home {shlex.quote(str(home))}"
+    print(f"Open it with: ensue annotate open {name}{where}")
 
 
 @app.command("list")

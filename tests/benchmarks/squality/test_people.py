@@ -297,6 +297,29 @@ def test_systems_are_rated_beside_a_reference(data: Path, tmp_path: Path) -> Non
     assert KIND.earned(export)["ada"].pay == 8
 
 
+def test_instructions_are_of_the_stages_and_limits_there_are(data: Path) -> None:
+    def page(**settings: Any) -> str:
+        return KIND.build(str(data), chosen(KIND, limit=1, **settings), 0).instructions
+
+    usual = page()
+    assert [one for one in usual.splitlines() if one.startswith("#")] == [
+        "# Answer questions about a story",
+        "## Asking (one writer of each story)",
+        "## Writing",
+        "## Reviewing",
+    ]
+    assert "75 to 500 words" in usual
+    short = page(stages="writing", least_words=10, most_words=20)
+    assert "10 to 20 words" in short
+    assert "## Reviewing" not in short
+    rated = page(stages="rating")
+    assert [one for one in rated.splitlines() if one.startswith("#")] == [
+        "# Rate answers about a story",
+        "## Rating",
+    ]
+    assert "write about it" not in rated
+
+
 def test_any_documents_are_stories(tmp_path: Path) -> None:
     (tmp_path / "mill.txt").write_text("The mill stood still. Nobody came.\n\nIn spring it burned.")
     (item,) = KIND.build(str(tmp_path), chosen(KIND), 0).items

@@ -80,6 +80,12 @@ class Answer(NamedTuple):
     text: str
 
 
+_RATERS = """
+You will read a short story, which takes 20 to 40 minutes, and judge what was answered to questions about it. Your
+judgments will be published for research, under a pseudonym.
+"""
+
+
 class Squality(Plain):
     """The kind `squality`."""
 
@@ -93,12 +99,12 @@ class Squality(Plain):
             f"which of {', '.join(STAGES)}; without questions, those of the data",
             read.many(read.one_of(*STAGES)),
         ),
-        "writers": Setting(WRITERS, "who answer all questions of a story", read.whole(3)),
+        "writers": Setting(WRITERS, "who answer all questions of a story, three or more", read.whole(3)),
         "own_questions": Setting(
             QUESTIONS - 1, "questions to compose besides that for the plot", read.whole()
         ),
-        "least_words": Setting(LEAST_WORDS, "the shortest answer", read.whole()),
-        "most_words": Setting(MOST_WORDS, "the longest answer", read.whole()),
+        "least_words": Setting(LEAST_WORDS, "words of the shortest answer", read.whole()),
+        "most_words": Setting(MOST_WORDS, "words of the longest answer", read.whole()),
         "longest_copy": Setting(LONGEST_COPY, "words in a row that may be the story's", read.whole()),
         "systems": Setting(
             None,
@@ -146,7 +152,7 @@ class Squality(Plain):
                     else [_questioning(source, plan)]
                 )
         title = "Rate answers about a story" if stages == (RATING,) else "Answer questions about a story"
-        return Built(title, instructions(__file__, "squality"), items, str(data))
+        return Built(title, _page(title, plan), items, str(data))
 
     def follow(self, group: str, done: Sequence[Done]) -> Sequence[WorkItem]:
         """Return all items that the answers on a story allow for, those that are there already among them."""
@@ -178,6 +184,16 @@ class Squality(Plain):
 
     def judged(self, record: Record) -> Iterable[Judged]:
         return rounds.judged(record)
+
+
+def _page(title: str, plan: Plan) -> str:
+    """Return the instructions of the stages that there are, with the limits of this project."""
+    opening, *sections = instructions(__file__, "squality").split("\n## ")
+    opening = _RATERS if plan.stages == (RATING,) else opening.partition("\n")[2]
+    chosen = [text for stage, text in zip(STAGES, sections, strict=True) if stage in plan.stages]
+    least, most = plan.words
+    page = "\n## ".join([f"# {title}\n{opening}", *chosen])
+    return page.replace("75 to 500 words", f"{least:,} to {most:,} words")
 
 
 def _stages(settings: Mapping[str, Any]) -> tuple[str, ...]:

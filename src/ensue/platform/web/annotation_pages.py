@@ -24,8 +24,8 @@ You are asked to take part in a study: you read texts and answer questions about
 - What you answer, and how long it takes you, is saved while you work.
 - You are known to those who see the answers by a made-up name alone. An id that another site gave you is kept to
   have you paid and to know you again; it is in no published data.
-- You can stop whenever you like, and come back with the same link. You can have your answers deleted: tell whoever
-  runs the study the name that the last page shows you.
+- You can stop whenever you like, and come back with the same link in the same browser. You can have your answers
+  deleted: tell whoever runs the study the name that the last page shows you.
 """
 _SHUT = {
     "draft": "This project is not open yet. Come back later with the same link.",
