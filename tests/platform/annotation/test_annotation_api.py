@@ -97,6 +97,25 @@ def test_an_account_needs_no_key_if_it_may_annotate(
     assert client.post("/api/v1/projects/rain/enter", json=with_key, headers=other).status_code == 201
 
 
+def test_an_account_is_one_person_whatever_ids_it_makes_up(
+    platform: Platform, project: Project, client: TestClient
+) -> None:
+    path, headers = "/api/v1/projects/rain/enter", token(platform, "annotator")
+    own = client.post(path, json={"consent": True, "external_id": ""}, headers=headers)
+    assert own.status_code == 201
+    for id in ("zz1", "zz2"):
+        made_up = client.post(path, json={"consent": True, "external_id": id}, headers=headers)
+        assert (made_up.status_code, "worker's id" in made_up.json()["error"]) == (403, True)
+        wrong = {"consent": True, "external_id": id, "key": project.entry_key + "x"}
+        assert client.post(path, json=wrong, headers=headers).status_code == 403
+    again = client.post(path, json={"consent": True, "key": project.entry_key}, headers=headers)
+    assert again.json()["pseudonym"] == own.json()["pseudonym"]
+    with platform.database.reading() as connection:
+        assert len(connection.execute(select(participants.c.id)).all()) == 1
+    keyed = {"consent": True, "external_id": "zz1", "key": project.entry_key}
+    assert client.post(path, json=keyed, headers=headers).status_code == 201
+
+
 def test_who_comes_in_and_who_does_not(platform: Platform, project: Project, client: TestClient) -> None:
     path, good = "/api/v1/projects/rain/enter", {"key": project.entry_key, "external_id": "ada"}
     welcome = client.get(f"/api/v1/projects/rain/welcome?key={project.entry_key}").json()

@@ -130,8 +130,10 @@ class People:
 
     def may_enter(self, project: Project, user: User | None, key: str) -> bool:
         """Return whether somebody has the link's key, or an account that needs none."""
-        if user is not None and user.may("annotator"):
-            return True
+        return (user is not None and user.may("annotator")) or self.has_key(project, key)
+
+    def has_key(self, project: Project, key: str) -> bool:
+        """Return whether a key is that of the project's link."""
         return hmac.compare_digest(
             key.encode("utf-8", "surrogatepass"), project.entry_key.encode("utf-8", "surrogatepass")
         )
@@ -146,6 +148,12 @@ class People:
             project = self.projects.find(connection, name, locked=True)
             if not self.may_enter(project, user, given.key):
                 raise NotFound("There is no such project.")
+            if external is not None and not self.has_key(project, given.key):
+                # An account that needs no key would be as many people as it makes up ids.
+                raise Forbidden(
+                    "A worker's id is taken with the key of the project's link alone: use the whole link that you were"
+                    " given, or take part by your account, without an id."
+                )
             if project.state == "draft":
                 raise Forbidden("This project is not open yet.")
             known = self.of_cookie(connection, project.id, cookie) if cookie else None

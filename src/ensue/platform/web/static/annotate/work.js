@@ -19,6 +19,7 @@ const path = `/projects/${encodeURIComponent(project)}`;
 const BEAT = 60_000;
 const ATTENDED = 10 * 60_000;
 const TICK = 5000;
+const RETURN = 8000; // long enough to read the page, and to press a button that stops it
 const PHASES = { training: "Training", qualification: "Qualification", work: "" };
 
 let now = null; // the item on the page: assignment, form, saver, clock, isCorrection
@@ -135,9 +136,17 @@ function finished(me) {
     actions.push(h("p", {}, "Your completion code:"), h("p", { class: "code" }, h("code", { id: "code" }, code), " ",
       button("Copy", async (event) => { await navigator.clipboard?.writeText(code); event.target.textContent = "Copied"; }, "quiet")));
   }
-  if (url && /^https?:\/\//i.test(url)) actions.push(h("p", {}, h("a", { class: "button", href: url }, "Go back to where you came from")));
+  if (url && /^https?:\/\//i.test(url)) actions.push(...goingBack(url));
   actions.push(h("p", { class: "soft" }, `You are ${me.pseudonym} here. To have your answers deleted, tell whoever runs the project this name.`));
   message("You have done everything. Thank you!", "All your answers are saved.", actions);
+}
+
+// The way back to the site somebody came from: taken by itself after a while, at once, or not at all.
+function goingBack(url) {
+  const words = h("p", { id: "going", role: "status" }, `This page goes back to where you came from by itself in ${RETURN / 1000} seconds.`);
+  const timer = setTimeout(() => { if (words.isConnected) location.assign(url); }, RETURN);
+  const stay = button("Stay here", () => { clearTimeout(timer); words.textContent = "This page stays as it is; go back when you like."; stay.remove(); }, "quiet");
+  return [words, h("p", { class: "actions" }, h("a", { class: "button", href: url }, "Go back to where you came from"), stay)];
 }
 
 // Going back
