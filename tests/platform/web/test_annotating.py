@@ -37,10 +37,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(home: Path) -> Iterator[Served]:
     found = Served()
     with opened(Settings(home=home)) as platform:
-        projects = {
-            name: make(platform, name, items(form, 1), labels=99, completion_url="https://example.org/done")
-            for name, form in FORMS.items()
-        }
+        projects = {name: make(platform, name, items(form, 1), labels=99) for name, form in FORMS.items()}
+        back = {"completion_url": "https://example.org/done"}
+        projects["returned"] = make(platform, "returned", items(FORMS["preference"], 1), labels=99, **back)
         projects["hebrew"] = make(platform, "hebrew", items(HEBREW, 1), labels=99)
         projects["when"] = make(platform, "when", items(WHEN, 3), labels=99)
         projects["shuffled"] = make(platform, "shuffled", items(FORMS["preference"], 3), labels=9)
@@ -305,9 +304,32 @@ def test_scales_are_answered_by_keys_and_by_mouse(work: Callable[..., Worker]) -
     expect(page.get_by_text("It is a number from 1 to 100.")).to_be_visible()
     page.get_by_role("spinbutton").fill("100")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("link", name="Go back to where you came from")).to_have_attribute(
-        "href", "https://example.org/done"
-    )
+    expect(page.get_by_role("heading", name="You have done everything")).to_be_visible()
+
+
+def test_the_page_goes_back_by_itself_to_where_somebody_came_from(work: Callable[..., Worker]) -> None:
+    worker = work("returned")
+    worker.context.route("https://example.org/**", lambda route: route.fulfill(body="Welcome back."))
+    page = worker.page
+    page.clock.install()
+    worker.enter()
+    expect(page.locator(".question")).to_be_visible()
+    page.keyboard.press("1")
+    worker.submit()
+    expect(page.locator("#going")).to_contain_text("by itself in 8 seconds")
+    link = page.get_by_role("link", name="Go back to where you came from")
+    expect(link).to_have_attribute("href", "https://example.org/done")
+    page.clock.run_for(7000)
+    assert page.url.startswith(worker.visit.address)
+    page.get_by_role("button", name="Stay here").click()
+    expect(page.locator("#going")).to_contain_text("stays as it is")
+    page.clock.run_for(60_000)
+    assert page.url.startswith(worker.visit.address)
+    page.reload()  # whoever comes again is told again
+    expect(page.locator("#going")).to_contain_text("by itself")
+    page.clock.run_for(9000)
+    page.wait_for_url("https://example.org/done")
+    worker.visit.complaints.remove("asked https://example.org/done")
 
 
 def test_words_are_counted_and_a_text_that_is_too_short_is_not_handed_in(work: Callable[..., Worker]) -> None:

@@ -105,6 +105,9 @@ def test_every_kind_has_its_form_with_all_settings_of_the_command_line(browser: 
             assert str(code(one.about)) in form, key
     assert fields  # of the last
     assert browser.get("/projects/new/knitting").status_code == 404
+    token = browser.token("/projects/new/custom")
+    sent = browser.post("/projects/new/knitting", data={"csrf": token, "name": "scarf"})
+    assert sent.status_code == 404
 
 
 @pytest.mark.parametrize("form", ["files", "zip"])

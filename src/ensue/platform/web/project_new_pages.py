@@ -33,6 +33,7 @@ router = APIRouter(include_in_schema=False)
 _OVERHEAD = 2_000_000
 _MADE_AT_ONCE = 2
 _PREFIX = "set-"
+_NO_KIND = "There is no such kind of project."
 _LONG = {"consent"}  # what takes more than a line
 
 
@@ -98,7 +99,7 @@ def _new_page(
     request: Request, name: str, given: Mapping[str, str], *, status: int = 200, words: str = ""
 ) -> Response:
     if name not in kinds():
-        raise NotFound("There is no such kind of project.")
+        raise NotFound(_NO_KIND)
     found = kind(name)
     known = settings_of(found)
     facts = {
@@ -120,6 +121,8 @@ async def create(request: Request, platform: ThePlatform, name: str) -> Response
         return RedirectResponse(f"/sign-in?next=/projects/new/{name}", 303)
     if not user.may("organiser"):
         raise Forbidden("Only those with the role organiser may do this.")
+    if name not in kinds():
+        raise NotFound(_NO_KIND)
     request.app.state.rates.take("upload", user.id)
     form = await request.form()
     given = {field: value for field, value in form.items() if isinstance(value, str)}
@@ -130,7 +133,7 @@ async def create(request: Request, platform: ThePlatform, name: str) -> Response
         project, _ = await anyio.to_thread.run_sync(do, limiter=request.app.state.making)
     except EnsueError as error:
         status = error.status if isinstance(error, Refusal) else 422
-        if not wants_page or name not in kinds():
+        if not wants_page:
             raise
         page = partial(_new_page, request, name, given, status=status, words=str(error))
         return await run_in_threadpool(page)
