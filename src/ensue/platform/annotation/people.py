@@ -151,8 +151,8 @@ class People:
             if external is not None and not self.has_key(project, given.key):
                 # An account that needs no key would be as many people as it makes up ids.
                 raise Forbidden(
-                    "A worker's id is taken with the key of the project's link alone: use the whole link that you were"
-                    " given, or take part by your account, without an id."
+                    "A worker's id is taken with the key of the project's link alone: use the whole link that you"
+                    " were given, or take part by your account, without an id."
                 )
             if project.state == "draft":
                 raise Forbidden("This project is not open yet.")
