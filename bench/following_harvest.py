@@ -2,7 +2,7 @@
 
     python bench/following_harvest.py prepare DATA OUT     # here: OUT/versions.jsonl, a line a version
     python bench/following_harvest.py fresh DATA OUT       # here: OUT/fresh.jsonl, what rule 3 was judged on
-    python bench/following_harvest.py last DATA OUT        # here: OUT/last.jsonl, what rule 4 is judged on
+    python bench/following_harvest.py last DATA OUT        # here: OUT/last.jsonl, what is left for a rule after it
     python bench/following_harvest.py run VERSIONS MODEL OUT   # there: MODEL a folder; OUT/NAME-PART.npz
     python bench/following_harvest.py read VERSIONS READER OUT.npz   # there: what a reader says of each sentence
 
@@ -13,9 +13,8 @@ those. Everything is scored by the package's engine in float32.
 
 `fresh` has what nobody had looked at before rule 3: two times 400 BBC articles of the draw, from 1,206 on (in sets,
 for the more articles intruders are drawn from, the nearer is the nearest), and WSJ, essays and legal summaries whole.
-`last` has what no rule since the first was judged on, BBC articles 720 to 1,119 and from 2,006 on but for those that
-are there twice, the other collections again, and the 800 of `fresh` as `ensue calibrate` reads them: rule 4 is fitted
-on those too.
+`last` has what no rule since the first was judged on: BBC articles 720 to 1,119 and from 2,006 on, but for those that
+are there twice; the other collections again; and the 800 of `fresh` as `ensue calibrate` reads them.
 
 An .npz holds for each kind of request (below) `NAME_row` (the version's line), `NAME_place` (the sentence), for
 `places` and `pairs` also `NAME_other`, and `NAME_sum` (float32); for those with all tokens `NAME_count` and
@@ -172,7 +171,7 @@ def fresh(options: argparse.Namespace) -> None:
 
 
 def last(options: argparse.Namespace) -> None:
-    """Write the versions of what rule 4 is judged on, and whole the texts that rule 3 was judged on."""
+    """Write the versions of what no rule since the first was judged on, and whole the texts of `fresh`."""
     from intruder import FEWEST, FITTED, bbc_articles, others, rows
 
     from ensue.text.documents import read_documents

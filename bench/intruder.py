@@ -2,10 +2,10 @@
 
     python bench/intruder.py DATA OUT     # DATA: the unpacked data; OUT gets one JSON-lines file a set
 
-The rule (which measures, and what each weighs) was chosen by cross-validation on the first 320 BBC articles of a
-fixed draw. `calibrate.jsonl` holds the first 720 and 150 of XSum: `ensue calibrate MODEL --data calibrate.jsonl` fits
-the verdict on them. `bbc.jsonl` holds the 400 after them, `wsj.jsonl`, `blog.jsonl` and `legal.jsonl` other
-collections: `ensue run intruder --model MODEL --data bbc.jsonl` judges.
+The rule (which measures, and what each weighs) was chosen by cross-validation on the first 320, later 720 BBC
+articles of a fixed draw. `calibrate.jsonl` holds these 720 and 150 of XSum: `ensue calibrate MODEL --data
+calibrate.jsonl` fits the verdict on them. `bbc.jsonl` holds the 400 after them, `wsj.jsonl`, `blog.jsonl` and
+`legal.jsonl` other collections: `ensue run intruder --model MODEL --data bbc.jsonl` judges.
 """
 
 from __future__ import annotations

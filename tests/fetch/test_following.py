@@ -11,6 +11,7 @@ import pytest
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
 from ensue.fetch.following import (
+    NO_ENCODER,
     encoder_mark,
     home_file,
     keep_in_file,
@@ -51,10 +52,10 @@ def test_a_fingerprint_is_of_the_package_else_of_the_adapter_else_of_the_weights
 
 
 def test_what_is_kept_last_is_found_and_the_rest_stays():
-    keep_in_file(home_file(), CARD, None, {"data": "old"})
-    keep_in_file(home_file(), CARD, ENCODER, {"data": "encoded"})
-    keep_in_file(home_file(), CARD, None, {"data": "new"})
-    keep_in_file(home_file(), replace(CARD, identity={"weights": "other"}), None, {"data": "other"})
+    keep_in_file(home_file(), CARD, NO_ENCODER, {"data": "old"})
+    keep_in_file(home_file(), CARD, encoder_mark(ENCODER), {"data": "encoded"})
+    keep_in_file(home_file(), CARD, NO_ENCODER, {"data": "new"})
+    keep_in_file(home_file(), replace(CARD, identity={"weights": "other"}), NO_ENCODER, {"data": "other"})
     assert known_calibrations(CARD, 1) == {
         "none": {"data": "new"},
         encoder_mark(ENCODER): {"data": "encoded"},
@@ -66,13 +67,13 @@ def test_home_comes_before_the_card(tmp_path):
     card, at_home = {"data": "card", "rule": 1}, {"data": "home", "rule": 1}
     stated = replace(CARD, following={"aa": {"none": card}, "bb": {"none": {"data": "of others"}}})
     assert known_calibrations(stated, 1) == {"none": card}
-    keep_in_file(home_file(), CARD, None, at_home)
+    keep_in_file(home_file(), CARD, NO_ENCODER, at_home)
     assert known_calibrations(stated, 1) == {"none": at_home}
 
 
 def test_one_of_another_version_of_the_rule_gives_way():
     card, stale = {"data": "card", "rule": 2}, {"data": "home", "rule": 1}
-    keep_in_file(home_file(), CARD, None, stale)
+    keep_in_file(home_file(), CARD, NO_ENCODER, stale)
     assert known_calibrations(CARD, 2) == {"none": stale}, "the reader is to be told of it"
     stated = replace(CARD, following={"aa": {"none": card}})
     assert known_calibrations(stated, 2) == {"none": card}

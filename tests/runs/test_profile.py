@@ -16,6 +16,7 @@ from ensue.models.request import Policy, Request
 from ensue.runs.calibrate import calibrate_model
 from ensue.runs.profile import in_hundred, open_profiler, portions, profile_of_row, profiles_of
 from ensue.runs.texts import Text, whole_texts
+from ensue.scoring.verdict import BELONGING
 from tests.scoring import naive
 from tests.support import tiny
 from tests.support.command import write_lines
@@ -117,19 +118,43 @@ def test_a_calibration_with_another_encoder_is_named(sound, encoder):
     calibrate_model("random", sound, about="news", encoder=str(encoder))
     text = " ".join(document(1, 6))
     (found,) = ensue.profile([text], model="random", encoder=None)
-    assert f"without an encoder, but there is one with --set encoder={encoder}; `ensue calibrate" in found.why
+    said = (
+        f"with encoder=none and reader=none, but there is one with encoder={encoder} and reader=none; `ensue"
+    )
+    assert said in found.why
     assert "--encoder none` makes one" in found.why
     (found,) = ensue.profile([text], model="random")
     assert found.false_alarm is not None
+
+
+def test_a_reader_is_part_of_a_calibration_and_can_be_left_out(sound, encoder, tmp_path):
+    reader = tiny.save_reader(tmp_path / "reader")
+    calibrate_model("random", sound, about="news", encoder=str(encoder), reader=str(reader))
+    sentences = document(1, 6)
+    (found,) = ensue.profile([sentences], model="random")
+    (read,) = ensue.load_model(str(reader)).read([sentences])
+    assert [one.belonging for one in found.sentences] == pytest.approx(read, abs=1e-4)
+    assert found.false_alarm is not None
+    (without,) = ensue.profile([sentences], model="random", reader=None)
+    assert without.false_alarm is None
+    assert f"reader=none, but there is one with encoder={encoder} and reader={reader}" in without.why
+    assert "--reader none` makes one" in without.why
+    calibrate_model("random", sound, about="news", encoder=str(encoder), reader=None)
+    (without,) = ensue.profile([sentences], model="random", reader=None)
+    assert without.false_alarm is not None
+    assert without.sentences[2].belonging is None
+    weight = (found.sentences[2].standing - without.sentences[2].standing) / read[2]
+    assert weight == pytest.approx(BELONGING, rel=1e-2)
+    assert open_profiler("random").reader is not None, "one with a reader comes first"
+    with pytest.raises(EnsueError, match=r"can only encode text \(for the reader; `none` does without one\)"):
+        ensue.profile([sentences], model="random", reader=str(encoder))
 
 
 def test_an_encoder_that_is_gone_is_one_sentence(sound, tmp_path):
     gone = tiny.save_encoder(tmp_path / "gone")
     calibrate_model("random", sound, about="news", encoder=str(gone))
     gone.rename(tmp_path / "elsewhere")
-    with pytest.raises(
-        EnsueError, match=r"made with the encoder .*/gone, which cannot be had here .* --set encoder"
-    ):
+    with pytest.raises(EnsueError, match=r"made with .*/gone, which cannot be had here .* --set encoder"):
         ensue.profile(["One. Two. Three. Four."], model="random")
     (found,) = ensue.profile([" ".join(document(1, 6))], model="random", encoder=str(tmp_path / "elsewhere"))
     assert found.false_alarm is not None

@@ -13,17 +13,21 @@ from ensue.errors import EnsueError
 from ensue.models.request import Score
 from ensue.scoring.following import Following, Measured
 from ensue.scoring.verdict import (
+    BELONGING,
     LIKENESS,
     RECEIVED,
     RULE,
     SHARE,
     Calibration,
+    _cautious,
     calibrate,
     judge,
     share_below,
     shares_below,
     standings,
+    threshold,
 )
+from ensue.stats.clustered import wilson
 
 LEVELS = 18
 PLAIN = Calibration(
@@ -61,6 +65,19 @@ def test_standing_is_what_is_received_and_given_and_how_like_it_is_to_the_rest()
         pytest.approx(second),
         pytest.approx(RECEIVED * 6.0 + 5.0),
     ]
+    read = [one._replace(belonging=-1.5) for one in sentences]
+    assert standings(read, given=5.0)[1] == pytest.approx(second - 1.5 * BELONGING)
+
+
+@pytest.mark.parametrize("count", [25, 200, 1600])
+def test_a_calibration_of_few_texts_keeps_what_it_says_nineteen_times_in_twenty(count: int) -> None:
+    """By simulation: how often the share of all texts below the threshold is more than was asked for."""
+    generator = np.random.default_rng(7)
+    drawn = generator.random((4000, count))
+    over = [np.quantile(one, _cautious(0.1, count), method="weibull") > 0.1 for one in drawn]
+    assert 0.02 < np.mean(over) < 0.08
+    assert wilson(0.1, count, 1.645)[0] == pytest.approx(_cautious(0.1, count))
+    assert (_cautious(0.0, count), _cautious(1.0, 10**9)) == pytest.approx((0.0, 1.0), abs=1e-6)
 
 
 def test_the_least_sentence_stands_out_where_few_untouched_texts_have_one_like_it() -> None:
@@ -162,6 +179,15 @@ def untouched(count: int, lengths: list[int], seed: int) -> list[Measured]:
         ]
         made.append(Measured(Score(0.0, 0, 0.0), sentences))
     return made
+
+
+def test_fewer_texts_make_a_lower_threshold() -> None:
+    texts = untouched(40, [5, 8, 14, 20], seed=3)
+    few, many = (calibrate(texts * times, model="m", encoder="e", data="d") for times in (1, 100))
+    assert (few.quartile, few.slope, few.percentiles[50]) == pytest.approx(
+        (many.quartile, many.slope, many.percentiles[50]), abs=0.1
+    )
+    assert threshold(few, 10) < threshold(many, 10) - 1.0
 
 
 @pytest.mark.parametrize("length", [6, 12, 24, 40])

@@ -44,6 +44,22 @@ def save_llama(folder: Path, *, bos: bool = False, seed: int = 0, max_length: in
     return _save(folder, LlamaForCausalLM, config, seed, _fast(tokenizer, bos="<s>", eos="</s>"))
 
 
+def save_reader(folder: Path, *, max_length: int = 128, max_sentence: int = 32) -> Path:
+    """A reader whose encoder and head are random."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from ensue.backends.hf.reader import READER, ReaderNetwork
+
+    base = save_encoder(folder.with_name(f"{folder.name}-base"), max_length=max_length)
+    torch.manual_seed(3)
+    reading = {"max_length": max_length, "max_sentence": max_sentence}
+    READER.save_whole(
+        folder, ReaderNetwork(AutoModel.from_pretrained(base)), AutoTokenizer.from_pretrained(base), reading
+    )
+    return folder
+
+
 def save_long_rope(folder: Path, *, border: int, max_length: int = 1024) -> Path:
     """A Phi-3, whose positions are others in a text beyond the border."""
     from transformers import Phi3Config, Phi3ForCausalLM

@@ -49,6 +49,12 @@ SHIPPED = {
     "minilm-mlm": Shipped(
         "mlm", "predicts masked words", "ensue train lm", "masked scoring: an adapter and a head on minilm"
     ),
+    "minilm-reader": Shipped(
+        "reader",
+        "says which sentences belong",
+        "ensue train reader",
+        "finds sentences that do not belong, for profiles: an adapter and head on minilm",
+    ),
     "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg", "asks for QAGS: an adapter on smollm2"),
 }
 # What is named with a file, as in unigram:FILE.

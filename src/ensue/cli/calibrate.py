@@ -19,6 +19,12 @@ def calibrate(
     encoder: Annotated[
         str, typer.Option(help="What compares sentences: a model that encodes, or none.")
     ] = "minilm",
+    reader: Annotated[
+        str,
+        typer.Option(
+            help="What says which sentences belong: a model that reads, none, or auto (minilm-reader with minilm)."
+        ),
+    ] = "auto",
     about: Annotated[
         str | None,
         typer.Option(
@@ -65,6 +71,7 @@ def calibrate(
             texts,
             about=about or Path(data).stem or data,
             encoder=None if encoder == "none" else encoder,
+            reader=None if reader == "none" else reader,
             output=output,
             journal=journal,
             joiner=values["joiner"],

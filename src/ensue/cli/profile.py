@@ -48,6 +48,7 @@ def print_profiles(
     profiler = open_profiler(
         model,
         encoder=values["encoder"],
+        reader=values["reader"],
         rate=values["false_alarms"],
         calibration=None if values["calibration"] is None else Path(values["calibration"]),
         policy=policy_of(values),

@@ -56,7 +56,7 @@ def score(
     """Score texts: log-likelihoods in nats, in input order.
 
     Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column; with --profile also encoder,
-    false_alarms (0.1) and calibration.
+    reader, false_alarms (0.1) and calibration.
     """
     only = {"--html": html, "--output": output, "--fail-on-break": fail_on_break or None}
     for option in (name for name, value in only.items() if value is not None and not profile):

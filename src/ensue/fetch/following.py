@@ -1,8 +1,8 @@
 """Where calibrations are kept: what texts that follow look like to a model and an encoder (`ensue calibrate`).
 
 One form everywhere, in the file of the package, in that of ENSUE_HOME, in a file of one's own and in a model folder's
-card: calibrations by the model's fingerprint, then by the encoder's. A model of the same name with other weights so
-finds none.
+card: calibrations by the model's fingerprint, then by the encoder's and the reader's. A model of the same name with
+other weights so finds none.
 """
 
 from __future__ import annotations
@@ -19,14 +19,33 @@ from ensue.fetch.store import home
 from ensue.jsonl import parse_line, read_object
 from ensue.models.card import CARD_FILE, ModelCard, write_card_facts
 
-# The fingerprint of no encoder.
+# The fingerprint of no encoder, and the name of no encoder and no reader.
 NO_ENCODER = "none"
+_WITH = "+"
 _FILE = "following.json"
+# The reader that comes with the package, by the encoder it stands on.
+_READERS = {"minilm": "minilm-reader"}
 
 
-def encoder_mark(card: ModelCard | None) -> str:
-    """Return what calibrations with an encoder go under."""
-    return NO_ENCODER if card is None else card.fingerprint[:16]
+def encoder_mark(encoder: ModelCard | None, reader: ModelCard | None = None) -> str:
+    """Return what calibrations with an encoder and a reader go under."""
+    mark = NO_ENCODER if encoder is None else encoder.fingerprint[:16]
+    return mark if reader is None else f"{mark}{_WITH}{reader.fingerprint[:16]}"
+
+
+def marks_in(mark: str) -> tuple[str, str]:
+    """Return what an encoder and a reader alone would go under, the latter empty where there was none.
+
+    >>> marks_in("0123456789abcdef+fedcba9876543210"), marks_in("none")
+    (('0123456789abcdef', 'fedcba9876543210'), ('none', ''))
+    """
+    encoder, _, reader = mark.partition(_WITH)
+    return encoder, reader
+
+
+def reader_beside(encoder: str | None) -> str | None:
+    """Return the reader that goes with an encoder where none is named."""
+    return _READERS.get(encoder or "")
 
 
 def home_file() -> Path:
@@ -35,7 +54,7 @@ def home_file() -> Path:
 
 
 def known_calibrations(card: ModelCard, rule: int) -> dict[str, dict[str, Any]]:
-    """Return what is known of a model, by encoder: what ENSUE_HOME has before its card and the package.
+    """Return what is known of a model, by encoder and reader: what ENSUE_HOME has before its card and the package.
 
     One that was fitted by another version of the rule gives way to any other.
     """
@@ -83,26 +102,24 @@ def _listed(of_model: Any) -> list[Any]:
     return list(of_model.values()) if isinstance(of_model, dict) else [None]
 
 
-def keep_in_file(path: Path, card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]) -> Path:
+def keep_in_file(path: Path, card: ModelCard, mark: str, facts: Mapping[str, Any]) -> Path:
     """Add a calibration to a file of them, made where it is not there, in place of an older one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Several processes may have the same home; a file of one's own is nobody else's.
         with lock(path.with_suffix(".lock")) if path == home_file() else nullcontext():
             known = read_object(path) if path.is_file() else {}
-            return write_json(path, _added(known, card, encoder, facts))
+            return write_json(path, _added(known, card, mark, facts))
     except OSError as error:
         raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def keep_in_card(folder: Path, card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]) -> Path:
+def keep_in_card(folder: Path, card: ModelCard, mark: str, facts: Mapping[str, Any]) -> Path:
     """Add a calibration to the card of a model folder, in place of an older one."""
-    write_card_facts(folder, following=_added(card.following, card, encoder, facts))
+    write_card_facts(folder, following=_added(card.following, card, mark, facts))
     return folder / CARD_FILE
 
 
-def _added(
-    known: Mapping[str, Any], card: ModelCard, encoder: ModelCard | None, facts: Mapping[str, Any]
-) -> dict[str, Any]:
+def _added(known: Mapping[str, Any], card: ModelCard, mark: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     of_model = dict(known.get(card.fingerprint) or {})
-    return {**known, card.fingerprint: {**of_model, encoder_mark(encoder): dict(facts)}}
+    return {**known, card.fingerprint: {**of_model, mark: dict(facts)}}

@@ -6,17 +6,27 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 # What a row holds of every sentence.
-COLUMNS = ("surprisal", "tokens", "gain", "received", "given", "likeness", "standing", "share_below")
+COLUMNS = (
+    "surprisal",
+    "tokens",
+    "gain",
+    "received",
+    "given",
+    "likeness",
+    "belonging",
+    "standing",
+    "share_below",
+)
 
 
 class ProfiledSentence(NamedTuple):
     """A sentence, or a line of what is set in lines, and how well it follows.
 
     `start` and `end` are its place in the text. `surprisal` is in nats a token of the text read through, `gain` what
-    the text before saves of it; `received`, `given` and `likeness` are those of `scoring.following.Following`.
-    `standing` says how firmly it stands, in nats, and `share_below` what share of the sentences of sound texts stand
-    less firmly, once the text's own looseness is made good; both are None for the first sentence and where there is
-    no calibration.
+    the text before saves of it; `received`, `given`, `likeness` and `belonging` are those of
+    `scoring.following.Following`. `standing` says how firmly it stands, in nats, and `share_below` what share of the
+    sentences of sound texts stand less firmly, once the text's own looseness is made good; both are None for the
+    first sentence and where there is no calibration.
     """
 
     text: str
@@ -30,6 +40,7 @@ class ProfiledSentence(NamedTuple):
     likeness: float | None
     standing: float | None
     share_below: float | None
+    belonging: float | None = None
 
 
 @dataclass(frozen=True)

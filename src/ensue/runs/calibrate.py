@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.fetch.catalog import catalog
-from ensue.fetch.following import home_file, keep_in_card, keep_in_file
+from ensue.fetch.following import encoder_mark, home_file, keep_in_card, keep_in_file, reader_beside
 from ensue.fetch.store import entry_at, home
-from ensue.models.protocols import Encoder, Scorer
+from ensue.models.protocols import Encoder, Reader, Scorer
 from ensue.models.request import Policy, Score
 from ensue.progress import Progress
 from ensue.records import Codec, Records, digest_of
-from ensue.runs.profile import DEFAULT_ENCODER, NO_ENCODER, cut, load_encoder, portions, profile_policy
+from ensue.runs.companions import AUTO, DEFAULT_ENCODER, NO_ENCODER, load_encoder, load_reader
+from ensue.runs.profile import cut, portions, profile_policy
 from ensue.runs.score import load_scorer
 from ensue.runs.texts import Texts
 from ensue.scoring.engine import signature
@@ -44,6 +45,7 @@ def calibrate_model(
     *,
     about: str,
     encoder: str | None = DEFAULT_ENCODER,
+    reader: str | None = AUTO,
     output: Path | None = None,
     journal: Path | None = None,
     joiner: str = " ",
@@ -53,26 +55,38 @@ def calibrate_model(
 ) -> Calibrated:
     """Measure texts that are sound and keep what they look like: in `output`, the model's folder, or ENSUE_HOME.
 
-    `about` says in words what the texts are. What is measured is kept in the journal as it is done, without one in
-    ENSUE_HOME until the end, so that the same command goes on after a kill.
+    `about` says in words what the texts are; `reader` is `auto` for the one that goes with the encoder. What is
+    measured is kept in the journal as it is done, without one in ENSUE_HOME until the end, so that the same command
+    goes on after a kill.
     """
     policy = profile_policy(policy)
     scorer = load_scorer(model, model_options, "A calibration")
     compared = load_encoder(encoder, model_options)
+    reader = reader_beside(encoder) if reader == AUTO else reader
+    read_by = load_reader(reader, model_options)
     who = digest_of(
         RULE,
         signature(scorer, policy),
         asdict(policy),
         scorer.card.identity,
         None if compared is None else compared.card.identity,
+        None if read_by is None else read_by.card.identity,
     )
     own = home() / "calibrating" / f"{who}.jsonl"
     with Records(journal or own) as records:
-        found = list(_measured(scorer, compared, texts, joiner, policy, (records, who), progress))
-    name = NO_ENCODER if compared is None else _loadable(encoder or "")
-    scored = scorer.policy_signature(policy)
-    fitted = calibrate(found, model=scorer.card.name, encoder=name, data=about, scored=scored)
-    place = _keep(model, scorer, compared, fitted, output)
+        found = list(_measured(scorer, compared, read_by, texts, joiner, policy, (records, who), progress))
+    fitted = calibrate(
+        found,
+        model=scorer.card.name,
+        encoder=NO_ENCODER if compared is None else _loadable(encoder or ""),
+        reader=NO_ENCODER if read_by is None else _loadable(reader or ""),
+        data=about,
+        scored=scorer.policy_signature(policy),
+    )
+    mark = encoder_mark(
+        None if compared is None else compared.card, None if read_by is None else read_by.card
+    )
+    place = _keep(model, scorer, mark, fitted, output)
     if journal is None:
         own.unlink(missing_ok=True)
     return Calibrated(fitted, len(found), signature(scorer, policy), place)
@@ -81,6 +95,7 @@ def calibrate_model(
 def _measured(
     scorer: Scorer,
     encoder: Encoder | None,
+    reader: Reader | None,
     texts: Texts,
     joiner: str,
     policy: Policy,
@@ -97,7 +112,7 @@ def _measured(
         ]
         if missing:
             pieces = [cut(one, joiner)[0] for _, one in missing]
-            found, _ = measure(scorer, pieces, encoder=encoder, policy=policy)
+            found, _ = measure(scorer, pieces, encoder=encoder, reader=reader, policy=policy)
             measures = (one.sentences for one in found)
             records.add(_MEASURES, zip((key for key, _ in missing), measures, strict=True))
         for key in keys:
@@ -107,22 +122,20 @@ def _measured(
             progress(done, texts.count or 0, "texts")
 
 
-def _keep(
-    model: str, scorer: Scorer, encoder: Encoder | None, fitted: Calibration, output: Path | None
-) -> Path:
-    card, compared = scorer.card, None if encoder is None else encoder.card
+def _keep(model: str, scorer: Scorer, mark: str, fitted: Calibration, output: Path | None) -> Path:
+    card = scorer.card
     if output is not None:
-        return keep_in_file(output, card, compared, fitted.as_dict())
+        return keep_in_file(output, card, mark, fitted.as_dict())
     folder = Path(model).expanduser()
     if model not in catalog() and (folder / "config.json").is_file() and os.access(folder, os.W_OK):
-        return keep_in_card(folder, card, compared, fitted.as_dict())
-    return keep_in_file(home_file(), card, compared, fitted.as_dict())
+        return keep_in_card(folder, card, mark, fitted.as_dict())
+    return keep_in_file(home_file(), card, mark, fitted.as_dict())
 
 
-def _loadable(encoder: str) -> str:
-    """Return a name by which the encoder is found again from anywhere."""
-    path = Path(encoder).expanduser()
-    if encoder in catalog() or not path.is_dir():
-        return encoder
+def _loadable(name: str) -> str:
+    """Return a name by which an encoder or reader is found again from anywhere."""
+    path = Path(name).expanduser()
+    if name in catalog() or not path.is_dir():
+        return name
     known = entry_at(path)
     return str(path.resolve()) if known is None else known.name

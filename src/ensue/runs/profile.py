@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import number, one_of, optional, text
 from ensue.errors import EnsueError
-from ensue.fetch.following import encoder_mark, known_calibrations, read_calibrations
+from ensue.fetch.following import encoder_mark, known_calibrations, marks_in, read_calibrations
+from ensue.models.card import ModelCard
 from ensue.models.profile import COLUMNS, Profile, ProfiledSentence
-from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
+from ensue.models.protocols import Encoder, Model, Reader, Scorer, portion_of
 from ensue.models.request import Policy
 from ensue.progress import Progress
 from ensue.records import digest_of
+from ensue.runs.companions import AUTO, NO_ENCODER, calibrated_with, calibrating, load_encoder, load_reader
 from ensue.runs.profile_file import ProfileFile
 from ensue.runs.score import SETTINGS as SCORE_SETTINGS
 from ensue.runs.score import load_scorer
@@ -31,9 +31,6 @@ from ensue.scoring.verdict import RATE, RULE, Calibration, Verdict, judge, share
 from ensue.text.sentences import one_line
 from ensue.text.units import split_units
 
-# The encoder a model was calibrated with, if it was; `none` is none.
-AUTO, NO_ENCODER = "auto", "none"
-DEFAULT_ENCODER = "minilm"
 # Characters of text that are measured at once: what is finished between two portions is kept.
 _PORTION_ON_CPU, _PORTION_ELSEWHERE = 30_000, 300_000
 
@@ -59,6 +56,11 @@ SETTINGS: dict[str, Setting] = {
         "compares sentences: auto (the one the model was calibrated with), a model's name, or none",
         text,
     ),
+    "reader": Setting(
+        AUTO,
+        "says which sentences belong: auto (the one the model was calibrated with), a model's name, or none",
+        text,
+    ),
     "false_alarms": Setting(
         RATE, "the share of sound texts in which a sentence may be said to stand out", _rate
     ),
@@ -68,9 +70,10 @@ SETTINGS: dict[str, Setting] = {
 
 @dataclass(frozen=True)
 class Profiler:
-    """What profiles texts: a model, an encoder or none, what sound texts look like to them, and how to score.
+    """What profiles texts: a model, an encoder and a reader or none, what sound texts look like to them, and how to
+    score.
 
-    `command` is what makes a calibration, for where there is none; `others` are encoders with which there is one.
+    `command` is what makes a calibration, for where there is none; `others` are settings with which there is one.
     """
 
     scorer: Scorer
@@ -80,14 +83,17 @@ class Profiler:
     rate: float
     command: str
     others: tuple[str, ...] = ()
+    reader: Reader | None = None
 
     @property
     def signature(self) -> str:
         """Return the choices behind a profile in one line."""
-        encoder = NO_ENCODER if self.encoder is None else self.encoder.card.marked_name
+        encoder, reader = (
+            NO_ENCODER if one is None else one.card.marked_name for one in (self.encoder, self.reader)
+        )
         fitted = "none" if self.calibration is None else "-".join(self.calibration.data.split())
         return (
-            f"{signature(self.scorer, self.policy)} encoder:{encoder} calibration:{fitted} "
+            f"{signature(self.scorer, self.policy)} encoder:{encoder} reader:{reader} calibration:{fitted} "
             f"false_alarms:{self.rate:g}"
         )
 
@@ -119,6 +125,7 @@ class Profiler:
                 self.scorer,
                 [pieces for pieces, _ in cuts],
                 encoder=self.encoder,
+                reader=self.reader,
                 policy=self.policy,
                 journal=journal,
                 progress=progress,
@@ -149,6 +156,7 @@ class Profiler:
                 received=rounded(following.received),
                 given=rounded(following.given),
                 likeness=rounded(following.likeness),
+                belonging=rounded(following.belonging),
                 standing=rounded(standing),
                 share_below=rounded(share),
             )
@@ -179,6 +187,7 @@ def profile(
     *,
     model: str | Model = "smollm2",
     encoder: str | Encoder | None = AUTO,
+    reader: str | Reader | None = AUTO,
     false_alarms: float = RATE,
     calibration: str | Path | None = None,
     policy: Policy | None = None,
@@ -188,9 +197,10 @@ def profile(
 ) -> list[Profile]:
     """Say how well each sentence of each text follows, and whether one stands out.
 
-    A text is a string, or a list of its sentences. `encoder` compares sentences: `auto` is the one the model was
-    calibrated with, None is none. `false_alarms` is the share of sound texts in which a sentence may be said to stand
-    out; `calibration` a file that `ensue calibrate --output` wrote. The rest is as in `score`.
+    A text is a string, or a list of its sentences. `encoder` compares sentences, `reader` says which belong: `auto`
+    is the one the model was calibrated with, None is none. `false_alarms` is the share of sound texts in which a
+    sentence may be said to stand out; `calibration` a file that `ensue calibrate --output` wrote. The rest is as in
+    `score`.
 
     >>> import ensue
     >>> (found,) = ensue.profile(["Rain fell. It was cold. We went home."], model="unigram")
@@ -201,6 +211,7 @@ def profile(
     profiler = open_profiler(
         model,
         encoder=encoder,
+        reader=reader,
         rate=false_alarms,
         calibration=None if calibration is None else Path(calibration),
         policy=policy,
@@ -214,12 +225,13 @@ def open_profiler(
     model: str | Model,
     *,
     encoder: str | Encoder | None = AUTO,
+    reader: str | Reader | None = AUTO,
     rate: float = RATE,
     calibration: Path | None = None,
     policy: Policy | None = None,
     model_options: Mapping[str, Any] | None = None,
 ) -> Profiler:
-    """Load a model and its encoder, and find out what sound texts look like to them."""
+    """Load a model, its encoder and its reader, and find out what sound texts look like to them."""
     if not isinstance(rate, (int, float)) or not 0 < rate < 1:
         raise EnsueError(f"false_alarms is a share between 0 and 1, not {rate!r}.")
     policy = profile_policy(policy)
@@ -227,21 +239,36 @@ def open_profiler(
     card = scorer.card
     known = known_calibrations(card, RULE) if calibration is None else read_calibrations(calibration, card)
     place = f"The calibration of {card.name}" if calibration is None else str(calibration)
-    command = _calibrating(model if isinstance(model, str) else card.name, encoder)
-    named = _calibrated_with(known, place) if encoder == AUTO else encoder
+    command = calibrating(model if isinstance(model, str) else card.name, encoder, reader)
+    loaded = None if encoder == AUTO else load_encoder(encoder, model_options)
+    reading = None if reader == AUTO else load_reader(reader, model_options)
+    asked = (
+        None if encoder == AUTO else encoder_mark(_card(loaded)),
+        None if reader == AUTO else marks_in(encoder_mark(None, _card(reading)))[1],
+    )
+    named = calibrated_with(known, place, asked)
     try:
-        loaded = load_encoder(named, model_options)
+        loaded = load_encoder(named[0], model_options) if encoder == AUTO else loaded
+        reading = load_reader(named[1], model_options) if reader == AUTO else reading
     except EnsueError as error:
-        if encoder != AUTO:
-            raise
+        made = " and ".join(one for one in named if one != NO_ENCODER)
         raise EnsueError(
-            f"{place} was made with the encoder {named}, which cannot be had here ({str(error).rstrip('.')}): say "
-            f"where it is with --set encoder=…, or run `{command}` again."
+            f"{place} was made with {made}, which cannot be had here ({str(error).rstrip('.')}): say where it is "
+            f"with --set encoder=… or reader=…, or run `{command}` again."
         ) from error
-    facts = known.get(encoder_mark(None if loaded is None else loaded.card))
+    facts = known.get(encoder_mark(_card(loaded), _card(reading)))
     fitted = None if facts is None else Calibration.of(facts, place)
-    others = () if fitted else tuple(sorted({str(one.get("encoder")) for one in known.values()}))
-    return Profiler(scorer, loaded, fitted, policy, rate, command, others)
+    others = () if fitted else tuple(sorted({_settings_of(one) for one in known.values()}))
+    return Profiler(scorer, loaded, fitted, policy, rate, command, others, reading)
+
+
+def _card(model: Model | None) -> ModelCard | None:
+    return None if model is None else model.card
+
+
+def _settings_of(facts: Mapping[str, Any]) -> str:
+    """Return the settings that a calibration goes with."""
+    return f"encoder={facts.get('encoder')} and reader={facts.get('reader', NO_ENCODER)}"
 
 
 def profile_policy(policy: Policy | None) -> Policy:
@@ -252,40 +279,6 @@ def profile_policy(policy: Policy | None) -> Policy:
             f"A profile scores every token once, so window is {' or '.join(_WINDOWS)}, not {policy.window}."
         )
     return policy
-
-
-def _calibrated_with(known: Mapping[str, Mapping[str, Any]], place: str) -> str:
-    """Return the encoder of a model's calibrations: one rather than none, and none where nothing is known.
-
-    Those of another version of the rule are refused only where there is no other.
-    """
-    fresh = [facts for facts in known.values() if facts.get("rule") == RULE]
-    names = [Calibration.of(facts, place).encoder for facts in fresh or known.values()]
-    return next((name for name in names if name != NO_ENCODER), NO_ENCODER)
-
-
-def _calibrating(model: str, encoder: str | Encoder | None) -> str:
-    """Return the command that would make a calibration of a model and an encoder."""
-    words = ["ensue", "calibrate", model, "--data", "DOCUMENTS"]
-    if encoder != AUTO:
-        named = encoder if isinstance(encoder, str) else NO_ENCODER if encoder is None else encoder.card.name
-        words += ["--encoder", named]
-    return shlex.join(words)
-
-
-def load_encoder(encoder: str | Encoder | None, options: Mapping[str, Any] | None = None) -> Encoder | None:
-    """Load what compares sentences, on the model's device; None where none is wanted."""
-    if encoder is None or encoder == NO_ENCODER:
-        return None
-    if isinstance(encoder, str):
-        shared = {key: value for key, value in (options or {}).items() if key == "device"}
-        try:
-            encoder = require(load_model(encoder, **shared), Encoder, "Comparing sentences")
-        except EnsueError as error:
-            raise EnsueError(
-                f"{str(error).rstrip('.')} (for the encoder; `none` does without one)."
-            ) from error
-    return require(encoder, Encoder, "Comparing sentences")
 
 
 def portions(model: Model, texts: Iterable[Text]) -> Iterator[list[Text]]:
@@ -396,9 +389,11 @@ def words_of(judged: Verdict, rows: Sequence[ProfiledSentence], profiler: Profil
 def _uncalibrated(why: str, profiler: Profiler) -> str:
     """Say that there is no calibration, with which encoder there would be one, and how one is made."""
     if profiler.others:
-        used = "without an encoder" if profiler.encoder is None else f"with {profiler.encoder.card.name}"
-        instead = " or ".join("none" if one == NO_ENCODER else one for one in profiler.others)
-        why += f" {used}, but there is one with --set encoder={instead}"
+        used = [
+            f"{name}={NO_ENCODER if one is None else one.card.name}"
+            for name, one in (("encoder", profiler.encoder), ("reader", profiler.reader))
+        ]
+        why += f" with {' and '.join(used)}, but there is one with {', or with '.join(profiler.others)}"
     return f"{why}; `{profiler.command}` makes one from texts that are sound"
 
 

@@ -2,7 +2,7 @@
 
 A sentence that belongs is more likely after the text before it than on its own, and makes the beginning of the next
 one more likely than it would be without it. Both differences are pointwise mutual information, in nats. An encoder
-may add how like the sentence is to those around it.
+may add how like the sentence is to those around it, a reader whether it belongs there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ensue.models.protocols import Encoder, Scorer
+from ensue.models.protocols import Encoder, Reader, Scorer
 from ensue.models.request import Policy, Request, Score
 from ensue.progress import Progress
 from ensue.scoring.engine import Scored, score
@@ -43,7 +43,7 @@ class Following(NamedTuple):
     that could be measured, and neither it nor the last gives any. `gain` is `received` per token, `share` the share
     of its surprisal on its own that the text before it takes away. `likeness` is its mean cosine with the three most
     like it of the sentences around it; None without an encoder. `logprob` is its log-likelihood after the text
-    before it.
+    before it. `belonging` is what a reader says of it, as a logit; None without one.
     """
 
     tokens: int
@@ -51,6 +51,7 @@ class Following(NamedTuple):
     given: float | None
     likeness: float | None
     logprob: float | None = None
+    belonging: float | None = None
 
     @property
     def gain(self) -> float | None:
@@ -91,6 +92,10 @@ class Pieces(NamedTuple):
     def begin(self, place: int) -> int:
         return self.ends[place - 1] if place else 0
 
+    def stripped(self) -> list[str]:
+        """Return the sentences without what stands between them."""
+        return [self.piece(place).strip() for place in range(len(self.ends))]
+
 
 class Measured(NamedTuple):
     """The measures of a text's sentences, and the score of the whole text, with its tokens."""
@@ -104,6 +109,7 @@ def measure(
     texts: Sequence[Pieces],
     *,
     encoder: Encoder | None = None,
+    reader: Reader | None = None,
     policy: Policy | None = None,
     journal: Journal | None = None,
     progress: Progress | None = None,
@@ -114,6 +120,7 @@ def measure(
         texts,
         beside=[Request(text.text, detail=True) for text in texts],
         encoder=encoder,
+        reader=reader,
         policy=policy,
         journal=journal,
         progress=progress,
@@ -127,6 +134,7 @@ def follow(
     *,
     beside: Sequence[Request] = (),
     encoder: Encoder | None = None,
+    reader: Reader | None = None,
     policy: Policy | None = None,
     journal: Journal | None = None,
     progress: Progress | None = None,
@@ -136,11 +144,13 @@ def follow(
     requests = [*beside, *chain.from_iterable(asked)]
     scored = score(scorer, requests, policy=policy or POLICY, journal=journal, progress=progress)
     vectors = None if encoder is None else _vectors(encoder, texts)
+    read = None if reader is None else reader.read([text.stripped() for text in texts])
     found, at, row = [], len(beside), 0
-    for text, own in zip(texts, asked, strict=True):
+    for number, (text, own) in enumerate(zip(texts, asked, strict=True)):
         count = len(text.ends)
         likeness = None if vectors is None else like_those_around(vectors[row : row + count])
-        found.append(_followings(text, scored.scores[at : at + len(own)], likeness))
+        belonging = None if read is None else read[number]
+        found.append(_followings(text, scored.scores[at : at + len(own)], likeness, belonging))
         at, row = at + len(own), row + count
     return found, scored
 
@@ -162,7 +172,10 @@ def _requests(text: Pieces) -> list[Request]:
 
 
 def _followings(
-    text: Pieces, scores: Sequence[Score], likeness: npt.NDArray[np.float64] | None
+    text: Pieces,
+    scores: Sequence[Score],
+    likeness: npt.NDArray[np.float64] | None,
+    belonging: Sequence[float] | None,
 ) -> list[Following]:
     count = len(text.ends)
     in_context, alone, without = (
@@ -179,6 +192,7 @@ def _followings(
             given[place],
             None if likeness is None else float(likeness[place]),
             in_context[place - 1].logprob if place else None,
+            None if belonging is None else belonging[place],
         )
         for place in range(count)
     ]
@@ -223,7 +237,7 @@ def context_starts(ends: Sequence[int]) -> list[int]:
 
 def _vectors(encoder: Encoder, texts: Sequence[Pieces]) -> npt.NDArray[np.float64]:
     """Return a vector of length one for every sentence of every text."""
-    pieces = [text.piece(place).strip() for text in texts for place in range(len(text.ends))]
+    pieces = [piece for text in texts for piece in text.stripped()]
     places: dict[str, int] = {}
     for piece in pieces:
         places.setdefault(piece, len(places))

@@ -45,14 +45,20 @@ def models(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    return tiny.save_reader(tmp_path_factory.mktemp("readers") / "reader")
+
+
+@pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("data") / "corpus.jsonl", (6, 7, 5, 9, 24, 8, 6))
 
 
 @pytest.fixture(scope="module")
-def finished(models, corpus, tmp_path_factory):
+def finished(models, reader, corpus, tmp_path_factory):
     llama, encoder = models
-    return run(tmp_path_factory.mktemp("run") / "run", str(llama), data=corpus, encoder=str(encoder))
+    output = tmp_path_factory.mktemp("run") / "run"
+    return run(output, str(llama), data=corpus, encoder=str(encoder), reader=str(reader))
 
 
 def test_each_document_has_a_control_and_a_version_of_each_kind_it_allows(finished, corpus):
@@ -80,7 +86,7 @@ def test_each_document_has_a_control_and_a_version_of_each_kind_it_allows(finish
     assert len({item["content"] for item in finished.items}) == len(finished.items)
 
 
-def test_the_values_are_those_of_the_text_measured_alone(finished, models, corpus):
+def test_the_values_are_those_of_the_text_measured_alone(finished, models, reader, corpus):
     llama, encoder = models
     scorer, vectors = ensue.load_model(str(llama)), ensue.load_model(str(encoder))
     texts = {row["id"]: row["sentences"][:20] for row in read_lines(corpus)}
@@ -89,11 +95,13 @@ def test_the_values_are_those_of_the_text_measured_alone(finished, models, corpu
     sentences = list(texts["d3"])
     sentences[a], sentences[b] = sentences[b], sentences[a]
     ((found,), _) = follow(scorer, [Pieces.joined(sentences)], encoder=vectors)
+    (read,) = ensue.load_model(str(reader)).read([sentences])
     values = item["outputs"]["values"]
     for place in range(1, len(sentences)):
         one = found[place]
         assert values["received"][place] == pytest.approx(one.received, abs=1e-3)
         assert values["likeness"][place] == pytest.approx(one.likeness, abs=1e-5)
+        assert values["belonging"][place] == pytest.approx(read[place], abs=1e-5)
         assert values["surprisal"][place] == pytest.approx(one.logprob / one.tokens, abs=1e-3)
         if one.given is not None:
             assert values["given"][place] == pytest.approx(one.given, abs=1e-3)
@@ -128,10 +136,23 @@ def test_the_scores_are_those_of_a_naive_loop(finished):
     assert finished.results["notes"]["documents judged by too few others for a false-alarm rate of 0.1"] == 6
 
 
+def test_a_reader_is_judged_by_what_it_says_of_each_sentence(finished, reader, corpus, tmp_path):
+    found = run(tmp_path / "run", str(reader), data=corpus)
+    theirs = {item["id"]: item["outputs"]["values"]["belonging"] for item in finished.items}
+    for item in found.items:
+        values = item["outputs"]["values"]
+        assert list(values) == ["belonging"]
+        assert values["belonging"] == pytest.approx(theirs[item["id"]], abs=1e-5)
+    with pytest.raises(EnsueError, match="one that reads is judged by belonging"):
+        run(tmp_path / "other", str(reader), data=corpus, rules=["gain"])
+    with pytest.raises(EnsueError, match="The rule belonging needs a reader"):
+        run(tmp_path / "none", data=corpus, rules=["belonging"])
+
+
 def test_random_finds_by_chance_and_raises_alarms_as_often_as_asked(tmp_path):
     data = write_corpus(tmp_path / "corpus.jsonl", (8,) * 240)
     found = run(tmp_path / "run", data=data, kinds=["random", "swapped"], false_alarms=0.25)
-    rules = [rule for rule in RULES if rule != "likeness"]
+    rules = [rule for rule in RULES if rule not in ("likeness", "belonging")]
     for rule in rules:
         # Four sigmas of 240 documents.
         assert value(found, "hit_rate", kind="random", rule=rule) == pytest.approx(1 / 7, abs=0.091)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.coherence.rating import rate_texts, worth_of_each
 from ensue.benchmarks.insertion.positions import Removed, requests_of, values_of
-from ensue.benchmarks.intruder.rules import INSERTION, REMOVAL, Sentences, Values
-from ensue.models.protocols import Rater, Scorer
+from ensue.benchmarks.intruder.rules import BELONGING, INSERTION, REMOVAL, Sentences, Values
+from ensue.models.protocols import Rater, Reader, Scorer
 from ensue.models.request import Policy
 from ensue.scoring.engine import Scored, score
 from ensue.text.documents import Document
@@ -41,6 +41,14 @@ def by_rating(
     return [
         Sentences(own={rule: own[rule] for rule in rules}, whole=value)
         for own, value in zip(found, whole, strict=True)
+    ]
+
+
+def by_reading(reader: Reader, texts: Sequence[Text]) -> list[Sentences]:
+    """Ask a reader what it says of each sentence after the first; the whole text is as good as its least one."""
+    return [
+        Sentences(own={BELONGING: [None, *values[1:]]}, whole=min(values[1:]))
+        for values in reader.read(texts)
     ]
 
 

@@ -3,12 +3,14 @@
 By every rule the lower a value, the less the sentence follows. All of them judge the same sentences, those after the
 first. With a model that scores text, most come from the same scores:
 
-- `following`: what it receives and gives, and its likeness to those around it, as `ensue score --profile` does;
+- `following`: what it receives and gives, its likeness to those around it and what a reader says of it, as `ensue
+  score --profile` does;
 - `gain`: what it receives, per token;
 - `received`: its log-likelihood after the text before it less that on its own;
 - `ratio`: the share of its surprisal on its own that the text before it takes away;
 - `given`: the log-likelihood of the first words of the next sentence with it less that without it;
 - `likeness`: its mean cosine with the three most like it of those around it, by an encoder;
+- `belonging`: what a reader says of it, a model trained to find intruders;
 - `surprisal`: its mean log-likelihood in context, which is its surprisal with the sign turned.
 
 Others are measured on their own (`finders.py`):
@@ -49,10 +51,11 @@ _BY_SENTENCE: dict[str, Callable[[Following, float], float | None]] = {
     "ratio": lambda sentence, given: _ratio(sentence),
     "given": lambda sentence, given: given if sentence.given is None else sentence.given,
     "likeness": lambda sentence, given: sentence.likeness,
+    "belonging": lambda sentence, given: sentence.belonging,
     "surprisal": lambda sentence, given: (sentence.logprob or 0.0) / max(1, sentence.tokens),
 }
 RULES = ("following", *_BY_SENTENCE)
-REMOVAL, INSERTION = "removal", "insertion"
+REMOVAL, INSERTION, BELONGING = "removal", "insertion", "belonging"
 # What a model that rates texts may be judged by.
 RATERS_RULES = (REMOVAL, INSERTION)
 EVERY_RULE = (*RULES, *RATERS_RULES)

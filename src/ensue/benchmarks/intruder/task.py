@@ -24,9 +24,10 @@ from ensue.benchmarks.coherence.documents import (
 from ensue.benchmarks.coherence.rating import rater_of, rater_signature, read_in_part
 from ensue.benchmarks.intruder.edits import ENGLISH, KINDS, Edited, Pool, edit
 from ensue.benchmarks.intruder.examples import chosen_examples
-from ensue.benchmarks.intruder.finders import by_rating, insertion_by_likelihood
+from ensue.benchmarks.intruder.finders import by_rating, by_reading, insertion_by_likelihood
 from ensue.benchmarks.intruder.judging import UNTOUCHED, Version, item_of, metric_rows
 from ensue.benchmarks.intruder.rules import (
+    BELONGING,
     EVERY_RULE,
     INSERTION,
     RATERS_RULES,
@@ -38,8 +39,8 @@ from ensue.benchmarks.intruder.rules import (
 )
 from ensue.benchmarks.people.human import people_of
 from ensue.errors import EnsueError
-from ensue.fetch.following import encoder_mark, known_calibrations
-from ensue.models.protocols import Encoder, Model, Rater, Scorer, portion_of, require
+from ensue.fetch.following import encoder_mark, known_calibrations, reader_beside
+from ensue.models.protocols import Encoder, Model, Rater, Reader, Scorer, portion_of, require
 from ensue.records import digest_of
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
@@ -72,6 +73,11 @@ SETTINGS = {
         "model whose vectors say how alike sentences are (none: do without)",
         read.optional(read.text),
     ),
+    "reader": Setting(
+        "auto",
+        "model that says which sentences belong (none: do without; auto: minilm-reader with minilm)",
+        read.optional(read.text),
+    ),
     "false_alarms": Setting(
         RATE, "share of untouched documents in which a sentence may be said to stand out", _share
     ),
@@ -98,13 +104,15 @@ class IntruderRun(DocumentsRun):
         rater = rater_of(model, self.settings, "The intruder")
         if rater is not None:
             return self._by_rating(rater, context)
+        if isinstance(model, Reader) and not isinstance(model, Scorer):
+            return self._by_reading(model)
         scorer = require(model, Scorer, "The intruder")
-        rules = self._rules()
-        encoder = self._encoder(context)
+        encoder, reader = self._encoder(context), self._reader(context)
+        rules = self._rules(reader is not None)
         scorer.check(policy_of(self.settings))
         versions, skipped, notes = self.versions()
-        measured, tokens = self._measure(scorer, encoder, versions, rules, context, notes)
-        calibration = self._calibration(model, encoder)
+        measured, tokens = self._measure(scorer, encoder, reader, versions, rules, context, notes)
+        calibration = self._calibration(model, encoder, reader)
         if calibration and (
             otherwise := calibration.scored_otherwise(scorer.policy_signature(policy_of(self.settings)))
         ):
@@ -113,7 +121,7 @@ class IntruderRun(DocumentsRun):
         return Outcome(
             items=items,
             metrics=list(metric_rows(items)),
-            signature=f"{choices(scorer, policy_of(self.settings))} {self._signature(encoder)}",
+            signature=f"{choices(scorer, policy_of(self.settings))} {self._signature(encoder, reader)}",
             skipped=dict(skipped),
             tokens=tokens,
             extras={"examples": examples},
@@ -136,6 +144,25 @@ class IntruderRun(DocumentsRun):
             notes=notes,
         )
 
+    def _by_reading(self, reader: Reader) -> Outcome:
+        """Judge a model that was trained to find intruders by what it says of each sentence."""
+        if other := [rule for rule in self.settings["rules"] or () if rule != BELONGING]:
+            raise EnsueError(
+                f"The rule {other[0]} needs another model; one that reads is judged by {BELONGING}."
+            )
+        versions, skipped, notes = self.versions()
+        measured = by_reading(reader, [version.edited.sentences for version in versions])
+        items, examples = self._judge(versions, measured, [BELONGING], None, notes)
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"reading {self._signature(None, reader)}",
+            skipped=dict(skipped),
+            tokens=0,
+            extras={"examples": examples},
+            notes=notes,
+        )
+
     def versions(self) -> tuple[list[Version], Counter[str], Counter[str]]:
         """Return every version of every document, and counts of what was left out and what was cut."""
         documents, skipped, notes = self.usable()
@@ -150,6 +177,12 @@ class IntruderRun(DocumentsRun):
         name = self.settings["encoder"]
         return None if name is None else require(context.load_further(name), Encoder, "Likeness")
 
+    def _reader(self, context: RunContext) -> Reader | None:
+        name = self.settings["reader"]
+        if name == "auto":
+            name = reader_beside(self.settings["encoder"])
+        return None if name is None else require(context.load_further(name), Reader, "Belonging")
+
     def _raters_rules(self) -> list[str]:
         """Return the rules that a model that rates texts is judged by; all others need log-likelihoods."""
         chosen = self.settings["rules"] or (REMOVAL,)
@@ -160,13 +193,18 @@ class IntruderRun(DocumentsRun):
             )
         return [rule for rule in RATERS_RULES if rule in chosen]
 
-    def _rules(self) -> list[str]:
+    def _rules(self, reads: bool) -> list[str]:
         chosen = self.settings["rules"]
         if REMOVAL in (chosen or ()):
             raise EnsueError("The rule removal needs a model that rates texts (--set by=rating).")
         if self.settings["encoder"] is None and "likeness" in (chosen or ()):
             raise EnsueError("The rule likeness needs an encoder: leave out --set encoder=none.")
-        without = () if self.settings["encoder"] else ("likeness",)
+        if not reads and BELONGING in (chosen or ()):
+            raise EnsueError(
+                f"The rule {BELONGING} needs a reader: name one with --set reader=minilm-reader."
+            )
+        without = [] if self.settings["encoder"] else ["likeness"]
+        without += [] if reads else [BELONGING]
         return [rule for rule in EVERY_RULE if rule in (chosen or RULES) and rule not in without]
 
     def usable(self) -> tuple[list[Document], Counter[str], Counter[str]]:
@@ -203,6 +241,7 @@ class IntruderRun(DocumentsRun):
         self,
         scorer: Scorer,
         encoder: Encoder | None,
+        reader: Reader | None,
         versions: Sequence[Version],
         rules: Sequence[str],
         context: RunContext,
@@ -218,6 +257,7 @@ class IntruderRun(DocumentsRun):
                 scorer,
                 portion,
                 encoder=encoder,
+                reader=reader,
                 policy=policy_of(self.settings),
                 journal=context.journal,
                 progress=within(context.progress, len(measured), len(portion), len(texts), "texts"),
@@ -280,16 +320,22 @@ class IntruderRun(DocumentsRun):
         ]
         return items, chosen_examples(versions, items)
 
-    def _calibration(self, model: Model, encoder: Encoder | None) -> Calibration | None:
-        """Return the verdict's own thresholds, where they are known of this model and encoder."""
+    def _calibration(
+        self, model: Model, encoder: Encoder | None, reader: Reader | None
+    ) -> Calibration | None:
+        """Return the verdict's own thresholds, where they are known of this model, encoder and reader."""
         known = known_calibrations(model.card, RULE)
-        facts = known.get(encoder_mark(None if encoder is None else encoder.card))
+        cards = (None if one is None else one.card for one in (encoder, reader))
+        facts = known.get(encoder_mark(*cards))
         return None if facts is None else Calibration.of(facts)
 
-    def _signature(self, encoder: Encoder | None) -> str:
+    def _signature(self, encoder: Encoder | None, reader: Reader | None = None) -> str:
         s = self.settings
-        name = "none" if encoder is None else "-".join(encoder.card.marked_name.split())
-        return f"encoder:{name} false-alarms:{s['false_alarms']:g} {documents_signature(s, self.seed)}"
+        beside = " ".join(
+            f"{role}:{'none' if one is None else '-'.join(one.card.marked_name.split())}"
+            for role, one in (("encoder", encoder), ("reader", reader))
+        )
+        return f"{beside} false-alarms:{s['false_alarms']:g} {documents_signature(s, self.seed)}"
 
 
 def mean_logprob(sentences: Sequence[Following]) -> float | None:
