@@ -92,7 +92,7 @@ def test_a_sentence_below_the_threshold_stands_out(llama, data):
             assert least.standing <= threshold(fitted, 8, 0.3) + 1e-3
         else:
             assert one.verdict == "Nothing stands out."
-    assert threshold(fitted, 8, 0.3) > threshold(fitted, 8, RATE) > threshold(fitted, 8, 0.01)
+    assert threshold(fitted, 8, 0.3) > threshold(fitted, 8, RATE) >= threshold(fitted, 8, 0.01)
     shares = [one.share_below for one in profiles[0].sentences[1:]]
     firm = [one.standing for one in profiles[0].sentences[1:]]
     assert np.argsort(shares).tolist() == np.argsort(firm).tolist()

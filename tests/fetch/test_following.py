@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from importlib import resources
@@ -16,7 +17,9 @@ from ensue.fetch.following import (
     home_file,
     keep_in_file,
     known_calibrations,
+    marks_in,
     read_calibrations,
+    reader_beside,
 )
 from ensue.models.card import ModelCard
 from ensue.scoring.verdict import Calibration
@@ -34,9 +37,29 @@ def test_those_of_the_package_are_of_models_in_the_catalogue_and_can_be_read():
     shipped = json.loads(resources.files("ensue.fetch").joinpath("following.json").read_text())
     assert set(shipped) <= {entry.digest for entry in catalog().values()}
     encoders = {"none"} | {entry.digest[:16] for entry in catalog().values()}
+    readers = {"", _reader_of_the_package()[:16]}
     for by_encoder in shipped.values():
-        assert set(by_encoder) <= encoders
+        assert {marks_in(mark)[0] for mark in by_encoder} <= encoders
+        assert {marks_in(mark)[1] for mark in by_encoder} == readers, "with the reader and without"
         assert all(Calibration.of(facts).documents >= 20 for facts in by_encoder.values())
+
+
+def _reader_of_the_package() -> str:
+    """The digest of the adapter and the configuration that come with the package."""
+    folder = resources.files("ensue.backends").joinpath("adapters", "reader")
+    names = ("adapter.safetensors", "config.json")
+    digests = [hashlib.sha256(folder.joinpath(name).read_bytes()).digest() for name in names]
+    return hashlib.sha256(b"".join(digests)).hexdigest()
+
+
+def test_marks_name_the_encoder_and_the_reader():
+    reader = replace(ENCODER, identity={"weights": "aa", "adapter": "fedcba9876543210ff"})
+    both = encoder_mark(ENCODER, reader)
+    assert marks_in(both) == (encoder_mark(ENCODER), "fedcba9876543210")
+    assert marks_in(encoder_mark(None, reader)) == ("none", "fedcba9876543210")
+    assert marks_in(encoder_mark(ENCODER)) == (encoder_mark(ENCODER), "")
+    assert reader_beside("minilm") == "minilm-reader"
+    assert reader_beside("mpnet") is reader_beside(None) is None
 
 
 def test_a_fingerprint_is_of_the_package_else_of_the_adapter_else_of_the_weights():
