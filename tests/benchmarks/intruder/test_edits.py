@@ -58,8 +58,9 @@ def test_exactly_the_places_named_differ(documents, data, kind, seed):
         assert abs(negations(new) - negations(own[place])) == 1
     if kind == "entity":
         lost, came = Counter(own[place].split()), Counter(new.split())
-        assert came - lost
-        assert any(word.strip(".") in text for word in came - lost for text in others)
+        # Two names may be those of one sentence in another order.
+        assert new != own[place]
+        assert not came - lost or any(word.strip(".") in text for word in came - lost for text in others)
 
 
 def negations(sentence: str) -> int:
