@@ -13,7 +13,7 @@ from tests.support.pages import Page
 
 KEYS = {
     *("name", "order", "sentences", "surprisal", "tokens", "gain", "received", "given", "likeness"),
-    *("standing", "share_below", "stands_out", "least", "false_alarm", "verdict", "why"),
+    *("belonging", "standing", "share_below", "stands_out", "least", "false_alarm", "verdict", "why"),
 }
 
 
