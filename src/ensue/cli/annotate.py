@@ -235,7 +235,8 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
                 )
     lines += [f"{row['task']} {row['metric']} {row['value']:.3f}" for row in found["scores"]]
     lines += [
-        f"disagreed on: {one['item']} ({one['agreeing']:.0%} of pairs agree)"
+        f"disagreed on: {one['item']} ({one['agreeing']:.0%} of pairs agree,"
+        f" {one['agreeing_ci95'][0]:.0%} to {one['agreeing_ci95'][1]:.0%})"
         for one in found["disagreements"][:5]
     ]
     if found["pay_per_hour"] is not None and found["owed"]:

@@ -123,7 +123,28 @@ def test_who_answers_at_random_stands_out() -> None:
     found = {one.annotator: one for one in by_annotator(ratings_of(judgments))}
     assert found["a"].agreeing == pytest.approx((60 + found["guesser"].agreeing * 60) / 120)
     assert found["guesser"].kappa is not None
-    assert abs(found["guesser"].kappa) < 0.3
+    assert abs(found["guesser"].kappa.value) < 0.3
+    low, high = found["guesser"].kappa.interval()
+    assert low is not None
+    assert high is not None
+    assert low < 0 < high < 0.6
     assert found["a"].kappa is not None
-    assert found["a"].kappa > 0.4
+    assert found["a"].kappa.value > 0.4
     assert found["a"].judgments == 60
+
+
+def test_an_annotators_kappa_has_the_interval_of_a_bootstrap_over_items() -> None:
+    generator = np.random.default_rng(3)
+    truth = generator.integers(0, 2, 50)
+    wrong = generator.random((50, 3)) < np.array([0.1, 0.2, 0.3])
+    table = np.where(wrong, 1 - truth[:, None], truth[:, None])
+    judgments = [Judgment(n, "", who, str(table[n, k])) for n in range(50) for k, who in enumerate("abc")]
+    found = by_annotator(ratings_of(judgments))[0].kappa
+    assert found is not None
+    draws = []
+    for _ in range(500):
+        weights = generator.standard_exponential(50)
+        pairs = [cohen_kappa_score(table[:, 0], table[:, other], sample_weight=weights) for other in (1, 2)]
+        draws.append(np.mean(pairs))
+    assert found.interval() == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.06)
+    assert (found.n, found.units) == (100, 50)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from ensue.benchmarks.people.custom import KIND
 from ensue.benchmarks.people.export import Export, Person, Record
@@ -156,6 +157,26 @@ def test_items_that_all_agree_on_are_no_disagreement() -> None:
     found = disagreements(list(said_in(given, KIND)), tables_of(given))
     assert [(one.item, one.agreeing) for one in found] == [("split", pytest.approx(1 / 3))]
     assert found[0].values["c"] == {"which": "y"}
+
+
+def test_shares_of_items_and_annotators_have_wilsons_interval() -> None:
+    # Two people and one pair an item: 15 of 20 agree.
+    given = export(
+        *(record(f"{n}", "a", which="x") for n in range(20)),
+        *(record(f"{n}", "b", which="x" if n < 15 else "y") for n in range(20)),
+    )
+    found = overview(given, KIND)
+    expected = binomtest(15, 20).proportion_ci(method="wilson")
+    for one in found.people:
+        assert one.agreeing == pytest.approx(0.75)
+        assert one.agreeing_ci95 == pytest.approx((expected.low, expected.high))
+        assert one.kappa_ci95 is not None
+    # An item's share is worth half as many pairs as there are judgments: here one, which does not agree.
+    expected = binomtest(0, 1).proportion_ci(method="wilson")
+    for item in found.disagreements:
+        assert item.agreeing_ci95 == pytest.approx((expected.low, expected.high))
+    told = overview_lines(found.as_dict())
+    assert f"disagreed on: 15 (0% of pairs agree, 0% to {expected.high:.0%})" in told
 
 
 def test_progress_and_times_go_by_stage() -> None:

@@ -668,7 +668,7 @@ def test_an_organiser_follows_a_project(work: Callable[..., Worker], served: Ser
     visit.check("project")
     page.get_by_role("link", name="Agreement, times and pay").click()
     expect(page.get_by_role("heading", name="What people disagree on")).to_be_visible()
-    expect(page.get_by_text("0% of pairs agree")).to_be_visible()
+    expect(page.get_by_text("0% of pairs agree (0% to 79%)")).to_be_visible()
     visit.check("project-numbers")
     page.goto(f"/projects/{name}")
     page.get_by_text("Act", exact=True).first.click()

@@ -7,7 +7,7 @@ one item are resampled together.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -23,8 +23,10 @@ from ensue.metrics.agreement import (
     kappa_of_sums,
     kappa_of_tables,
 )
+from ensue.stats.clustered import wilson
 from ensue.stats.ranges import CORRELATION
 from ensue.stats.resampling import MadeUp, sum_draws, table_of_clusters
+from ensue.stats.student import normal_quantile
 
 Numbers = NDArray[np.float64]
 # Two annotators who share fewer units say next to nothing of how far they agree.
@@ -71,20 +73,29 @@ class Agreement(NamedTuple):
 
 
 class ItemAgreement(NamedTuple):
-    """The share of an item's pairs of judgments that are the same, and how many pairs there are."""
+    """The share of an item's pairs of judgments that are the same, and how many pairs and judgments there are."""
 
     item: Hashable
     agreeing: float
     pairs: int
+    judgments: int
 
 
 class AnnotatorAgreement(NamedTuple):
-    """How far one annotator agrees with the others: the share of pairs, and the mean kappa (None for too few)."""
+    """How far one annotator agrees with the others: the share of pairs, and the mean kappa (None for too few).
+
+    `same` says of each pair whether it agrees, `items` whose pair it is.
+    """
 
     annotator: str
-    agreeing: float | None
-    kappa: float | None
+    same: tuple[bool, ...]
+    items: tuple[Hashable, ...]
+    kappa: Drawn | None
     judgments: int
+
+    @property
+    def agreeing(self) -> float | None:
+        return sum(self.same) / len(self.same) if self.same else None
 
 
 def ratings_of(judgments: Iterable[Judgment]) -> Ratings:
@@ -168,31 +179,52 @@ def drawn_cohen(
 
     Pairs that share fewer than five units, and pairs of whom both gave one label throughout, are left out.
     """
-    pairs = _pair_tables(table, clusters)
-    if not pairs:
+    found = _mean_kappa(list(_drawn_kappas(table, clusters, rounds, seed)))
+    if found is None:
         return None
+    return found._replace(n=int(np.isfinite(table).any(axis=1).sum()), clusters=len(set(clusters)))
+
+
+class _PairKappa(NamedTuple):
+    """Cohen's kappa of two annotators with its draws, and how heavy each of them is."""
+
+    both: tuple[int, int]
+    kappa: float
+    shared: float
+    draws: Numbers
+    heavy: Numbers
+    clusters: list[Hashable]
+
+
+def _drawn_kappas(
+    table: Numbers, clusters: Sequence[Hashable], rounds: int, seed: int
+) -> Iterator[_PairKappa]:
+    """Yield the kappa of each pair that has one; a round draws the same clusters for all of them."""
     generator = np.random.default_rng(seed)
     names = list(dict.fromkeys(clusters))
     weights = generator.standard_exponential((rounds, len(names)))
     places = {name: place for place, name in enumerate(names)}
-    value = total = 0.0
-    draws, shares = np.zeros(rounds), np.zeros(rounds)
-    for _, own, tables in pairs:
+    for both, own, tables in _pair_tables(table, clusters):
         kappa = float(kappa_of_tables(tables.sum(axis=0)))
         if np.isnan(kappa):
             continue
-        shared = tables.sum()
-        value, total = value + kappa * shared, total + shared
         drawn = np.tensordot(weights[:, [places[name] for name in own]], tables, axes=1)
         found = kappa_of_tables(drawn)
         # A round that drew one label alone for a pair has no kappa of it.
         heavy = np.where(np.isnan(found), 0.0, drawn.sum(axis=(1, 2)))
-        draws += np.nan_to_num(found) * heavy
-        shares += heavy
-    if not total:
+        yield _PairKappa(both, kappa, float(tables.sum()), np.nan_to_num(found), heavy, own)
+
+
+def _mean_kappa(pairs: Sequence[_PairKappa]) -> Drawn | None:
+    """Return the mean kappa of pairs, each as heavy as the units the two share; None without any."""
+    if not pairs:
         return None
-    means = draws / np.where(shares > 0.0, shares, np.nan)
-    return Drawn(value / total, means, int(np.isfinite(table).any(axis=1).sum()), len(names), CORRELATION)
+    total = sum(one.shared for one in pairs)
+    value = sum(one.kappa * one.shared for one in pairs) / total
+    shares = np.sum([one.heavy for one in pairs], axis=0)
+    means = np.sum([one.draws * one.heavy for one in pairs], axis=0) / np.where(shares > 0.0, shares, np.nan)
+    clusters = {name for one in pairs for name in one.clusters}
+    return Drawn(value, means, int(total), len(clusters), CORRELATION)
 
 
 def drawn_overlap(marks: Iterable[Marks], *, rounds: int = ROUNDS, seed: int = 0) -> Drawn | None:
@@ -218,36 +250,45 @@ def by_item(ratings: Ratings) -> list[ItemAgreement]:
     """Return how far each item's annotators agree, those they agree on least first."""
     agreeing: Counter[Hashable] = Counter()
     pairs: Counter[Hashable] = Counter()
+    judgments: Counter[Hashable] = Counter()
     for item, row in zip(ratings.items, ratings.table, strict=True):
         counts = list(Counter(row[np.isfinite(row)].tolist()).values())
         total = sum(counts)
         pairs[item] += total * (total - 1) // 2
+        judgments[item] += total if total > 1 else 0
         agreeing[item] += sum(count * (count - 1) // 2 for count in counts)
-    found = [ItemAgreement(item, agreeing[item] / n, n) for item, n in pairs.items() if n]
+    found = [ItemAgreement(item, agreeing[item] / n, n, judgments[item]) for item, n in pairs.items() if n]
     return sorted(found, key=lambda one: (one.agreeing, -one.pairs))
 
 
-def by_annotator(ratings: Ratings) -> list[AnnotatorAgreement]:
+def share_of_pairs(agreeing: float, judgments: int) -> tuple[float, float]:
+    """Return the 95 % interval (Wilson's) of the share of pairs that agree among so many judgments of one item.
+
+    Pairs that share a judgment are not independent: what they say is worth that of half as many pairs as there are
+    judgments, at least (Hoeffding's bound on the variance of a mean over pairs).
+
+    >>> [round(end, 3) for end in share_of_pairs(1.0, 6)]
+    [0.439, 1.0]
+    """
+    return wilson(agreeing, judgments / 2, normal_quantile(0.95))
+
+
+def by_annotator(ratings: Ratings, *, rounds: int = ROUNDS, seed: int = 0) -> list[AnnotatorAgreement]:
     """Return how far each annotator agrees with the others, in the order of the table."""
     table = ratings.table
-    kappas: dict[int, list[tuple[float, float]]] = {}
-    for both, _, tables in _pair_tables(table, ratings.items):
-        kappa = float(kappa_of_tables(tables.sum(axis=0)))
-        for one in both if np.isfinite(kappa) else ():
-            kappas.setdefault(one, []).append((kappa, float(tables.sum())))
+    pairs: dict[int, list[_PairKappa]] = {}
+    for pair in _drawn_kappas(table, ratings.items, rounds, seed):
+        for one in pair.both:
+            pairs.setdefault(one, []).append(pair)
     found = []
     for column, name in enumerate(ratings.annotators):
         own, others = table[:, [column]], np.delete(table, column, axis=1)
-        shared = np.isfinite(own) & np.isfinite(others)
-        same = int(((own == others) & shared).sum())
-        mean = _weighed(kappas[column]) if column in kappas else None
-        agreeing = same / int(shared.sum()) if shared.any() else None
-        found.append(AnnotatorAgreement(name, agreeing, mean, int(np.isfinite(own).sum())))
+        units, whose = np.nonzero(np.isfinite(own) & np.isfinite(others))
+        same = tuple((table[units, column] == others[units, whose]).tolist())
+        items = tuple(ratings.items[unit] for unit in units.tolist())
+        kappa = _mean_kappa(pairs.get(column, ()))
+        found.append(AnnotatorAgreement(name, same, items, kappa, int(np.isfinite(own).sum())))
     return found
-
-
-def _weighed(values: Sequence[tuple[float, float]]) -> float:
-    return float(np.average([value for value, _ in values], weights=[weight for _, weight in values]))
 
 
 def _pair_tables(

@@ -28,16 +28,21 @@ from ensue.benchmarks.people.agreement import (
     by_annotator,
     by_item,
     drawn_overlap,
+    share_of_pairs,
 )
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.kind import Earned, Kind
 from ensue.benchmarks.people.units import Said, Table, marks_in, rating_tables, said_in
 from ensue.report.results import MetricRow
+from ensue.stats.clustered import Interval, clustered_interval
+from ensue.stats.ranges import CORRELATION, SHARE
 
 # How long answers took, for a picture: up to so many seconds.
 BINS = (5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, math.inf)
 # Of the items people disagree on, so many are shown.
 SHOWN = 20
+
+Ends = tuple[float | None, float | None]
 
 
 class Progress(NamedTuple):
@@ -76,15 +81,16 @@ class FieldAgreement(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """An item that people disagree on: the share of pairs that agree, and what each said."""
+    """An item that people disagree on: the share of pairs that agree, its 95 % interval, and what each said."""
 
     item: str
     agreeing: float
+    agreeing_ci95: tuple[float, float]
     values: Mapping[str, Any]
 
 
 class PersonNumbers(NamedTuple):
-    """One annotator: what they did, how they stand to the others, and what they earn."""
+    """One annotator: what they did, how they stand to the others (with 95 % intervals), and what they earn."""
 
     annotator: str
     state: str
@@ -95,7 +101,9 @@ class PersonNumbers(NamedTuple):
     missed: int
     median_seconds: float | None
     agreeing: float | None
+    agreeing_ci95: Ends | None
     kappa: float | None
+    kappa_ci95: Ends | None
     pay: float
     bonus: float
     per_hour: float | None
@@ -211,11 +219,13 @@ def disagreements(said: Sequence[Said], tables: Mapping[str, Table]) -> list[Dis
     """Return the items that people do not all agree on, those they agree on least first."""
     agreeing: defaultdict[Hashable, float] = defaultdict(float)
     pairs: Counter[Hashable] = Counter()
+    judgments: Counter[Hashable] = Counter()
     for table in tables.values():
         found = by_item(table.ratings) if table.level == "nominal" else closeness(table.ratings)
         for one in found:
             agreeing[one.item] += one.agreeing * one.pairs
             pairs[one.item] += one.pairs
+            judgments[one.item] += one.judgments
     shares = {item: agreeing[item] / n for item, n in pairs.items()}
     values: dict[str, dict[str, dict[str, Any]]] = {}
     for each in said:
@@ -223,7 +233,12 @@ def disagreements(said: Sequence[Said], tables: Mapping[str, Table]) -> list[Dis
             name = f"{each.field}, {each.part}" if each.part else each.field
             values.setdefault(each.item, {}).setdefault(each.annotator, {})[name] = each.value
     ordered = sorted((item for item in shares if shares[item] < 1), key=lambda item: shares[item])
-    return [Disagreement(str(item), shares[item], values[str(item)]) for item in ordered]
+    return [
+        Disagreement(
+            str(item), shares[item], share_of_pairs(shares[item], judgments[item]), values[str(item)]
+        )
+        for item in ordered
+    ]
 
 
 def closeness(ratings: Ratings) -> list[ItemAgreement]:
@@ -231,11 +246,16 @@ def closeness(ratings: Ratings) -> list[ItemAgreement]:
     spread = float(np.nanmax(ratings.table) - np.nanmin(ratings.table)) or 1.0
     near: defaultdict[Hashable, float] = defaultdict(float)
     pairs: Counter[Hashable] = Counter()
+    judgments: Counter[Hashable] = Counter()
     for item, row in zip(ratings.items, ratings.table, strict=True):
-        for a, b in combinations(row[np.isfinite(row)].tolist(), 2):
+        given = row[np.isfinite(row)].tolist()
+        if len(given) < 2:
+            continue
+        judgments[item] += len(given)
+        for a, b in combinations(given, 2):
             near[item] += 1 - abs(a - b) / spread
             pairs[item] += 1
-    return [ItemAgreement(item, near[item] / n, n) for item, n in pairs.items()]
+    return [ItemAgreement(item, near[item] / n, n, judgments[item]) for item, n in pairs.items()]
 
 
 # People and pay
@@ -255,6 +275,7 @@ def people_numbers(
         paid = earned.get(name)
         pay, bonus = (float(paid.pay), float(paid.bonus)) if paid else (0.0, 0.0)
         share, kappa = agreeing.get(name, (None, None))
+        ends = kappa.interval() if kappa is not None else None
         yield PersonNumbers(
             name,
             standing.get(name, ""),
@@ -264,8 +285,10 @@ def people_numbers(
             len(controls),
             sum(one.right is False for one in controls),
             statistics.median(one.seconds for one in work) if work else None,
-            share,
-            kappa,
+            share.value if share is not None else None,
+            (share.low, share.high) if share is not None else None,
+            kappa.value if kappa is not None else None,
+            ends,
             pay,
             bonus,
             (pay + bonus) / hours if paid and hours else None,
@@ -291,23 +314,30 @@ def bonus_csv(cents: Mapping[str, int], ids: Mapping[str, str]) -> str:
     return file.getvalue()
 
 
-def _with_others(tables: Mapping[str, Table]) -> dict[str, tuple[float | None, float | None]]:
+def _with_others(tables: Mapping[str, Table]) -> dict[str, tuple[Interval | None, Drawn | None]]:
     """Return how far each annotator agrees with the others on labels, over all fields: pairs, and mean kappa."""
     found: dict[str, list[AnnotatorAgreement]] = {}
     for table in tables.values():
         if table.level == "nominal":
             for one in by_annotator(table.ratings):
                 found.setdefault(one.annotator, []).append(one)
-    return {
-        name: (
-            _mean([(one.agreeing, one.judgments) for one in given]),
-            _mean([(one.kappa, one.judgments) for one in given]),
-        )
-        for name, given in found.items()
-    }
+    return {name: (_share(given), _kappa(given)) for name, given in found.items()}
 
 
-def _mean(values: Sequence[tuple[float | None, int]]) -> float | None:
-    kept = [(value, weight) for value, weight in values if value is not None]
-    total = sum(weight for _, weight in kept)
-    return sum(value * weight for value, weight in kept) / total if total else None
+def _share(given: Sequence[AnnotatorAgreement]) -> Interval | None:
+    """Return the share of all pairs that agree; pairs of one item are not independent."""
+    same = [float(pair) for one in given for pair in one.same]
+    items = [item for one in given for item in one.items]
+    return clustered_interval(same, items, bounds=SHARE) if same else None
+
+
+def _kappa(given: Sequence[AnnotatorAgreement]) -> Drawn | None:
+    """Return the mean kappa over fields, each as heavy as its judgments, as if all of them rose and fell together."""
+    kept = [(one.kappa, one.judgments) for one in given if one.kappa is not None]
+    if len(kept) < 2:
+        return kept[0][0] if kept else None
+    figures, weights = [one for one, _ in kept], [weight for _, weight in kept]
+    draws = [np.sort(one.draws) for one in figures if one.draws is not None]
+    value = float(np.average([one.value for one in figures], weights=weights))
+    n, units = sum(one.n for one in figures), max(one.units for one in figures)
+    return Drawn(value, np.average(draws, axis=0, weights=weights), n, units, CORRELATION)

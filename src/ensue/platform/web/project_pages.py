@@ -22,7 +22,7 @@ from ensue.platform.web.annotation_api import ThePart
 from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, the_platform
 from ensue.platform.web.project_api import own
 from ensue.platform.web.rendering import parsed, render
-from ensue.report.figure import Figure, fraction
+from ensue.report.figure import Figure
 
 router = APIRouter(include_in_schema=False)
 _DONE = {
@@ -39,7 +39,7 @@ _DONE = {
 def install(app: FastAPI, platform: Platform) -> None:
     app.state.templates.filters["seconds"] = seconds
     app.state.templates.filters["drawn"] = drawn
-    app.state.templates.filters["fraction"] = fraction
+    app.state.templates.filters["with_interval"] = with_interval
     app.include_router(router)
 
 
@@ -64,6 +64,14 @@ def drawn(figure: dict[str, Any] | None) -> str:
     if figure is None:
         return "–"
     found = Figure.of(figure)
+    return f"{found.text(2)} ({found.interval(2)})"
+
+
+def with_interval(numbers: dict[str, Any], name: str) -> str:
+    """Write one of somebody's numbers with its interval."""
+    if numbers[name] is None:
+        return "–"
+    found = Figure(numbers[name], *(numbers[f"{name}_ci95"] or (None, None)))
     return f"{found.text(2)} ({found.interval(2)})"
 
 
