@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 import threading
@@ -279,6 +280,10 @@ def chapterbreak(folder: Path, real: Path | None) -> Case:
 # Insertion and ordering
 
 
+# A control says which sentence of the text each one is, and nobody misses it.
+_NUMBERED = re.compile(r"\((\d+)\) ")
+
+
 def _places() -> dict[str, int]:
     return {text: place for document in read_documents() for place, text in enumerate(document.sentences)}
 
@@ -289,6 +294,8 @@ def insertion(folder: Path, real: Path | None) -> Case:
 
     def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
         asked = form.fields[0]
+        if (number := _NUMBERED.match(asked.more["sentence"])) is not None:
+            return {"place": int(number[1]) - 1}
         right, last = places[asked.more["sentence"]], len(form.panels[0].sentences or ())
         return {"place": right if chance.random() < 0.75 else right - 1 if right == last else right + 1}
 
@@ -302,9 +309,11 @@ def ordering(folder: Path, real: Path | None) -> Case:
     places = _places()
 
     def answer(form: Form, stage: str, who: str, chance: random.Random) -> Values:
-        entries = {entry["id"]: places[entry["text"]] for entry in form.fields[0].more["entries"]}
+        texts = {entry["id"]: entry["text"] for entry in form.fields[0].more["entries"]}
+        numbered = {id: _NUMBERED.match(text) for id, text in texts.items()}
+        entries = {id: int(found[1]) if (found := numbered[id]) else places[texts[id]] for id in texts}
         order = sorted(entries, key=lambda id: entries[id])
-        if chance.random() < 0.5:
+        if not any(numbered.values()) and chance.random() < 0.5:
             at = chance.randrange(len(order) - 1)
             order[at], order[at + 1] = order[at + 1], order[at]
         return {"order": order}
@@ -545,7 +554,8 @@ def diagnostic(folder: Path, real: Path | None) -> Case:
             return {"label": right}
         return {"label": chance.choice([label for label in LABELS if label != right])}
 
-    settings = {"task": "glue/diagnostic", "examples": 48, "training": 0, "qualification": 0, "labels": 6}
+    settings = {"task": "glue/diagnostic", "examples": 48, "labels": 6}
+    settings |= {"training": 0, "qualification": 0, "controls": 0}
     return Case("classification", str(data), answer, 6, settings, _as_model("glue/diagnostic"), 25)
 
 

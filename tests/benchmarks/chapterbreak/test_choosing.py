@@ -79,6 +79,17 @@ def test_what_people_are_given(data: Path) -> None:
     assert len(places) > 2  # the right one is not always in one place
 
 
+def test_a_qualification_has_chapter_breaks_of_its_own(data: Path) -> None:
+    built = KIND.build(str(data), chosen(KIND, controls=2, training=1, qualification=2), 3)
+    assert Counter((one.phase, one.control) for one in built.items) == {
+        ("training", False): 1,
+        ("qualification", False): 2,
+        ("work", True): 2,
+        ("work", False): 3,
+    }
+    assert len({one.key["id"].partition("#")[0] for one in built.items}) == 8
+
+
 def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path, data: Path) -> None:
     path = write_export(tmp_path, data)
     people = ensue.run("chapterbreak", model=f"human:{path}", data=str(data), output=tmp_path / "people")
@@ -123,7 +134,7 @@ def test_other_chapters_than_people_read_are_refused(tmp_path: Path, data: Path)
     data.write_text(data.read_text().replace("Opening 2 of oak", "Opening two of oak"))
     with pytest.raises(EnsueError, match="not the one people read"):
         ensue.run("chapterbreak", model=f"human:{path}", data=str(data), output=tmp_path / "people")
-    with pytest.raises(EnsueError, match="all of which practice and controls take"):
+    with pytest.raises(EnsueError, match="all of which practice, qualification and controls take"):
         KIND.build(str(data), chosen(KIND, controls=4, training=4), 3)
 
 

@@ -54,11 +54,11 @@ def order_of(item: WorkItem) -> dict[str, str]:
 @pytest.mark.parametrize(("name", "one"), [("insertion", INSERTION), ("ordering", ORDERING)])
 def test_documents_are_cut_sampled_and_partly_for_training(tmp_path: Path, name: str, one: Kind) -> None:
     assert kind(name) is one
-    built = one.build(written(tmp_path), chosen(one, max_sentences=5, training=1), 4)
+    built = one.build(written(tmp_path), chosen(one, max_sentences=5, training=1, controls=0), 4)
     assert [item.phase for item in built.items] == ["training"] + ["work"] * 5
     assert [item.key["id"] for item in built.items] == list(TEXTS)
     assert {item.key["sentences"] for item in built.items} == {4, 5}
-    again = one.build(str(tmp_path / "texts.jsonl"), chosen(one, max_sentences=5, training=1), 4)
+    again = one.build(str(tmp_path / "texts.jsonl"), chosen(one, max_sentences=5, training=1, controls=0), 4)
     assert [item.form for item in again.items] == [item.form for item in built.items]
     few = one.build(str(tmp_path / "texts.jsonl"), chosen(one, sample=2, training=5), 4)
     assert [item.phase for item in few.items] == ["training", "work"]
@@ -72,7 +72,7 @@ def test_documents_are_cut_sampled_and_partly_for_training(tmp_path: Path, name:
 
 def test_a_sentence_put_back_where_it_was_makes_the_document(tmp_path: Path) -> None:
     places = set()
-    for item in INSERTION.build(written(tmp_path), chosen(INSERTION), 0).items:
+    for item in INSERTION.build(written(tmp_path), chosen(INSERTION, controls=0), 0).items:
         assert item.gold is not None
         sentences = list(item.form.panels[0].sentences or ())
         sentences.insert(item.gold["place"], item.form.fields[0].more["sentence"])
@@ -82,7 +82,7 @@ def test_a_sentence_put_back_where_it_was_makes_the_document(tmp_path: Path) -> 
 
 
 def test_gold_orders_make_the_document_and_ids_say_nothing_of_it(tmp_path: Path) -> None:
-    for item in ORDERING.build(written(tmp_path), chosen(ORDERING), 0).items:
+    for item in ORDERING.build(written(tmp_path), chosen(ORDERING, controls=0), 0).items:
         shown = order_of(item)
         assert item.gold is not None
         assert [shown[id] for id in item.gold["order"]] == TEXTS[item.key["id"]]
@@ -91,7 +91,7 @@ def test_gold_orders_make_the_document_and_ids_say_nothing_of_it(tmp_path: Path)
 
 
 def test_places_off_are_counted(tmp_path: Path) -> None:
-    settings = chosen(INSERTION, training=0)
+    settings = chosen(INSERTION, training=0, controls=0)
     built = INSERTION.build(written(tmp_path), settings, 0)
     off = {"ada": 0, "ben": 1, "cid": 2}
 
@@ -120,7 +120,7 @@ def test_places_off_are_counted(tmp_path: Path) -> None:
 
 
 def test_orders_are_scored_by_kendalls_tau(tmp_path: Path) -> None:
-    settings = chosen(ORDERING, training=0)
+    settings = chosen(ORDERING, training=0, controls=0)
     built = ORDERING.build(written(tmp_path), settings, 0)
 
     def answer(item: WorkItem, person: str) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def test_people_are_paired_with_a_model_and_a_line_in_its_picture(
     tmp_path: Path, name: str, one: Kind, label: str
 ) -> None:
     """A run of the project's seed asks the model about the same sentences, whatever else it asks about."""
-    settings = chosen(one, training=0)
+    settings = chosen(one, training=0, controls=0)
     built = one.build(written(tmp_path), settings, 0)
 
     def answer(item: WorkItem, person: str) -> dict[str, Any]:
@@ -189,3 +189,44 @@ def test_people_are_paired_with_a_model_and_a_line_in_its_picture(
         assert "human-p: 0.50 at 1" in page  # reversed, no text begins as it should
     alone = ensue.report(tmp_path / "run-0").read_text("utf-8")
     assert ("people who put it back" if name == "insertion" else "people think best") in alone
+
+
+@pytest.mark.parametrize(("name", "one"), [("insertion", INSERTION), ("ordering", ORDERING)])
+def test_controls_are_numbered_and_neither_they_nor_the_qualification_count(
+    tmp_path: Path, name: str, one: Kind
+) -> None:
+    settings = chosen(one, training=1, qualification=2, controls=1)
+    built = one.build(written(tmp_path), settings, 0)
+    assert [(item.phase, item.control) for item in built.items] == [
+        ("training", False),
+        ("qualification", False),
+        ("qualification", False),
+        ("work", True),
+        ("work", False),
+        ("work", False),
+    ]
+    control = built.items[3]
+    assert control.gold is not None
+    if name == "insertion":
+        whole = list(control.form.panels[0].sentences or ())
+        whole.insert(control.gold["place"], control.form.fields[0].more["sentence"])
+    else:
+        whole = [order_of(control)[id] for id in control.gold["order"]]
+    assert whole == [f"({number}) {text}" for number, text in enumerate(TEXTS["d3"], 1)]
+    assert control.key == {"id": "d3#control"}
+
+    def answer(item: WorkItem, person: str) -> dict[str, Any]:
+        """Whatever is known beforehand is missed, the work is not."""
+        right = dict(item.gold or {})
+        if item.phase == "work" and not item.control:
+            return right
+        return {"place": int(right["place"] == 0)} if name == "insertion" else {"order": right["order"][::-1]}
+
+    export = exported(one, built, ("ada", "ben"), answer, settings)
+    assert sum(record.right is False for record in export.records) == 2 * 4
+    accuracy = one.scores(export)[0]
+    assert (accuracy["value"], accuracy["n"]) == (1.0, 2 * 2)
+    run = measured(name, export, tmp_path)
+    assert {item["cluster"] for item in run.items} == {"d4", "d5"}
+    few = one.build(written(tmp_path), chosen(one, sample=3, training=1, controls=5), 0)
+    assert [(item.phase, item.control) for item in few.items][1:] == [("work", True), ("work", False)]

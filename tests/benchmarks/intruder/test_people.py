@@ -63,6 +63,19 @@ def test_every_document_is_read_in_one_version_and_kinds_take_turns() -> None:
             assert sorted(shown[place].split()) == sorted(original[int(place)].split())
 
 
+def test_a_qualification_has_texts_of_its_own_some_untouched() -> None:
+    built = KIND.build(None, chosen(KIND, kinds=KINDS, controls=2, training=2, qualification=3), 5)
+    assert Counter((one.phase, one.control) for one in built.items) == {
+        ("training", False): 2,
+        ("qualification", False): 3,
+        ("work", True): 2,
+        ("work", False): 5,
+    }
+    assert len({one.key["id"].partition("#")[0] for one in built.items}) == 12
+    asked = [one.key["kind"] for one in built.items if one.phase == "qualification"]
+    assert asked == ["random", "swapped", "untouched"]
+
+
 def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path) -> None:
     path = write_export(tmp_path, answer)
     settings: dict[str, Any] = {"kinds": KINDS, "seed": 5}
@@ -116,7 +129,7 @@ def test_other_texts_than_people_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EnsueError, match="of the kind intruder"):
         ensue.run("shuffle", model=f"human:{path}", output=tmp_path / "shuffle")
     settings = chosen(KIND, kinds=KINDS, controls=6, training=6)
-    with pytest.raises(EnsueError, match="all of which practice and controls take"):
+    with pytest.raises(EnsueError, match="all of which practice, qualification and controls take"):
         KIND.build(None, settings, 5)
     documents = documents_of("intruder", "", None, None, settings)
     assert len(IntruderRun(documents, 5, settings).usable()[0]) == 12

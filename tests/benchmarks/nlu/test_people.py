@@ -67,17 +67,26 @@ def rte(tmp_path: Path) -> Path:
 
 
 def test_practice_and_qualification_come_from_the_training_set(rte: Path) -> None:
-    settings = chosen(KIND, task="superglue/RTE", training=3, qualification=6)
+    settings = chosen(KIND, task="superglue/RTE", training=3, qualification=6, controls=4)
     built = KIND.build(str(rte), settings, 0)
     phases = [one.phase for one in built.items]
-    assert phases == ["training"] * 3 + ["qualification"] * 6 + ["work"] * 12
-    assert all("train text" in str(one.form.panels[0].text) for one in built.items[:9])
+    assert phases == ["training"] * 3 + ["qualification"] * 6 + ["work"] * (4 + 12)
+    assert [one.control for one in built.items] == [False] * 9 + [True] * 4 + [False] * 12
+    assert all("train text" in str(one.form.panels[0].text) for one in built.items[:13])
+    assert len({one.key["id"] for one in built.items}) == 3 + 6 + 4 + 12
+    for one in built.items[:13]:
+        number = int(str(one.form.panels[0].text).rstrip(".").rpartition(" ")[2])
+        assert one.gold == {"label": "entailment" if number % 2 else "not_entailment"}
     first = built.items[0]
     assert first.gold is not None
     assert KIND.right(first.gold, first.gold)
     assert first.words.startswith("Expected: ")
-    assert all(one.gold is None for one in built.items[9:])
+    assert all(one.gold is None for one in built.items[13:])
     assert (settings["labels"], settings["bar"]) == (5, "median")
+    # Of a training set that is the work nothing is asked twice.
+    within = KIND.build(str(rte), chosen(KIND, task="superglue/RTE", split="train", examples=14), 0)
+    assert len({one.key["id"] for one in within.items}) == len(within.items) == 20
+    assert [one.phase for one in within.items[:6]] == ["training"] * 5 + ["qualification"]
     with pytest.raises(EnsueError, match="task=SUITE/TASK"):
         KIND.build(str(rte), chosen(KIND), 0)
     with pytest.raises(EnsueError, match="RTE, test split"):

@@ -82,6 +82,21 @@ def test_articles_make_controls_and_training_with_a_copied_and_a_strange_sentenc
     assert [item.form for item in again.items] == [item.form for item in built.items]
 
 
+def test_articles_make_a_qualification_where_one_is_wanted(tmp_path: Path) -> None:
+    built = KIND.build(written(tmp_path), chosen(KIND, training=1, qualification=2, controls=1), 1)
+    made = built.items[: -len(ROWS)]
+    assert [(item.phase, item.control) for item in made] == [
+        ("training", False),
+        ("qualification", False),
+        ("qualification", False),
+        ("work", True),
+    ]
+    assert len({item.key["id"] for item in built.items}) == len(built.items)
+    assert all(
+        sorted(one["value"] for one in (item.gold or {})["judgments"]) == ["no", "yes"] for item in made
+    )
+
+
 def test_an_answer_is_right_by_its_values_whatever_the_reasons() -> None:
     gold = {"judgments": [{"value": "yes"}, {"value": "no"}]}
     assert KIND.right(gold, {"judgments": [{"value": "yes", "reason": "a"}, {"value": "no", "reason": "b"}]})

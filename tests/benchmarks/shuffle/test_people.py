@@ -58,6 +58,30 @@ def test_every_document_is_used_once_and_block_sizes_take_turns() -> None:
     assert KIND.right(control.gold or {}, control.gold or {})
 
 
+def test_a_qualification_has_documents_of_its_own_and_does_not_count(tmp_path: Path) -> None:
+    built = KIND.build(None, chosen(KIND, block_size="1,2", controls=1, training=2, qualification=3), 5)
+    assert Counter((one.phase, one.control) for one in built.items) == {
+        ("training", False): 2,
+        ("qualification", False): 3,
+        ("work", True): 1,
+        ("work", False): 6,
+    }
+    documents = {one.key.get("document", one.key["id"].partition("#")[0]) for one in built.items}
+    assert len(documents) == 12
+
+    def careless(item: WorkItem, person: str) -> dict[str, Any]:
+        side = (item.gold or {})[FIELD]
+        counts = item.phase == "work" and not item.control
+        return {FIELD: side if counts else {"left": "right", "right": "left"}[side]}
+
+    path = write_export(tmp_path, careless, controls=1, training=2, qualification=3)
+    run = ensue.run(
+        "shuffle", model=f"human:{path}", block_size=[1, 2], shuffles=1, seed=5, output=tmp_path / "people"
+    )
+    assert len(run.items) == 6
+    assert {row["value"] for row in run.results["metrics"] if row["metric"] == "accuracy"} == {1.0}
+
+
 def test_what_is_told_is_what_is_asked(tmp_path: Path) -> None:
     texts = ["One came. Two left. Three slept. Four ate."] * 5 + ["Alone."] * 2
     path = tmp_path / "texts.jsonl"

@@ -53,7 +53,7 @@ def round_of(platform: Platform, folder: Path, name: str, **settings: object) ->
 
 @pytest.mark.parametrize("name", ["custom", "insertion", "ordering"])
 def test_every_item_is_answered_by_as_many_as_wanted(platform: Platform, tmp_path: Path, name: str) -> None:
-    export, _ = round_of(platform, tmp_path, name, **({} if name == "custom" else {"sample": 5}))
+    export, _ = round_of(platform, tmp_path, name, **({} if name == "custom" else {"sample": 7}))
     counts = Counter(one.item for one in export.answers())
     assert set(counts.values()) == {3}
     assert len({(one.item, one.annotator) for one in export.records}) == len(export.records)

@@ -19,6 +19,7 @@ from ensue.benchmarks.chapterbreak.people import READS, WORD, end_of, sampled
 from ensue.benchmarks.chapterbreak.ranking import SuffixChoice
 from ensue.benchmarks.chapterbreak.task import IN_BOOK, asked_of, suffix_digest
 from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, options
 from ensue.benchmarks.people.kind import (
@@ -56,6 +57,7 @@ class ChapterBreak(Plain):
         SUFFIX: Setting(100, "how much of each beginning is shown", read.whole()),
         "split": Setting(None, "only one split of the data", read.optional(read.text)),
         "training": Setting(2, "practice, of chapter breaks of their own", read.whole(0)),
+        "qualification": QUALIFICATION,
         "controls": Setting(2, "choices among mixed words, of chapter breaks of their own", read.whole(0)),
     }
     defaults: Mapping[str, Any] = {"labels": 3, "most_missed": 0}
@@ -67,17 +69,17 @@ class ChapterBreak(Plain):
             )
         found = read_examples(data, split=settings["split"])
         breaks = [example for example in found.items if example.boundary == "chapter"]
-        aside = sampled(breaks, settings["training"] + settings["controls"], seed)
-        kept = {example.id for example in aside}
+        count = settings["training"] + settings["qualification"] + settings["controls"]
+        aside = set_aside(sampled(breaks, count, seed), settings)
+        kept = {one.id for one in (*aside.training, *aside.qualification, *aside.controls)}
         work = sampled([one for one in breaks if one.id not in kept], settings["sample"], seed)
         if not work:
             raise EnsueError(
-                f"{data} has {len(breaks)} chapter breaks, all of which practice and controls take; set training and"
-                " controls lower, or give more."
+                f"{data} has {len(breaks)} chapter breaks, all of which practice, qualification and controls"
+                " take; set these lower, or give more."
             )
-        taught = aside[: settings["training"]]
-        items = [_item(one, settings, seed, "training") for one in taught]
-        items += [_control(one, settings, seed) for one in aside[len(taught) :]]
+        items = [_item(one, settings, seed, phase) for phase, one in aside.taught()]
+        items += [_control(one, settings, seed) for one in aside.controls]
         items += [_item(one, settings, seed) for one in work]
         title = "Which chapter comes next?"
         return Built(title, instructions(__file__, self.name), items, data)

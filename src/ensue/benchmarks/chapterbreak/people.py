@@ -56,7 +56,8 @@ class Transitions(Plain):
             None, "an annotation file: its examples come first, for training", read.optional(read.file)
         ),
     }
-    defaults: Mapping[str, Any] = {"labels": 3}
+    # Nothing in the data says what is right, so nothing can be a control.
+    defaults: Mapping[str, Any] = {"labels": 3, "control_rate": 0.0}
 
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
         if data is None:

@@ -1,7 +1,8 @@
 """Annotation projects of kinds `insertion` and `ordering`: where a sentence belongs, and in which order several do.
 
 Any documents will do, and they are the gold answers. Insertion is judged by the share of sentences put where they
-were and by how many places off they are, ordering by the share of texts put right and by Kendall's tau.
+were and by how many places off they are, ordering by the share of texts put right and by Kendall's tau. In a control
+every sentence has its number before it, which anybody who reads sees.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Setting, content_of
 from ensue.benchmarks.coherence.documents import ORDERING as LAID_OUT
 from ensue.benchmarks.coherence.documents import REMOVED, shuffled_numbers
+from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
 from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions, mean_row
@@ -30,12 +33,14 @@ _SETTINGS: dict[str, Setting] = {
     "max_sentences": Setting(10, "documents are cut after so many sentences", read.whole(FEWEST)),
     "sample": Setting(None, "how many documents, chosen at random (none: all)", read.optional(read.whole())),
     "training": Setting(2, "how many of them come first, with the right answer shown", read.whole(0)),
+    "qualification": QUALIFICATION,
+    "controls": Setting(2, "how many of them have their sentences numbered", read.whole(0)),
     **read.DOCUMENT_SETTINGS,
 }
 
 
 class _Sentences(Plain):
-    """What both kinds share: documents, cut, some of them for training."""
+    """What both kinds share: documents, cut, some of them for training, qualification and controls."""
 
     reads = DOCUMENTS
     settings: Mapping[str, Setting] = _SETTINGS
@@ -48,16 +53,21 @@ class _Sentences(Plain):
         chance = random.Random(f"{seed}/{self.name}")
         if settings["sample"] is not None and settings["sample"] < len(documents):
             documents = chance.sample(documents, settings["sample"])
-        training = min(settings["training"], len(documents) - 1)
-        items = []
-        for place, document in enumerate(documents):
-            phase: Phase = "training" if place < training else "work"
-            items.append(self.item(document, phase, seed))
+        aside = set_aside(documents, settings, at_least_left=1)
+        items = [self.item(document, phase, seed) for phase, document in aside.taught()]
+        items += [self._control(document, seed) for document in aside.controls]
+        items += [self.item(document, "work", seed) for document in aside.left]
         said = [f"{count} {what}" for what, count in notes.items()]
         return Built(self.title, instructions(__file__, self.name), items, str(data or BUNDLED), said)
 
     def item(self, document: Document, phase: Phase, seed: int) -> WorkItem:
         raise NotImplementedError
+
+    def _control(self, document: Document, seed: int) -> WorkItem:
+        """Return an item of which every sentence says which one of the text it is."""
+        numbered = tuple(f"({number}) {text}" for number, text in enumerate(document.sentences, 1))
+        item = self.item(replace(document, sentences=numbered), "work", seed)
+        return replace(item, key={"id": f"{document.id}#control"}, control=True, words="")
 
 
 class Insertion(_Sentences):

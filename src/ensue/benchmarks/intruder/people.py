@@ -27,6 +27,7 @@ from ensue.benchmarks.intruder.rules import Values as Standing
 from ensue.benchmarks.intruder.rules import rank_of
 from ensue.benchmarks.intruder.task import SETTINGS, IntruderRun
 from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
 from ensue.benchmarks.people.kind import (
@@ -62,6 +63,7 @@ class Intruder(Plain):
         **read.DOCUMENT_SETTINGS,
         "texts": Setting(None, "only so many texts in all", read.optional(read.whole())),
         "training": Setting(2, "practice texts, of documents of their own", read.whole(0)),
+        "qualification": QUALIFICATION,
         "controls": Setting(
             2, "texts with a sentence of mixed words, of documents of their own", read.whole(0)
         ),
@@ -74,19 +76,19 @@ class Intruder(Plain):
         by_document: dict[str, dict[str, Version]] = {}
         for one in versions:
             by_document.setdefault(one.document.id, {})[one.kind] = one
-        aside = list(reversed(by_document.values()))
-        controls = [found[UNTOUCHED].document for found in aside[: settings["controls"]]]
-        training = aside[len(controls) : len(controls) + settings["training"]]
-        left = aside[len(controls) + len(training) :][::-1]
-        work = _take_turns(left, [*settings["kinds"], UNTOUCHED])[: settings["texts"]]
+        aside = set_aside(list(reversed(by_document.values())), settings)
+        work = _take_turns(aside.left[::-1], [*settings["kinds"], UNTOUCHED])[: settings["texts"]]
         if not work:
             raise EnsueError(
-                f"{documents.source} has {len(by_document)} documents that can be edited, all of which practice and "
-                "controls take; set training and controls lower, or give more documents."
+                f"{documents.source} has {len(by_document)} documents that can be edited, all of which practice,"
+                " qualification and controls take; set these lower, or give more documents."
             )
         least = float(settings["minimum_seconds"])
-        items = [_item(one, least, "training") for one in _take_turns(training, settings["kinds"])]
-        items += [_control(document, seed, least) for document in controls]
+        items = [_item(one, least, "training") for one in _take_turns(aside.training, settings["kinds"])]
+        # As in the work, some of the texts that qualify are untouched.
+        asked = _take_turns(aside.qualification, [*settings["kinds"], UNTOUCHED])
+        items += [_item(one, least, "qualification") for one in asked]
+        items += [_control(found[UNTOUCHED].document, seed, least) for found in aside.controls]
         items += [_item(one, least) for one in work]
         notes = [f"{len(work):,} texts: {_counted(work)}", *(f"{n} {what}" for what, n in skipped.items())]
         title = "Which sentence does not belong?"

@@ -1,14 +1,14 @@
 """Annotation projects of kind `classification`: any task of GLUE and SuperGLUE, answered by people (A.2.3).
 
-Practice and qualification are drawn from the task's training set (a diagnostic's from the task that answers it), the
-work from the split that is asked for. MultiRC is asked a question at a time, with all its answers; CommitmentBank on
-seven points, which `submissions.people` folds into its labels.
+Practice, qualification and controls are drawn from the task's training set (a diagnostic's from the task that
+answers it), the work from the split that is asked for. MultiRC is asked a question at a time, with all its answers;
+CommitmentBank on seven points, which `submissions.people` folds into its labels.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ensue.benchmarks.base import Setting, content_of
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.people import SCALE, SCALE_TASK
 from ensue.benchmarks.nlu.suites import TITLES, specs_of, suite_of
+from ensue.benchmarks.people.aside import Aside, set_aside
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
 from ensue.benchmarks.people.kind import Built, Phase, Plain, Reads, WorkItem
 from ensue.errors import EnsueError
@@ -81,8 +82,10 @@ class Classification(Plain):
         "examples": Setting(100, "so many examples, drawn (none: all)", read.optional(read.whole())),
         "training": Setting(5, "practice items, the gold answer shown after each", read.whole(0)),
         "qualification": Setting(5, "items that decide who goes on", read.whole(0)),
+        "controls": Setting(10, "training examples among the work, as controls", read.whole(0)),
     }
-    defaults: Mapping[str, Any] = {"labels": 5, "bar": "median"}
+    # Controls are examples like others, which careful people miss now and then.
+    defaults: Mapping[str, Any] = {"labels": 5, "bar": "median", "most_missed": 4}
 
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
         suite, _, name = str(settings["task"]).partition("/")
@@ -97,9 +100,11 @@ class Classification(Plain):
             raise EnsueError(f"{folder} has no {split} split of {spec.name}; split=… names another.")
         chance = random.Random(f"{seed}/{suite}/{spec.name}")
         work = _drawn(task.splits[split], settings["examples"], chance)
-        taught, notes = self._taught(suite, folder, spec, settings, chance)
+        asked = {group[0].judged_with for group in work} if split == TRAIN else set()
+        taught, notes = self._taught(suite, folder, spec, settings, chance, asked)
         least = float(settings["minimum_seconds"])
-        items = [_item(spec, unit, TRAIN, least, phase) for phase, unit in taught]
+        items = [_item(spec, unit, TRAIN, least, phase) for phase, unit in taught.taught()]
+        items += [_item(spec, unit, TRAIN, least, control=True) for unit in taught.controls]
         items += [_item(spec, unit, split, least) for group in work for unit in _units(spec, group)]
         file = Path(__file__).parent / "instructions" / f"{_INSTRUCTIONS.get(spec.name, spec.name)}.md"
         title = f"{TITLES[suite]}: {spec.name}"
@@ -112,9 +117,10 @@ class Classification(Plain):
         spec: TaskSpec,
         settings: Mapping[str, Any],
         chance: random.Random,
-    ) -> tuple[list[tuple[Phase, list[Example]]], list[str]]:
-        """Return practice and qualification items of the training set; say so where there is none."""
-        wanted = settings["training"] + settings["qualification"]
+        asked: Set[str],
+    ) -> tuple[Aside[list[Example]], list[str]]:
+        """Return practice, qualification and controls of the training set, of what is not asked anyway."""
+        wanted = sum(settings[name] for name in ("training", "qualification", "controls"))
         source = spec
         if spec.answered_by:
             (source,) = suite_of(suite).select(spec.answered_by)
@@ -123,15 +129,12 @@ class Classification(Plain):
         except EnsueError:
             found = None
         if found is None or not found.labelled(TRAIN):
-            return [], [
-                f"{source.name} has no training set here, so there is no practice and no qualification"
-            ]
+            none = "no practice, no qualification and no controls"
+            return Aside([], [], [], []), [f"{source.name} has no training set here, so there is {none}"]
         # So many items: a group of examples may be fewer than it has examples.
-        groups = _drawn(found.splits[TRAIN], None, chance)
+        groups = _drawn([one for one in found.splits[TRAIN] if one.judged_with not in asked], None, chance)
         units = islice((unit for group in groups for unit in _units(source, group)), wanted)
-        phases: list[Phase] = ["training"] * settings["training"]
-        phases += ["qualification"] * settings["qualification"]
-        return list(zip(phases, units, strict=False)), []
+        return set_aside(list(units), settings), []
 
     def right(self, gold: Values, values: Values) -> bool:
         """Return whether an answer agrees: within a point for scores, any right name, CB's points folded."""
@@ -179,7 +182,13 @@ def _units(spec: TaskSpec, group: list[Example]) -> list[list[Example]]:
 
 
 def _item(
-    spec: TaskSpec, unit: Sequence[Example], split: str, least: float, phase: Phase = "work"
+    spec: TaskSpec,
+    unit: Sequence[Example],
+    split: str,
+    least: float,
+    phase: Phase = "work",
+    *,
+    control: bool = False,
 ) -> WorkItem:
     first = unit[0]
     fields = fields_of(spec, unit)
@@ -193,10 +202,9 @@ def _item(
     }
     form = Form(_panels(spec, first), tuple(fields), minimum_seconds=least)
     # What is expected of the work stays with the benchmark, which judges it.
-    taught = phase != "work"
-    return WorkItem(
-        form, key, phase, gold=gold if taught else None, words=_words(spec, unit) if taught else ""
-    )
+    if phase == "work" and not control:
+        return WorkItem(form, key)
+    return WorkItem(form, key, phase, control=control, gold=gold, words=_words(spec, unit))
 
 
 def fields_of(spec: TaskSpec, unit: Sequence[Example]) -> list[Field]:

@@ -1,9 +1,9 @@
 """Annotation projects of kind `consistency`: is each sentence of a summary supported by its article? (A.3.1)
 
-People see the article and judge the summary's sentences one by one, with a reason. Controls and training items are
-made of the articles: a copied sentence, which is supported, beside a sentence of another article, which is not. The
-paper put both into every summary and mixed two sentences of one article; here they are items of their own, so that
-no summary is read with something foreign in it.
+People see the article and judge the summary's sentences one by one, with a reason. Practice, qualification and
+controls are made of the articles: a copied sentence, which is supported, beside a sentence of another article, which
+is not. The paper put both into every summary and mixed two sentences of one article; here they are items of their
+own, so that no summary is read with something foreign in it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, content_of
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
+from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
 from ensue.benchmarks.people.kind import Built, Files, Phase, Plain, Reads, WorkItem, instructions
@@ -58,6 +59,7 @@ class Consistency(Plain):
         ),
         "controls": Setting(10, "how many controls are made of the articles", read.whole(0)),
         "training": Setting(2, "how many training items are made of the articles", read.whole(0)),
+        "qualification": QUALIFICATION,
         "limit": Setting(None, "only the first so many summaries", read.optional(read.whole())),
     }
     # The paper's: three people, thirty seconds, 15 cents and a bonus of 85.
@@ -70,9 +72,7 @@ class Consistency(Plain):
             WorkItem(_form(one.article, one.sentences, least), {"id": one.id, "content": one.content})
             for one in summaries
         ]
-        made = _checks(
-            summaries, settings["training"], settings["controls"], least, random.Random(f"{seed}/checks")
-        )
+        made = _checks(summaries, settings, least, random.Random(f"{seed}/checks"))
         notes = () if made or len(summaries) > 1 else ("one article alone makes no controls and no training",)
         title = "Is each sentence supported by the article?"
         return Built(title, instructions(__file__, "consistency"), [*made, *work], str(data), notes)
@@ -156,15 +156,16 @@ def _form(article: str, sentences: Sequence[str], least: float) -> Form:
 
 
 def _checks(
-    summaries: Sequence[Summary], training: int, controls: int, least: float, chance: random.Random
+    summaries: Sequence[Summary], settings: Mapping[str, Any], least: float, chance: random.Random
 ) -> list[WorkItem]:
-    """Make training items and controls, as many as there are articles for."""
+    """Make practice, qualification and controls, as many as there are articles for."""
     long = {one.id: _sentences_of(one.article) for one in summaries}
     chosen = [one for one in summaries if long[one.id]]
     chance.shuffle(chosen)
     made: list[WorkItem] = []
-    phases: list[Phase] = ["training" if place < training else "work" for place in range(training + controls)]
-    for phase, one in zip(phases, chosen, strict=False):
+    aside = set_aside(chosen, settings)
+    asked: list[tuple[Phase, Summary]] = [*aside.taught(), *(("work", one) for one in aside.controls)]
+    for phase, one in asked:
         strange = [
             text
             for other in chosen

@@ -17,6 +17,7 @@ import numpy as np
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Setting, content_of
 from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
 from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions
@@ -49,6 +50,7 @@ class Shuffle(Plain):
         **read.DOCUMENT_SETTINGS,
         "pairs": Setting(None, "only so many pairs in all", read.optional(read.whole())),
         "training": Setting(3, "practice pairs, of documents of their own", read.whole(0)),
+        "qualification": QUALIFICATION,
         "controls": Setting(3, "pairs with mixed words, of documents of their own", read.whole(0)),
     }
     defaults: Mapping[str, Any] = {"labels": 3, "most_missed": 0}
@@ -58,27 +60,25 @@ class Shuffle(Plain):
         run = ShuffleRun(documents, seed, {**settings, "shuffles": 1})
         found, versions, _, _ = run.versions()
         known = {(one.document.id, one.block_size): one for one in versions}
-        aside = [one for one in reversed(found) if any(one.id == id for id, _ in known)]
-        controls = aside[: settings["controls"]]
-        training = aside[len(controls) : len(controls) + settings["training"]]
-        kept = {one.id for one in (*controls, *training)}
+        usable = {id for id, _ in known}
+        aside = set_aside([one for one in reversed(found) if one.id in usable], settings)
         items = [
-            _item(one, settings, seed, phase="training")
-            for document in training
+            _item(one, settings, seed, phase)
+            for phase, document in aside.taught()
             if (one := _any_size(document, known, settings)) is not None
         ]
-        items += [_control(document, settings, seed) for document in controls]
-        work = _take_turns([one for one in found if one.id not in kept], known, settings["block_size"])
+        items += [_control(document, settings, seed) for document in aside.controls]
+        work = _take_turns(aside.left[::-1], known, settings["block_size"])
         if not work:
             raise EnsueError(
-                f"{documents.source} has {len(found)} documents that can be shuffled, all of which practice and "
-                "controls take; set training and controls lower, or give more documents."
+                f"{documents.source} has {len(found)} documents that can be shuffled, all of which practice, "
+                "qualification and controls take; set these lower, or give more documents."
             )
         work = work[: settings["pairs"]]
         items += [_item(one, settings, seed) for one in work]
         sizes = ", ".join(map(str, settings["block_size"]))
         notes = [f"{len(work):,} documents, each at one of the block sizes {sizes}"]
-        short = len(found) - len({id for id, _ in known})
+        short = len(found) - len(usable)
         if short:
             notes.append(f"{short:,} documents too short for every block size left out")
         title = "Which text is in its own order?"

@@ -11,6 +11,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as reading
 from ensue.benchmarks.grading.zips import printable
+from ensue.benchmarks.people.aside import refuse_idle
 from ensue.benchmarks.people.checking import LONGEST_TEXT, unwanted
 from ensue.benchmarks.people.kind import WorkItem, kind, settings_of
 from ensue.errors import EnsueError
@@ -34,6 +35,7 @@ def build(
         found = kind(name)
         resolved = reading.resolve(name, settings_of(found), {**found.preset(data), **settings})
         built = found.build(data, {**resolved, **(files or {})}, seed)
+        refuse_idle(found, resolved, built.items)
     except EnsueError as error:
         raise Invalid(str(error)) from None
     if not any(item.phase == "work" and not item.control for item in built.items):
