@@ -106,13 +106,13 @@ class Accounts:
     def find_email(self, email: str) -> User:
         """Return a user by e-mail address."""
         with self.database.reading() as connection:
-            return self._found(connection, users.c.email == email_address(email))
+            return self._found(connection, users.c.email == email_address(email), named=email)
 
-    def _found(self, connection: Connection, where: Any, *, locked: bool = False) -> User:
+    def _found(self, connection: Connection, where: Any, *, locked: bool = False, named: str = "") -> User:
         query = select(*_USER).where(where, users.c.deleted_at.is_(None))
         row = connection.execute(query.with_for_update() if locked else query).first()
         if row is None:
-            raise NotFound("There is no such user.")
+            raise NotFound(f"There is no user {named[:254]!r}." if named else "There is no such user.")
         return User(*row)
 
     def change(self, user_id: str, *, name: str, affiliation: str) -> None:

@@ -96,10 +96,25 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
         ('title = "Which is better?"', "", "no 'title'"),
         ('type = "preference"', 'type = "slider"', "of type 'slider'"),
         ('left = "one"', 'left = "three"', "names the panel 'three'"),
+        ("random = true", 'required = "no"', "required = 'no', which is neither true nor false"),
+        ("random = true", "least_words = 50\nmost_words = 2", "least_words = 50 is above most_words = 2"),
+        ("random = true", 'least_words = "few"', "least_words = 'few', which is no number"),
         ("[settings]", "[strange]", "means nothing"),
         ("[settings]", "[settings", "is no TOML"),
     ],
-    ids=["outside", "absolute", "instructions", "title", "type", "panel", "key", "toml"],
+    ids=[
+        "outside",
+        "absolute",
+        "instructions",
+        "title",
+        "type",
+        "panel",
+        "required",
+        "words",
+        "number",
+        "key",
+        "toml",
+    ],
 )
 def test_a_project_that_will_not_do_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
     with pytest.raises(EnsueError, match=words):

@@ -51,6 +51,8 @@ def test_a_project_from_the_command_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert (made["state"], made["settings"]["pay"], made["progress"]["work"]["wanted"]) == ("draft", 0.2, 12)
     with pytest.raises(EnsueError, match="already"):
         run(home, "create", "custom", "rain", "--data", "project.toml")
+    with pytest.raises(EnsueError, match=r"There is no user 'nobody@example\.org'"):
+        run(home, "create", "custom", "two", "--data", "project.toml", "--owner", "nobody@example.org")
     with pytest.raises(EnsueError, match="did you mean labels"):
         run(home, "create", "custom", "two", "--data", "project.toml", "--set", "label=3")
     assert run(home, "open", "rain")["state"] == "open"
@@ -83,8 +85,22 @@ def test_a_project_from_the_command_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert run(home, "pause", "rain")["state"] == "paused"
     assert run(home, "close", "rain")["state"] == "closed"
     run(home, "delete", "rain", "--yes")
-    with pytest.raises(EnsueError, match="no such project"):
+    with pytest.raises(EnsueError, match="There is no project 'rain'"):
         run(home, "show", "rain")
+
+
+def test_a_project_of_the_texts_that_come_along_says_so(tmp_path: Path) -> None:
+    words = "made of the few texts that come with Ensue, since no data were given (--data)"
+    for kind in ("shuffle", "intruder"):
+        assert run(tmp_path / "home", "create", kind, f"a-{kind}")["notes"][0] == words
+    (tmp_path / "texts").mkdir()
+    for number in range(8):
+        sentences = [
+            f"The {word} of day {number} was long." for word in ("dawn", "noon", "dusk", "walk", "meal")
+        ]
+        (tmp_path / "texts" / f"{number}.txt").write_text(" ".join(sentences))
+    own = run(tmp_path / "home", "create", "shuffle", "own", "--data", str(tmp_path / "texts"))
+    assert words not in own["notes"]
 
 
 def test_words_for_people(tmp_path: Path) -> None:

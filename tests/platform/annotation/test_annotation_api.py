@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
+from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.projects import Project
 from ensue.platform.clock import SetClock
 from ensue.platform.database.schema import participants
@@ -77,6 +78,26 @@ def test_a_round_from_outside(platform: Platform, project: Project, clock: SetCl
         (2, "answered", "work"),
         (3, "answered", "work"),
     ]
+
+
+def test_who_comes_when_all_is_done_is_told_before_any_practice(platform: Platform, project: Project) -> None:
+    early, late = (Browser(platform, project, id) for id in ("ada", "bob"))
+    held = {}
+    for one in (early, late):
+        one.save(one.take().json()["id"], said("yes"))  # practice
+        one.save(one.take().json()["id"], said("yes"))
+        held[one] = one.take().json()["id"]
+    waits = Browser(platform, project, "cyd")
+    assert waits.take().json()["item"]["phase"] == "training"  # what others hold may come back
+    for one, work in held.items():
+        assert one.save(work, said("yes")).json()["final"] is True
+    last = Browser(platform, project, "dan")
+    assert last.take().status_code == 204
+    me = last.get("projects/rain/me").json()
+    assert (me["state"], me["left"], me["completion"]) == ("finished", 0, None)
+    assert last.get("projects/rain/assignments").json() == []
+    Answering(platform).projects.top_up("rain", 3)
+    assert last.take().json()["item"]["phase"] == "training"
 
 
 def test_an_account_needs_no_key_if_it_may_annotate(

@@ -180,6 +180,15 @@ def test_every_page_runs_nothing_inline_and_escapes_what_users_write(
         assert "<img" not in page.text
 
 
+def test_who_must_sign_in_first_comes_back_to_the_page_they_wanted(app: FastAPI) -> None:
+    browser = Browser(app)
+    asked = browser.get("/invitations?x=1&y=2", headers={"accept": "text/html"})
+    assert asked.status_code == 401
+    assert 'href="/sign-in?next=/invitations%3Fx%3D1%26y%3D2"' in asked.text
+    page = browser.get("/sign-in?next=/invitations%3Fx%3D1%26y%3D2").text
+    assert 'name="next" value="/invitations?x=1&amp;y=2"' in page
+
+
 def test_a_session_is_over_when_its_time_is_up(app: FastAPI, clock: SetClock) -> None:
     browser = Browser(app)
     browser.sign_up("ada@example.org")

@@ -148,7 +148,12 @@ _COMMON = ("id", "type", "label", "help", "required", "when")
 
 def _field(found: Mapping[str, Any]) -> Field:
     more = {key: value for key, value in found.items() if key not in _COMMON}
-    help, required = str(found.get("help") or ""), bool(found.get("required", True))
+    help, required = str(found.get("help") or ""), found.get("required", True)
+    if not isinstance(required, bool):
+        raise EnsueError(
+            f"This is no form: the field {found['id']!r} has required = {required!r},"
+            " which is neither true nor false."
+        )
     return Field(
         str(found["id"]), str(found["type"]), str(found["label"]), more, help, required, found.get("when")
     )
@@ -182,9 +187,21 @@ def form_problems(form: Form) -> Iterator[str]:
                 yield f"the field {one.id!r} names the panel {one.more[key]!r}, which is not there"
         if not _bounded(one.more.get("own_words"), panels):
             yield f"the field {one.id!r} has own_words that name no panel and no longest run"
+        for low, high in (("least_words", "most_words"), ("least", "most")):
+            yield from _range_problems(one, low, high)
         for key in ("options", "entries"):
             if key in one.more and not one.more[key]:
                 yield f"the field {one.id!r} has no {key}"
+
+
+def _range_problems(one: Field, low: str, high: str) -> Iterator[str]:
+    """Yield what is wrong with the two ends of a field, numbers of which the first is not above the second."""
+    ends = {key: one.more[key] for key in (low, high) if one.more.get(key) is not None}
+    strange = [key for key, end in ends.items() if isinstance(end, bool) or not isinstance(end, int | float)]
+    for key in strange:
+        yield f"the field {one.id!r} has {key} = {ends[key]!r}, which is no number"
+    if len(ends) == 2 and not strange and ends[low] > ends[high]:
+        yield f"the field {one.id!r} can never be answered: {low} = {ends[low]} is above {high} = {ends[high]}"
 
 
 def _bounded(own: Any, panels: set[str]) -> bool:

@@ -16,6 +16,7 @@ from ensue.benchmarks.people.checking import LONGEST_TEXT, unwanted
 from ensue.benchmarks.people.kind import WorkItem, kind, settings_of
 from ensue.errors import EnsueError
 from ensue.platform.refusals import Invalid
+from ensue.text.documents import BUNDLED
 
 _LONGEST_GROUP, _LONGEST_STAGE = 200, 40
 
@@ -44,6 +45,8 @@ def build(
     refuse_unwanted(resolved)
     refuse_unwanted({"instructions": built.instructions})
     title, source, notes = built.title[:200], built.source, list(built.notes)
+    if data is None and source == BUNDLED:
+        notes.insert(0, "made of the few texts that come with Ensue, since no data were given (--data)")
     texts = {"title": title, "instructions": built.instructions, "source": source, "notes": notes}
     return {**texts, "settings": resolved, "items": rows}
 

@@ -51,7 +51,7 @@ class Choosing:
         participant = self.people.get(connection, participant_id)
         project = self.projects.get(connection, participant.project_id)
         if participant.phase != "work":
-            return Plan(participant.phase, self._in_order(connection, participant))
+            return Plan(participant.phase, self._before_work(connection, participant))
         found = self._work(connection, project, participant)
         waiting = not found and self._comes_later(connection, project, participant)
         return Plan("work", found, waiting)
@@ -59,7 +59,7 @@ class Choosing:
     def left(self, connection: Connection, participant: Participant) -> int:
         """Return how many items somebody could still be given now, controls aside."""
         if participant.phase != "work":
-            return len(self._in_order(connection, participant))
+            return len(self._before_work(connection, participant))
         project = self.projects.get(connection, participant.project_id)
         room = _room(project, _had(connection, participant.id))
         if room == 0:
@@ -76,8 +76,10 @@ class Choosing:
         project = self.projects.get(connection, participant.project_id)
         return participant.phase == "work" and self._comes_later(connection, project, participant)
 
-    def _in_order(self, connection: Connection, participant: Participant) -> list[Candidate]:
-        """Return what is left of training or qualification, in its order."""
+    def _before_work(self, connection: Connection, participant: Participant) -> list[Candidate]:
+        """Return what is left of training or qualification, in its order; nothing where no work would follow it."""
+        if connection.execute(_unanswered(participant.project_id).limit(1)).first() is None:
+            return []
         here = (
             project_items.c.project_id == participant.project_id,
             project_items.c.phase == participant.phase,
@@ -140,20 +142,25 @@ class Choosing:
         """Return whether others are at work on what later stages are made of."""
         if not project.load_kind().follows or _room(project, _had(connection, participant.id)) == 0:
             return False
-        answered = (
-            select(func.count())
-            .where(assignments.c.item_id == project_items.c.id, assignments.c.state == "answered")
-            .correlate(project_items)
-            .scalar_subquery()
-        )
-        here = (project_items.c.project_id == project.id, project_items.c.wanted > answered)
         barred = (participants.c.project_id == project.id, participants.c.state.in_(BARRED))
         gone = set(connection.execute(select(participants.c.pseudonym).where(*barred)).scalars())
         # What only somebody who has gone could do is waited for in vain.
         return any(
             not secret.get("among") or set(secret["among"]) - gone
-            for secret in connection.execute(select(project_items.c.secret).where(*here)).scalars()
+            for secret in connection.execute(_unanswered(project.id)).scalars()
         )
+
+
+def _unanswered(project_id: str) -> Select[Any]:
+    """Return the query for the secrets of work that wants more answers than were given, under way or not."""
+    answered = (
+        select(func.count())
+        .where(assignments.c.item_id == project_items.c.id, assignments.c.state == "answered")
+        .correlate(project_items)
+        .scalar_subquery()
+    )
+    here = (project_items.c.project_id == project_id, project_items.c.wanted > answered)
+    return select(project_items.c.secret).where(*here)
 
 
 # Statements that every taking needs are put together once.

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from ensue.platform.accounts import User
 from ensue.platform.annotation import following, phases
-from ensue.platform.annotation.projects import Project, Projects
+from ensue.platform.annotation.projects import Project, Projects, no_project
 from ensue.platform.database.schema import (
     assignments,
     new_id,
@@ -117,7 +117,7 @@ class People:
         """Return somebody by pseudonym, locked."""
         found = self._found(connection, project_id, participants.c.pseudonym == pseudonym)
         if found is None or found.state == "deleted":
-            raise NotFound("There is no such participant.")
+            raise NotFound(f"There is no participant {pseudonym[:60]!r}.")
         return self.get(connection, found.id, locked=True)
 
     def _found(self, connection: Connection, project_id: str, where: Any) -> Participant | None:
@@ -147,7 +147,7 @@ class People:
             # Locked, so that two requests of one person make one participant.
             project = self.projects.find(connection, name, locked=True)
             if not self.may_enter(project, user, given.key):
-                raise NotFound("There is no such project.")
+                raise no_project(name)
             if external is not None and not self.has_key(project, given.key):
                 # An account that needs no key would be as many people as it makes up ids.
                 raise Forbidden(

@@ -205,8 +205,13 @@ def _one(connection: Connection, query: Select[Any], given: str, *, locked: bool
     wanted = query.with_for_update(key_share=True) if locked else query
     row = connection.execute(wanted, {"given": given}).first()
     if row is None:
-        raise NotFound("There is no such project.")
+        raise no_project(given)
     return Project(*row)
+
+
+def no_project(name: str) -> NotFound:
+    """Return what is said of a project that is not there, or is not to be known by whoever asks."""
+    return NotFound(f"There is no project {name[:60]!r}.")
 
 
 def _taken(name: str) -> Conflict:

@@ -21,7 +21,8 @@ def standing(
     works = participant.state in {"active", "finished"}
     left = assigning.choosing.left(connection, participant) if works else 0
     current = assigning.held(connection, participant.id) if works else None
-    ended = participant.state == "finished" or (
+    # Whoever came when all was done has nothing to show for it.
+    ended = (participant.state == "finished" and _any_answered(connection, participant)) or (
         works
         and not left
         and current is None
@@ -43,6 +44,11 @@ def standing(
         "consented": True,
         "project": {name: getattr(project, name) for name in told},
     }
+
+
+def _any_answered(connection: Connection, participant: Participant) -> bool:
+    mine = (assignments.c.participant_id == participant.id, assignments.c.state == "answered")
+    return connection.execute(select(assignments.c.id).where(*mine).limit(1)).first() is not None
 
 
 def _done(connection: Connection, participant: Participant) -> int:

@@ -13,7 +13,7 @@ from ensue.platform.annotation import work
 from ensue.platform.annotation.answering import Answering, Given, Unanswered
 from ensue.platform.annotation.assigning import Waiting
 from ensue.platform.annotation.people import Entering, Participant
-from ensue.platform.annotation.projects import Project
+from ensue.platform.annotation.projects import Project, no_project
 from ensue.platform.refusals import NotFound
 from ensue.platform.service import Platform
 from ensue.platform.web import participants, security
@@ -157,7 +157,7 @@ def welcome(platform: ThePlatform, part: ThePart, user: MaybeCaller, name: str, 
     with platform.database.reading() as connection:
         project = part.projects.find(connection, name)
     if not part.people.may_enter(project, user, key):
-        raise NotFound("There is no such project.")
+        raise no_project(name)
     told = {key: str(project.settings[key]) for key in ("consent", "contact")}
     needs_key = user is None or not user.may("annotator")
     return Welcome(name=name, title=project.title, state=project.state, needs_key=needs_key, **told)

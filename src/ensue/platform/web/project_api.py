@@ -19,8 +19,8 @@ from ensue.platform.accounts import User
 from ensue.platform.annotation import exporting, overview
 from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.making import Upload, make
-from ensue.platform.annotation.projects import Project, Wanted
-from ensue.platform.refusals import Forbidden, Invalid, NotFound
+from ensue.platform.annotation.projects import Project, Wanted, no_project
+from ensue.platform.refusals import Forbidden, Invalid
 from ensue.platform.service import Platform
 from ensue.platform.uploads import GivenFile
 from ensue.platform.web.account_api import REFUSALS, Problem
@@ -240,7 +240,7 @@ def own(connection: Connection, part: Answering, user: User, name: str) -> Proje
     """Return a project that a user keeps; another's is not found."""
     project = part.projects.find(connection, name)
     if not project.belongs_to(user):
-        raise NotFound("There is no such project.")
+        raise no_project(name)
     return project
 
 

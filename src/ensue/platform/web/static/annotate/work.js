@@ -130,7 +130,11 @@ function finished(me) {
     message("Nothing to do at the moment", "Thank you. Others are at work on what is left; some of it may come back.", [h("p", {}, button("Look again", next, "quiet"))]);
     return;
   }
-  const { code, url } = me.completion ?? {};
+  if (!me.completion) {
+    message("There is nothing left to do", "Others have answered all there was before you came. Thank you for your interest; you need not do anything more.", [h("p", {}, button("Look again", next, "quiet"))]);
+    return;
+  }
+  const { code, url } = me.completion;
   const actions = [];
   if (code) {
     actions.push(h("p", {}, "Your completion code:"), h("p", { class: "code" }, h("code", { id: "code" }, code), " ",
