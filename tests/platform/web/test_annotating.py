@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from ensue.benchmarks.people.form import Field, Form, options
 from ensue.platform.service import Settings, opened
 from tests.platform.processes import serving
 from tests.platform.web.annotated import FORMS, HEBREW, SENTENCES, STORY, WHEN, items, make
@@ -38,6 +39,9 @@ def served(home: Path) -> Iterator[Served]:
     found = Served()
     with opened(Settings(home=home)) as platform:
         projects = {name: make(platform, name, items(form, 1), labels=99) for name, form in FORMS.items()}
+        many = [(str(place), f"Sentence {place}.") for place in range(1, 13)]
+        which = Field("answer", "choice", "Which?", options(*many, ("none", "None: every sentence belongs")))
+        projects["none"] = make(platform, "none", items(Form((), (which,)), 1), labels=99)
         back = {"completion_url": "https://example.org/done"}
         projects["returned"] = make(platform, "returned", items(FORMS["preference"], 1), labels=99, **back)
         projects["hebrew"] = make(platform, "hebrew", items(HEBREW, 1), labels=99)
@@ -330,6 +334,20 @@ def test_the_page_goes_back_by_itself_to_where_somebody_came_from(work: Callable
     page.clock.run_for(9000)
     page.wait_for_url("https://example.org/done")
     worker.visit.complaints.remove("asked https://example.org/done")
+
+
+def test_none_of_many_is_reached_by_the_key_0(work: Callable[..., Worker]) -> None:
+    worker = work("none")
+    page = worker.enter()
+    expect(page.locator(".question")).to_be_visible()
+    page.keyboard.press("9")
+    expect(page.get_by_role("radio", name="Sentence 9.")).to_be_checked()
+    page.keyboard.press("0")
+    expect(page.get_by_role("radio", name="None: every sentence belongs")).to_be_checked()
+    expect(page.locator("label.option kbd")).to_have_text([*"123456789", "0"])
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="You have done everything")).to_be_visible()
+    assert worker.saved()["values"] == {"answer": "none"}
 
 
 def test_words_are_counted_and_a_text_that_is_too_short_is_not_handed_in(work: Callable[..., Worker]) -> None:

@@ -23,14 +23,19 @@ function press(input) {
 
 export function choice(field, { changed }) {
   const values = field.options.map((one) => one.value);
-  const { inputs, element } = optionList("radio", field.options.map((one, place) => ({ words: one.label, key: keyOf(place) })), changed);
+  // "None of them" stands behind a long list, so it has a key of its own: 0, which else is the tenth's.
+  const none = values.indexOf("none");
+  const zero = none >= 0 ? none : 9;
+  const keyAt = (place) => (place === zero ? "0" : place < 9 ? keyOf(place) : "");
+  const { inputs, element } = optionList("radio", field.options.map((one, place) => ({ words: one.label, key: keyAt(place) })), changed);
   return {
     element,
     value: () => values[inputs.findIndex((input) => input.checked)] ?? null,
     set: (value) => inputs.forEach((input, place) => { input.checked = value !== null && same(values[place], value); }),
     words: (value) => field.options.find((one) => same(one.value, value))?.label ?? String(value),
     key(event) {
-      const input = inputs[digitOf(event) - 1];
+      const digit = digitOf(event);
+      const input = inputs[digit === 10 ? zero : digit - 1];
       return input && !input.disabled ? press(input) : false;
     },
   };
