@@ -378,7 +378,9 @@ def test_an_organiser_makes_projects_of_several_kinds(visit: Visit, tmp_path: Pa
     summaries.write_text(row)
     page.get_by_label("Data").set_input_files(summaries)
     page.get_by_role("button", name="Make the project").click()
-    expect(page.get_by_role("alert")).to_contain_text("Invalid labels=two: expected a whole number from 1 to 1,000.")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "Invalid labels=two: expected a whole number from 1 to 1,000."
+    )
     visit.check("project-new-problem")
     assert page.get_by_label("Name", exact=True).input_value() == name
     page.get_by_label("Labels").fill("2")
