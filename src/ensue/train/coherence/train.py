@@ -13,7 +13,6 @@ from ensue.backends.hf.adapter import adapt, base_fingerprint
 from ensue.backends.hf.encoder import VectorModel
 from ensue.backends.hf.loading import max_length
 from ensue.backends.hf.rater import RATER, RaterReading
-from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.progress import Progress
@@ -25,6 +24,7 @@ from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.network import ExampleBatch
 from ensue.train.finetune.recipe import LONGEST
 from ensue.train.finetune.system import own_pool
+from ensue.train.headed import load_base, trainable_trunk
 from ensue.train.loop import Fitted
 from ensue.train.run import Described, Job, parameters_of, run_training
 
@@ -37,11 +37,7 @@ def train_coherence(options: CoherenceOptions, progress: Progress | None = None)
 
 def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
     sides = read_sides(options, fewest=2)
-    base: Any = load_model(options.model, device="cpu", dtype="float32")
-    if not isinstance(base, VectorModel):
-        raise EnsueError(
-            f"{options.model} is no Hugging Face encoder or language model, which a coherence model is trained from."
-        )
+    base = load_base(options.model, "a coherence model")
     reading = _reading(options, base)
     inputs = Inputs(base.tokenizer, reading.max_length)
     pad, device = int(base.tokenizer.pad_token_id or 0), accelerator.device
@@ -49,10 +45,7 @@ def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
     train, dev = (PairSet(made[name], inputs, device, pad) for name in ("train", "dev"))
     fingerprint = base_fingerprint(base.network)
     torch.manual_seed(options.seed)
-    trunk = base.network.base_model.requires_grad_(True)
-    for name, parameter in trunk.named_parameters():
-        if "pooler" in name:
-            parameter.requires_grad_(False)
+    trunk = trainable_trunk(base)
     network = network_of(trunk, reading.pooling, options.dropout).to(device)
     if options.adapter is not None:
         adapt(trunk, options.adapter)

@@ -10,16 +10,15 @@ import torch
 from accelerate import Accelerator
 
 from ensue.backends.hf.adapter import adapt, base_fingerprint
-from ensue.backends.hf.encoder import VectorModel
 from ensue.backends.hf.loading import max_length
 from ensue.backends.hf.reader import READER, ReaderNetwork, ReaderReading, SentenceTokens
-from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.parallel import cores
 from ensue.progress import Progress
 from ensue.train.cards import page
 from ensue.train.documents import read_sides
+from ensue.train.headed import load_base, trainable_trunk
 from ensue.train.loop import Fitted
 from ensue.train.reader.objective import ReaderObjective, WindowBatch, WindowSet
 from ensue.train.reader.options import ReaderOptions
@@ -35,11 +34,7 @@ def train_reader(options: ReaderOptions, progress: Progress | None = None) -> Fi
 
 def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
     sides = read_sides(options, fewest=FEWEST)
-    base: Any = load_model(options.model, device="cpu", dtype="float32")
-    if not isinstance(base, VectorModel):
-        raise EnsueError(
-            f"{options.model} is no Hugging Face encoder or language model, which a reader is trained from."
-        )
+    base = load_base(options.model, "a reader")
     limit = max_length(base.network)
     if limit is not None and options.max_length > limit:
         raise EnsueError(
@@ -52,10 +47,7 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
     train, dev = (WindowSet(made[name], tokens, device, fill) for name in ("train", "dev"))
     fingerprint = base_fingerprint(base.network)
     torch.manual_seed(options.seed)
-    trunk = base.network.base_model.requires_grad_(True)
-    for name, parameter in trunk.named_parameters():
-        if "pooler" in name:
-            parameter.requires_grad_(False)
+    trunk = trainable_trunk(base)
     network = ReaderNetwork(trunk).to(device)
     if options.adapter is not None:
         adapt(trunk, options.adapter)
