@@ -15,14 +15,13 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from starlette.testclient import TestClient
 
-from ensue.atomic import lock
 from ensue.platform.clock import SetClock
 from ensue.platform.database.opening import Database
 from ensue.platform.database.schema import new_id
 from ensue.platform.service import Platform, Settings, opened
 from ensue.platform.web.app import create_app
+from tests.support.services import SERVICES, service
 
-SERVICES = Path(__file__).parents[2] / "scripts" / "services"
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
@@ -74,13 +73,7 @@ def postgresql() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="ensue-postgresql-"))
     folder.chmod(0o755)
     try:
-        # One at a time: two processes cannot install packages at once.
-        with lock(Path(tempfile.gettempdir()) / "ensue-services.lock"):
-            done = subprocess.run([SERVICES, "postgresql", folder], capture_output=True, text=True)
-        if done.returncode == 3:
-            pytest.skip(done.stderr.strip().splitlines()[-1])
-        assert done.returncode == 0, done.stderr
-        yield Server(done.stdout.strip())
+        yield Server(service("postgresql", folder))
     finally:
         subprocess.run([SERVICES, "stop", folder], check=False)
         shutil.rmtree(folder, ignore_errors=True)

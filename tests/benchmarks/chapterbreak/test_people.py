@@ -85,6 +85,25 @@ def test_annotated_examples_are_for_training(tmp_path: Path) -> None:
         KIND.build(data, chosen(KIND, training=str(sheet)), 0)
 
 
+def test_known_answers_are_practice_qualification_and_controls(tmp_path: Path) -> None:
+    data, sheet = written(tmp_path), tmp_path / "gold.csv"
+    rows = "\n".join(",".join((id, *SAME.values())) for id in IDS[:3])
+    sheet.write_text(f"example,events,actors,location,continuity\n{rows}\n")
+    settings = chosen(KIND, training=str(sheet), split="ao3", qualification=1, controls=1)
+    items = KIND.build(data, settings, 0).items
+    assert [(item.key["id"], item.phase, item.control) for item in items[:3]] == [
+        (IDS[0], "training", False),
+        (IDS[1], "qualification", False),
+        (IDS[2], "work", True),
+    ]
+    assert all(item.gold == SAME for item in items[:3])
+    assert KIND.right(SAME, SAME)
+    assert not KIND.right(SAME, SAME | {"location": "change" if SAME["location"] != "change" else "same"})
+    assert all(item.gold is None and item.key["id"] not in IDS[:3] for item in items[3:])
+    with pytest.raises(EnsueError, match="want 4 examples with known answers, of which there are 3"):
+        KIND.build(data, chosen(KIND, training=str(sheet), split="ao3", qualification=4), 0)
+
+
 def test_what_people_said_is_what_reports_read(tmp_path: Path) -> None:
     settings = chosen(KIND, split="ao3")
     built = KIND.build(written(tmp_path), settings, 0)

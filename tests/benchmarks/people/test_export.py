@@ -11,6 +11,7 @@ import pytest
 
 from ensue.benchmarks.people.custom import KIND
 from ensue.benchmarks.people.export import Export, read
+from ensue.benchmarks.people.human import load_people
 from ensue.benchmarks.people.kind import Earned
 from ensue.errors import EnsueError
 
@@ -102,3 +103,11 @@ def test_pay_is_for_every_answer_and_the_bonus_for_what_passed_every_check() -> 
         "p2": Earned(Fraction(15, 100), Fraction()),
         "p3": Earned(Fraction(30, 100), Fraction()),
     }
+
+
+def test_an_older_export_that_does_not_count_its_answers_says_so(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.jsonl", HEADER, line("1", "p1"))
+    new = written(tmp_path / "new.jsonl", {**HEADER, "answers": 1}, line("1", "p1"))
+    notes = [load_people(f"human:{path}").card.note for path in (old, new)]
+    assert "does not say how many answers it has" in notes[0]
+    assert notes[1] == "2 people"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensue.benchmarks.people.checking import check_answer, settled
+from ensue.benchmarks.people.checking import check_answer, settled, unwanted
 from ensue.benchmarks.people.form import Field, Form, Panel, form_problems, options
 from ensue.errors import EnsueError
 
@@ -171,3 +173,11 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
     }
     with pytest.raises(EnsueError, match="own_words that name no panel"):
         Form.of(broken)
+
+
+def test_control_characters_and_half_pairs_are_unwanted_and_nothing_else() -> None:
+    for point in range(sys.maxunicode + 1):
+        character = chr(point)
+        expected = unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t\r"
+        assert unwanted(character) is expected, hex(point)
+    assert unwanted("a long text with one \x00 in it")

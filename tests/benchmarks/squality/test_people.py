@@ -329,6 +329,42 @@ def test_any_documents_are_stories(tmp_path: Path) -> None:
         KIND.build(str(tmp_path), chosen(KIND, stages="writing"), 0)
 
 
+def test_practice_and_qualification_are_pairs_with_a_better_response(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    rows = [
+        {
+            "text": f"Story {n}.",
+            "question": f"What {n}?",
+            "better": f"good {n}",
+            "worse": f"bad {n}",
+            "why": "So.",
+        }
+        for n in range(12)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    built = KIND.build(str(data), chosen(KIND, **SHORT, practice=str(file), qualification=5), 3)
+    taught = [item for item in built.items if item.phase != "work"]
+    assert [item.phase for item in taught] == ["training"] * 7 + ["qualification"] * 5
+    for n, item in enumerate(taught):
+        assert item.gold is not None
+        assert item.form.panel(item.gold["better"]).text == f"good {n}"
+        assert KIND.right(item.gold, item.gold)
+        assert not KIND.right(item.gold, {"better": "a" if item.gold["better"] == "b" else "b"})
+        assert check_answer(item.form, item.gold) == []
+        assert item.words == "So."
+    # The better one is not always on the same side.
+    assert {item.gold["better"] for item in taught if item.gold} == {"a", "b"}
+    plain = KIND.build(str(data), chosen(KIND, **SHORT), 3)
+    assert [item for item in built.items if item.phase == "work"] == list(plain.items)
+    with pytest.raises(
+        EnsueError, match="qualification=13 wants as many pairs of responses, of which there are 12"
+    ):
+        KIND.build(str(data), chosen(KIND, practice=str(file), qualification=13), 0)
+    file.write_text('{"text": "Story."}\n')
+    with pytest.raises(EnsueError, match="line 1 has no text, question, better and worse"):
+        KIND.build(str(data), chosen(KIND, practice=str(file)), 0)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

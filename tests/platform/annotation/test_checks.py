@@ -25,18 +25,29 @@ def phases(kind: str, data: str | None, **settings: Any) -> list[tuple[str, bool
     return [(row["phase"], row["is_control"]) for row in build(kind, data, settings, 0)["items"]]
 
 
-def test_transitions_and_squality_have_neither_bar_nor_controls(tmp_path: Path, breaks: str) -> None:
+def test_transitions_and_squality_have_checks_of_known_answers_alone(tmp_path: Path, breaks: str) -> None:
     (tmp_path / "story.txt").write_text("It rained. They left.")
+    ways = {"transitions": "set controls to how many there are to be, or", "squality": "set"}
     for kind, data in (("transitions", breaks), ("squality", str(tmp_path / "story.txt"))):
         assert set(phases(kind, data)) == {("work", False)}
-        with pytest.raises(
-            Invalid, match=rf"^control_rate=0.2 mixes .* {kind} project has none; set control_rate=0\.$"
-        ):
+        none = rf"^control_rate=0.2 mixes .* {kind} project has none; {ways[kind]} control_rate=0\.$"
+        with pytest.raises(Invalid, match=none):
             build(kind, data, {"control_rate": 0.2}, 0)
-        with pytest.raises(
-            Invalid, match=rf"^bar=0.5 says .* {kind} project has no qualification; leave bar out\.$"
-        ):
+        unqualified = rf"^bar=0.5 says .* {kind} project has no qualification; set qualification to how many"
+        with pytest.raises(Invalid, match=unqualified):
             build(kind, data, {"bar": 0.5}, 0)
+        with pytest.raises(Invalid, match="of which there are 0; name a file"):
+            build(kind, data, {"bar": 0.5, "qualification": 2}, 0)
+    pair = {"text": "It rained.", "question": "What fell?", "better": "Rain.", "worse": "Snow."}
+    (tmp_path / "pairs.jsonl").write_text(f"{json.dumps(pair)}\n" * 3)
+    found = phases(
+        "squality",
+        str(tmp_path / "story.txt"),
+        bar="median",
+        qualification=2,
+        practice=str(tmp_path / "pairs.jsonl"),
+    )
+    assert found == [("training", False), *[("qualification", False)] * 2, ("work", False)]
 
 
 @pytest.mark.parametrize("kind", ["shuffle", "intruder", "insertion", "ordering"])
@@ -52,11 +63,11 @@ def test_a_bar_needs_a_qualification_and_a_rate_needs_controls(kind: str) -> Non
 
 
 def test_every_kind_but_two_can_have_both() -> None:
-    """`custom` marks them in its lines."""
+    """`custom` marks them in its lines; SQuALITY's check at work is its reviewing."""
     without = {
         name for name in kinds() if not {"qualification", "controls"} <= settings_of(kind_of(name)).keys()
     }
-    assert without == {"transitions", "squality", "custom"}
+    assert without == {"squality", "custom"}
     assert all(
         settings_of(kind_of(name))["control_rate"].default == 0 for name in ("transitions", "squality")
     )

@@ -46,7 +46,6 @@ def served(home: Path) -> Iterator[Served]:
         projects["returned"] = make(platform, "returned", items(FORMS["preference"], 1), labels=99, **back)
         projects["hebrew"] = make(platform, "hebrew", items(HEBREW, 1), labels=99)
         projects["when"] = make(platform, "when", items(WHEN, 3), labels=99)
-        projects["shuffled"] = make(platform, "shuffled", items(FORMS["preference"], 3), labels=9)
         gold = {"gold": {"label": "y"}, "words": "Playing is not sleeping."}
         first = [
             one for phase in ("training", "qualification") for one in items(WHEN, 1, phase=phase, **gold)
@@ -384,24 +383,30 @@ def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callab
     assert worker.saved()["values"] == {"label": "y"}
 
 
-def test_a_shuffle_test_by_keys_alone(work: Callable[..., Worker]) -> None:
-    worker = work("shuffled")
-    page = worker.page
-    page.goto(worker.path)
-    expect(page.get_by_role("button", name="Begin")).to_be_visible()
-    _tab_to(page, "#agreed")
-    _press("Space", "Tab", "Enter")(page)
-    worker.close_instructions()
-    expect(page.locator(".question")).to_be_visible()
-    _press("?")(page)
-    expect(page.get_by_role("dialog", name="Instructions")).to_be_visible()
-    _press("Escape", "1", "Enter")(page)
-    expect(page.locator("#far")).to_have_text("1 of 3 done")
-    _press("2", "ArrowLeft", "Enter")(page)
-    expect(page.locator("#far")).to_have_text("2 of 3 done")
-    _press("ArrowRight", "Enter")(page)
-    expect(page.locator("#code")).to_have_text("DONE-shuffled")
-    assert [worker.saved(place)["values"]["answer"] for place in (1, 2, 3)] == ["left", "left", "right"]
+def test_a_shuffle_test_by_keys_alone(chromium: Browser, tmp_path: Path, database_url: str) -> None:
+    home = tmp_path / "home"
+    with opened(Settings(home=home, database=database_url)) as platform:
+        path = make(platform, "shuffled", items(FORMS["preference"], 3), labels=9).path
+    with serving(home, "--database", database_url) as (_, address):
+        worker = Worker(chromium, address, path)
+        page = worker.page
+        page.goto(worker.path)
+        expect(page.get_by_role("button", name="Begin")).to_be_visible()
+        _tab_to(page, "#agreed")
+        _press("Space", "Tab", "Enter")(page)
+        worker.close_instructions()
+        expect(page.locator(".question")).to_be_visible()
+        _press("?")(page)
+        expect(page.get_by_role("dialog", name="Instructions")).to_be_visible()
+        _press("Escape", "1", "Enter")(page)
+        expect(page.locator("#far")).to_have_text("1 of 3 done")
+        _press("2", "ArrowLeft", "Enter")(page)
+        expect(page.locator("#far")).to_have_text("2 of 3 done")
+        _press("ArrowRight", "Enter")(page)
+        expect(page.locator("#code")).to_have_text("DONE-shuffled")
+        assert [worker.saved(place)["values"]["answer"] for place in (1, 2, 3)] == ["left", "left", "right"]
+        assert worker.visit.complaints == []
+        worker.context.close()
 
 
 # What survives
@@ -454,11 +459,13 @@ def test_a_while_without_connection_loses_nothing(work: Callable[..., Worker]) -
     }
 
 
-def test_a_server_killed_while_somebody_types_loses_nothing(chromium: Browser, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    with opened(Settings(home=home)) as platform:
+def test_a_server_killed_while_somebody_types_loses_nothing(
+    chromium: Browser, tmp_path: Path, database_url: str
+) -> None:
+    home, database = tmp_path / "home", ("--database", database_url)
+    with opened(Settings(home=home, database=database_url)) as platform:
         path = make(platform, "typed", items(FORMS["text"], 1)).path
-    with serving(home) as (process, address):
+    with serving(home, *database) as (process, address):
         worker = Worker(chromium, address, path)
         area = worker.enter().get_by_label("What happens?")
         area.press_sequentially("One two three")
@@ -469,7 +476,7 @@ def test_a_server_killed_while_somebody_types_loses_nothing(chromium: Browser, t
     area.press_sequentially(" five")
     expect(worker.page.get_by_text("No connection to the server at the moment.")).to_be_visible()
     port = address.rpartition(":")[2]
-    with serving(home, "--port", port) as (process, again):
+    with serving(home, *database, "--port", port) as (process, again):
         assert again == address
         worker.wait_saved()
         assert worker.saved()["values"] == {"answer": "One two three four five"}
@@ -479,7 +486,7 @@ def test_a_server_killed_while_somebody_types_loses_nothing(chromium: Browser, t
     area.press_sequentially(" six")
     expect(worker.page.locator("#saved")).to_have_text("Kept here, not sent yet")
     worker.page.close()
-    with serving(home, "--port", port):
+    with serving(home, *database, "--port", port):
         worker.page = worker.context.new_page()
         worker.page.goto(f"/annotate/{worker.name}/work")
         expect(worker.page.get_by_label("What happens?")).to_have_value("One two three four five six")
@@ -520,6 +527,15 @@ def test_training_is_told_and_whoever_does_not_qualify_is_thanked(work: Callable
     expect(feedback).to_contain_text("That is not what was expected.")
     expect(feedback).to_contain_text("Does it follow?Yes")
     expect(feedback).to_contain_text("Playing is not sleeping.")
+    # However long the question is, what was expected has room beside it.
+    feedback.locator("dt").evaluate(
+        "node => { node.textContent = 'Which of the two is better? '.repeat(6); }"
+    )
+    around, expected = feedback.bounding_box(), feedback.locator("dd").bounding_box()
+    assert around is not None
+    assert expected is not None
+    assert expected["width"] > 60
+    assert expected["x"] + expected["width"] <= around["x"] + around["width"]
     expect(page.get_by_role("radio", name="Yes")).to_be_disabled()
     page.keyboard.press("Enter")
     expect(page.locator("#phase")).to_have_text("Qualification")

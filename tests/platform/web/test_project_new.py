@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 from sqlalchemy import select
 
 from bench.annotation_rounds import CASES
@@ -131,7 +132,11 @@ def test_the_page_makes_what_the_command_line_makes(
     assert project.settings == expected["settings"]
     assert (project.state, project.title) == ("draft", expected["title"])
     assert json.loads(json.dumps(items)) == json.loads(json.dumps(expected["items"]))
-    check_page(browser.get("/projects/mine").text)
+    page = browser.get("/projects/mine").text
+    check_page(page)
+    for note in expected["notes"]:
+        assert str(escape(note)) in page
+    assert ("What was said of the data" in page) is bool(expected["notes"])
     assert list(platform.home.work.iterdir()) == []
     if files:
         assert project.source.endswith(UPLOADED)

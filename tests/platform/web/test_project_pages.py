@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from ensue.platform.annotation.answering import Answering, Given
 from ensue.platform.annotation.people import Entering
-from ensue.platform.annotation.projects import Project
+from ensue.platform.annotation.projects import Project, Projects, Wanted
 from ensue.platform.clock import SetClock
 from ensue.platform.service import Platform
 from ensue.platform.web.app import create_app
@@ -102,6 +103,27 @@ def test_an_organiser_makes_opens_follows_and_closes_a_project(browser: Browser,
     assert browser.submit("/projects/mine/state", "/projects/mine", state="paused").status_code == 303
     browser.submit("/projects/mine/state", "/projects/mine", state="closed")
     assert ">closed<" in browser.get("/projects").text
+
+
+def test_projects_of_one_title_are_told_apart_and_notes_are_shown(
+    browser: Browser, platform: Platform
+) -> None:
+    by = sign_in(browser, platform, "organiser")
+    projects = Projects(platform)
+    built: dict[str, Any] = {"instructions": "", "settings": {"labels": 2}, "items": [], "source": ""}
+    notes = ["2 texts are too short & left out", EVIL]
+    for name, title in (("first", "Rain"), ("second", "Rain"), ("third", "Snow")):
+        projects.insert(Wanted(name, "custom"), {**built, "title": title, "notes": notes}, by=by)
+        projects.set_state(name, "open")
+    page = browser.get("/projects").text
+    open_to_you = page[page.index("Open to you") :]
+    assert "Rain (first)</a>" in open_to_you
+    assert "Rain (second)</a>" in open_to_you
+    assert ">Snow</a>" in open_to_you
+    page = browser.get("/projects/first").text
+    check_page(page)
+    assert "2 texts are too short &amp; left out" in page
+    assert EVIL not in page
 
 
 def test_numbers_are_shown_and_people_are_excluded_and_forgotten(

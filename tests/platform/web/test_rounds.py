@@ -17,7 +17,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from ensue.benchmarks.people.export import read
 from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.projects import Wanted
+from ensue.platform.database.schema import new_id
 from ensue.platform.service import Settings, opened
+from tests.platform.conftest import Server
 from tests.platform.processes import serving
 from tests.platform.web.test_annotating import Worker
 
@@ -103,6 +105,12 @@ def _stories(folder: Path) -> str:
     return _written(folder / "test.jsonl", [row])
 
 
+def _pairs(folder: Path) -> str:
+    _written(folder / "pairs.jsonl", [{"one": f"Ferry {n}.", "two": f"Mill {n}."} for n in range(2)])
+    (folder / "project.toml").write_text(_CUSTOM)
+    return str(folder)
+
+
 def _written(path: Path, rows: list[dict[str, Any]]) -> str:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
@@ -124,6 +132,37 @@ def _entailment(folder: Path) -> str:
     return str(folder)
 
 
+_CUSTOM = """
+title = "Which is better?"
+data = "pairs.jsonl"
+[[panels]]
+id = "a"
+text = "{one}"
+[[panels]]
+id = "b"
+text = "{two}"
+[[fields]]
+id = "better"
+type = "preference"
+label = "Which is better?"
+left = "a"
+right = "b"
+[[fields]]
+id = "kinds"
+type = "choices"
+label = "What is in them?"
+options = [{value = "water", label = "Water"}, {value = "wood", label = "Wood"}]
+[[fields]]
+id = "how"
+type = "scale"
+label = "How sure are you?"
+least = 1
+most = 5
+[[fields]]
+id = "why"
+type = "text"
+label = "Why?"
+"""
 # People answer as fast as a test does, and as the robot below does: neither is held against them.
 _PATIENT = {"labels": 1, "minimum_seconds": 0.0, "most_missed": 9, "bar": "none"}
 _RTE = {"task": "superglue/RTE", "examples": 2, "training": 1, "qualification": 1}
@@ -141,17 +180,23 @@ ROUNDS = {
     ),
     "insertion": Round("insertion", _documents, _PATIENT, 1, 1),
     "ordering": Round("ordering", _documents, _PATIENT, 1, 1),
+    "custom": Round("custom", _pairs, _PATIENT, 2, 2),
     "squality": Round("squality", _stories, {**_PATIENT, **_STAGES}, 4, 25),
 }
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name == "squality" else ()) for name in sorted(ROUNDS)]
 
 
-@pytest.fixture(scope="module")
-def links(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
-    """A server with a project of each kind; the address, and the link of each."""
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def links(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """A server on each database with a project of each kind; the address, and the link of each."""
     home = tmp_path_factory.mktemp("rounds") / "home"
-    paths = {}
-    with opened(Settings(home=home)) as platform:
+    paths, database = {}, f"sqlite:///{home / 'database.sqlite3'}"
+    if request.param == "postgresql":
+        server: Server = request.getfixturevalue("postgresql")
+        database = server.create(f"test-{new_id()}")
+    with opened(Settings(home=home, database=database)) as platform:
         part = Answering(platform)
         owner = platform.accounts.add("owner@example.org", "admin")
         paths["token"] = platform.accounts.add_token(owner.id, "test")
@@ -160,7 +205,7 @@ def links(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[
             wanted = Wanted(name, one.kind, one.data(folder), {"completion_code": "DONE", **one.settings})
             part.projects.create(wanted, by=owner.id)
             paths[name] = part.projects.set_state(name, "open").path
-    with serving(home) as (_, url):
+    with serving(home, "--database", database) as (_, url):
         yield url, paths
 
 

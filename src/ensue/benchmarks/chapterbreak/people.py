@@ -24,9 +24,18 @@ from ensue.benchmarks.chapterbreak.annotation import (
     read_annotations,
 )
 from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
+from ensue.benchmarks.people.aside import set_aside
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import Field, Form, Panel, options
-from ensue.benchmarks.people.kind import Built, Files, Plain, Reads, WorkItem, instructions
+from ensue.benchmarks.people.kind import (
+    Built,
+    Files,
+    Phase,
+    Plain,
+    Reads,
+    WorkItem,
+    instructions,
+)
 from ensue.errors import EnsueError
 
 FILE = "annotations.csv"
@@ -53,10 +62,16 @@ class Transitions(Plain):
         "context_words": Setting(500, "how much of the chapter's end is shown", read.whole()),
         "split": Setting(None, "only one split of the data", read.optional(read.text)),
         "training": Setting(
-            None, "an annotation file: its examples come first, for training", read.optional(read.file)
+            None,
+            "an annotation file with known answers: its examples come first, for practice",
+            read.optional(read.file),
         ),
+        "qualification": Setting(
+            0, "how many of these decide who goes on, by bar, instead of being practice", read.whole(0)
+        ),
+        "controls": Setting(0, "and how many are controls among the work", read.whole(0)),
     }
-    # Nothing in the data says what is right, so nothing can be a control.
+    # Nothing in the data says what is right; without a file of known answers nothing can be a control.
     defaults: Mapping[str, Any] = {"labels": 3, "control_rate": 0.0}
 
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
@@ -71,11 +86,21 @@ class Transitions(Plain):
         known = _training(settings["training"], breaks)
         rest = [example for example in breaks if example.id not in known]
         words = settings["context_words"]
-        trained = [
-            WorkItem(_form(example, words), {"id": example.id}, "training", gold=known[example.id])
-            for example in breaks
-            if example.id in known
-        ]
+        answered = [example for example in breaks if example.id in known]
+        checks = settings["qualification"] + settings["controls"]
+        if checks > len(answered):
+            raise EnsueError(
+                f"qualification and controls want {checks} examples with known answers, of which there are"
+                f" {len(answered)}; name a file of them as training, or more in it."
+            )
+        aside = set_aside(answered, {**settings, "training": len(answered) - checks})
+
+        def taught(example: Example, phase: Phase, *, control: bool = False) -> WorkItem:
+            gold = known[example.id]
+            return WorkItem(_form(example, words), {"id": example.id}, phase, gold=gold, control=control)
+
+        trained = [taught(example, phase) for phase, example in aside.taught()]
+        trained += [taught(example, "work", control=True) for example in aside.controls]
         work = [
             WorkItem(
                 _form(example, words),
@@ -85,7 +110,7 @@ class Transitions(Plain):
         ]
         if not work:
             raise EnsueError(
-                f"Every chapter break of {data} is for training; name fewer in {settings['training']}."
+                f"The answers to every chapter break of {data} are known; name fewer in {settings['training']}."
             )
         title = "What changes from one chapter to the next?"
         return Built(title, instructions(__file__, "transitions"), [*trained, *work], data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -117,11 +117,13 @@ def _scale(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         yield f"{_shown(given)} is between two points of the scale"
 
 
+# Unicode's categories Cc and Cs, but for the end of a line and the tab.
+_UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")
+
+
 def unwanted(text: str) -> bool:
     """Return whether a text has characters that no database or page should be given."""
-    return any(
-        unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t\r" for character in text
-    )
+    return _UNWANTED.search(text) is not None
 
 
 def _written(given: Any, most: int = LONGEST_TEXT) -> Iterator[str]:

@@ -79,6 +79,7 @@ class Export:
     people: tuple[Person, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     wanted: Mapping[str, int] = field(default_factory=dict)
+    counted: bool = True  # whether the first line said how many answers there are, as older ones did not
 
     @classmethod
     def of(
@@ -116,6 +117,7 @@ class Export:
                 people,
                 dict(header.get("fields") or {}),
                 dict(header.get("wanted") or {}),
+                wanted is not None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EnsueError(f"{place} is damaged: {type(error).__name__} at {error}.") from None

@@ -29,7 +29,10 @@ def load_people(model: str) -> People:
     export = read(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     name = f"human-{export.project}"
-    card = ModelCard(name, PEOPLE, str(path), {"weights": digest}, note=f"{len(export.annotators)} people")
+    note = f"{len(export.annotators)} people"
+    if not export.counted:
+        note += "; an older export, which does not say how many answers it has: export again, in case it was cut off"
+    card = ModelCard(name, PEOPLE, str(path), {"weights": digest}, note=note)
     return People(card, export)
 
 

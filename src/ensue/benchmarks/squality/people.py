@@ -32,6 +32,7 @@ from ensue.benchmarks.people.kind import (
 from ensue.benchmarks.squality import round_files, rounds
 from ensue.benchmarks.squality.data import split_name
 from ensue.benchmarks.squality.human_eval import PROPERTIES
+from ensue.benchmarks.squality.practice import practice_items
 from ensue.benchmarks.squality.rounds import (
     FEEDBACK,
     QUESTIONING,
@@ -111,6 +112,14 @@ class Squality(Plain):
             "rating alone: JSON lines of id, system and summary, to be rated beside people's",
             read.optional(read.file),
         ),
+        "practice": Setting(
+            None,
+            "JSON lines of text, question, better, worse and why: which response is better, with feedback",
+            read.optional(read.file),
+        ),
+        "qualification": Setting(
+            0, "how many of these decide who goes on, by bar, instead of being practice", read.whole(0)
+        ),
         "writing_pay": Setting(float(_RATES.writing), "paid for the answers on a story", between(0, 10_000)),
         "reviewing_pay": Setting(
             float(_RATES.reviewing), "paid for the reviews on a story", between(0, 10_000)
@@ -138,9 +147,9 @@ class Squality(Plain):
             raise EnsueError(
                 f"There are bonuses for {len(_RATES.places)} writers of a story, not for {plan.writers}."
             )
-        items: list[WorkItem] = []
+        items = practice_items(settings, seed)
         if stages == (RATING,):
-            items = [
+            items += [
                 item for source in sources for item in _rated_from_data(source, settings["systems"], plan)
             ]
         else:
@@ -168,7 +177,7 @@ class Squality(Plain):
         if tuple(export.settings["stages"]) != (RATING,):
             return round_files.files(export, sources)
         # What was rated is the data's; the project made anew says which letter stood for what.
-        built = self.build(where, export.settings, export.seed)
+        built = self.build(where, {**export.settings, "practice": None, "qualification": 0}, export.seed)
         texts = {
             (item.key["id"], letter): item.form.panel(letter).text or ""
             for item in built.items

@@ -11,14 +11,16 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, insert, select, update
 
 from ensue.benchmarks.people.checking import answer_problems, settled
 from ensue.benchmarks.people.form import Form
-from ensue.platform.annotation import following, phases
-from ensue.platform.annotation.assigning import Assigning, Assignment
+from ensue.platform.annotation import assigning, following, people, phases, projects
+from ensue.platform.annotation.assigning import Assigning, Assignment, no_assignment
 from ensue.platform.annotation.people import Participant, People
 from ensue.platform.annotation.projects import Project, Projects
 from ensue.platform.database.schema import answer_history, answers, assignments, project_items
@@ -66,6 +68,19 @@ class _Item(NamedTuple):
         return gold
 
 
+class _Known(NamedTuple):
+    """All that decides about a save: whose, of what, what was saved last and what came with the same key."""
+
+    assignment: Assignment
+    participant: Participant
+    project: Project
+    item: _Item
+    seq: int | None  # of what was saved last, None where nothing was
+    saved_at: datetime | None
+    digest: str | None  # of what came with this key, None where nothing did
+    answer: dict[str, Any] | None
+
+
 class Answering:
     """What is done with what people said."""
 
@@ -78,62 +93,41 @@ class Answering:
         """Save what somebody said, and return what they are told."""
         key = line(key, "The Idempotency-Key", _LONGEST_KEY, least=1)
         with self.database.writing() as connection:
-            assignment = self.assigning.own(connection, participant_id, assignment_id)
-            project = self.projects.get(connection, assignment.project_id)
-            item = _item(connection, assignment.item_id)
-            follows = bool(given.final and project.load_kind().follows)
-            if follows:
-                # One at a time, so that whoever is last sees what all others said.
-                project = self.projects.get(connection, project.id, locked=True)
-            participant = self.people.get(connection, participant_id, locked=True)
-            assignment = self.assigning.own(connection, participant_id, assignment_id, locked=True)
-            before = self._before(connection, assignment_id, key, given)
-            if before is not None:
-                return before
-            participant.must_work()
-            if problems := answer_problems(item.form, given.values, final=given.final):
+            if not self.database.is_sqlite:
+                self._lock(connection, participant_id, assignment_id, given)
+            known = _known(connection, participant_id, assignment_id, key)
+            if known.digest is not None:
+                if known.digest != given.digest():
+                    raise Invalid("This Idempotency-Key came with something else before; use a new one.")
+                return dict(known.answer or {})
+            known.participant.must_work()
+            if problems := answer_problems(known.item.form, given.values, final=given.final):
                 raise Unanswered(problems)
-            told = self._save(connection, project, participant, assignment, item, given)
+            told = self._save(connection, known, given)
             self._remember(connection, assignment_id, key, given, told)
-            if follows and told["final"] and item.group:
-                following.revise(connection, project, item.group)
+            if given.final and told["final"] and known.item.group and known.project.load_kind().follows:
+                following.revise(connection, known.project, known.item.group)
             return told
 
-    def _before(
-        self, connection: Connection, assignment_id: str, key: str, given: Given
-    ) -> dict[str, Any] | None:
-        """Return what was answered when this key came before."""
-        mine = (answer_history.c.assignment_id == assignment_id, answer_history.c.key == key)
-        query = select(answer_history.c.digest, answer_history.c.answer).where(*mine)
-        row = connection.execute(query).first()
-        if row is None:
-            return None
-        if row.digest != given.digest():
-            raise Invalid("This Idempotency-Key came with something else before; use a new one.")
-        return dict(row.answer)
+    def _lock(self, connection: Connection, participant_id: str, assignment_id: str, given: Given) -> None:
+        """Have whatever else would change what decides about a save wait, where others write at the same time."""
+        project_id = self.assigning.own(connection, participant_id, assignment_id).project_id
+        if given.final and self.projects.get(connection, project_id).load_kind().follows:
+            # One at a time, so that whoever is last sees what all others said.
+            self.projects.get(connection, project_id, locked=True)
+        self.people.get(connection, participant_id, locked=True)
+        self.assigning.own(connection, participant_id, assignment_id, locked=True)
 
-    def _save(
-        self,
-        connection: Connection,
-        project: Project,
-        participant: Participant,
-        assignment: Assignment,
-        item: _Item,
-        given: Given,
-    ) -> dict[str, Any]:
+    def _save(self, connection: Connection, known: _Known, given: Given) -> dict[str, Any]:
+        assignment, participant, project, item = known[:4]
         now = self.clock.now()
-        last = connection.execute(
-            select(answers.c.seq, answers.c.saved_at, answers.c.is_final).where(
-                answers.c.assignment_id == assignment.id
-            )
-        ).first()
         was_final = assignment.state == "answered"
         if was_final:
-            assert last is not None
-            self._refuse_correction(connection, project, participant, item, last.saved_at, now)
+            assert known.saved_at is not None
+            self._refuse_correction(connection, project, participant, item, known.saved_at, now)
         until = self.assigning.keep(connection, project, assignment)
-        overtaken = last is not None and given.seq <= last.seq
-        told = {"seq": last.seq if overtaken and last else given.seq, "saved_at": now.isoformat()}
+        overtaken = known.seq is not None and given.seq <= known.seq
+        told: dict[str, Any] = {"seq": known.seq if overtaken else given.seq, "saved_at": now.isoformat()}
         told |= {"lease_until": until.isoformat(), "final": was_final, "feedback": None}
         # A draft does not take the place of an answer.
         if overtaken or (was_final and not given.final):
@@ -141,10 +135,10 @@ class Answering:
         times = _times(given, assignment, now)
         values = settled(item.form, given.values) if given.final else dict(given.values)
         row = {"given": values, "is_final": given.final, "seq": given.seq, "saved_at": now, **times}
-        if last is None:
-            connection.execute(insert(answers).values(assignment_id=assignment.id, **row))
-        else:
-            connection.execute(update(answers).where(answers.c.assignment_id == assignment.id).values(**row))
+        statement = _INSERT if known.seq is None else _UPDATE
+        connection.execute(
+            statement, {"assignment_id" if known.seq is None else "assignment": assignment.id, **row}
+        )
         if given.final:
             told["final"] = True
             told["feedback"] = self._finish(connection, project, participant, assignment, item, values, times)
@@ -165,7 +159,7 @@ class Answering:
         least = max(item.form.minimum_seconds, float(project.settings["minimum_seconds"]))
         hasty = item.phase == "work" and times["active_ms"] < 1000 * least
         done = {"state": "answered", "answered_at": self.clock.now(), "is_right": right, "is_hasty": hasty}
-        connection.execute(update(assignments).where(assignments.c.id == assignment.id).values(**done))
+        connection.execute(_FINISH, {"assignment": assignment.id, **done})
         if item.phase == "work":
             if phases.check_conduct(connection, project, participant) is not None:
                 following.revise_after(connection, project, participant.id)
@@ -206,7 +200,7 @@ class Answering:
     ) -> None:
         row = {"assignment_id": assignment_id, "key": key, "digest": given.digest(), "seq": given.seq}
         row |= {"given": dict(given.values), "is_final": given.final, "saved_at": self.clock.now()}
-        connection.execute(insert(answer_history).values(**row, status=200, answer=dict(told)))
+        connection.execute(_REMEMBER, {**row, "status": 200, "answer": dict(told)})
 
 
 def feedback(phase: str, secret: Mapping[str, Any], right: bool | None) -> dict[str, Any] | None:
@@ -223,15 +217,43 @@ def _times(given: Given, assignment: Assignment, now: datetime) -> dict[str, int
     return {"active_ms": min(given.active_ms, elapsed), "elapsed_ms": elapsed}
 
 
-def _item(connection: Connection, item_id: str) -> _Item:
-    query = select(
-        project_items.c.id,
-        project_items.c.position,
-        project_items.c.phase,
-        project_items.c.group_name,
-        project_items.c.stage,
-        project_items.c.form,
-        project_items.c.secret,
+# Statements that every save needs are put together once.
+_INSERT = insert(answers)
+_UPDATE = update(answers).where(answers.c.assignment_id == bindparam("assignment"))
+_REMEMBER = insert(answer_history)
+_FINISH = update(assignments).where(assignments.c.id == bindparam("assignment"))
+_ITEM = tuple(
+    project_items.c[name] for name in ("id", "position", "phase", "group_name", "stage", "form", "secret")
+)
+_PARTS = (assigning.COLUMNS, people.COLUMNS, projects.COLUMNS, _ITEM)
+
+
+@cache
+def _known_query() -> Select[Any]:
+    """Return the query for all that decides about a save, in the order of `_Known`."""
+    participants, all_projects = people.COLUMNS[0].table, projects.COLUMNS[0].table
+    same = and_(answer_history.c.assignment_id == assignments.c.id, answer_history.c.key == bindparam("key"))
+    joined = (
+        assignments.join(participants, participants.c.id == assignments.c.participant_id)
+        .join(all_projects, all_projects.c.id == assignments.c.project_id)
+        .join(project_items, project_items.c.id == assignments.c.item_id)
+        .join(answers, answers.c.assignment_id == assignments.c.id, isouter=True)
+        .join(answer_history, same, isouter=True)
     )
-    row = connection.execute(query.where(project_items.c.id == item_id)).one()
-    return _Item(*row[:5], Form.of(row.form), row.secret)
+    columns = [column for part in _PARTS for column in part]
+    columns += [answers.c.seq, answers.c.saved_at, answer_history.c.digest, answer_history.c.answer]
+    mine = (assignments.c.id == bindparam("assignment"), participants.c.id == bindparam("participant"))
+    return select(*columns).select_from(joined).where(*mine)
+
+
+def _known(connection: Connection, participant_id: str, assignment_id: str, key: str) -> _Known:
+    """Return all that decides about a save; another's assignment is not found."""
+    given = {"assignment": assignment_id, "participant": participant_id, "key": key}
+    row = connection.execute(_known_query(), given).first()
+    if row is None:
+        raise no_assignment()
+    values = iter(row)
+    parts = [list(islice(values, len(part))) for part in _PARTS]
+    id, position, phase, group, stage, form, secret = parts[3]
+    item = _Item(id, position, phase, group, stage, Form.of(form), secret)
+    return _Known(Assignment(*parts[0]), Participant(*parts[1]), Project(*parts[2]), item, *values)

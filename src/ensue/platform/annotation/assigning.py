@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ensue.platform.annotation import phases
@@ -47,7 +47,36 @@ class Assignment(NamedTuple):
     is_right: bool | None
 
 
-_COLUMNS = tuple(assignments.c[name] for name in Assignment._fields)
+COLUMNS = tuple(assignments.c[name] for name in Assignment._fields)
+# Statements that every save and every taking needs are put together once.
+_OWN = select(*COLUMNS).where(
+    assignments.c.id == bindparam("given"), assignments.c.participant_id == bindparam("participant")
+)
+_OWN_LOCKED = _OWN.with_for_update()
+_HELD = (
+    select(assignments.c.id)
+    .where(assignments.c.participant_id == bindparam("participant"), assignments.c.state == "leased")
+    .order_by(assignments.c.place)
+    .limit(1)
+)
+_OF_ITEM = select(*COLUMNS).where(
+    assignments.c.item_id == bindparam("item"), assignments.c.participant_id == bindparam("participant")
+)
+_TAKEN = select(assignments.c.slot).where(
+    assignments.c.item_id == bindparam("item"), assignments.c.state.in_(("leased", "answered"))
+)
+_LAST = select(func.max(assignments.c.place)).where(assignments.c.participant_id == bindparam("participant"))
+_INSERT = insert(assignments)
+_EXTEND = (
+    update(assignments).where(assignments.c.id == bindparam("given")).values(lease_until=bindparam("until"))
+)
+# Those that somebody is saving to right now are skipped: they are not abandoned.
+_ENDED_LEASES = (
+    select(assignments.c.id)
+    .where(assignments.c.state == "leased", assignments.c.lease_until <= bindparam("now"))
+    .with_for_update(skip_locked=True)
+)
+_ENDED_HERE = _ENDED_LEASES.where(assignments.c.project_id == bindparam("project"))
 
 
 class Waiting(NamedTuple):
@@ -123,9 +152,7 @@ class Assigning:
 
     def held(self, connection: Connection, participant_id: str) -> str | None:
         """Return what somebody is at work on."""
-        mine = (assignments.c.participant_id == participant_id, assignments.c.state == "leased")
-        query = select(assignments.c.id).where(*mine).order_by(assignments.c.place).limit(1)
-        return connection.execute(query).scalar()
+        return connection.execute(_HELD, {"participant": participant_id}).scalar()
 
     def _hold(
         self,
@@ -136,11 +163,8 @@ class Assigning:
         now: datetime,
     ) -> str | None:
         """Hold a slot of an item, None where none is free; whoever gave it back or lost it keeps what they wrote."""
-        mine = (
-            assignments.c.item_id == candidate.item_id,
-            assignments.c.participant_id == participant.id,
-        )
-        before = connection.execute(select(*_COLUMNS).where(*mine)).first()
+        mine = {"item": candidate.item_id, "participant": participant.id}
+        before = connection.execute(_OF_ITEM, mine).first()
         if before is not None and before.state not in {"expired", "released"}:
             return None
         lease = {"state": "leased", "lease_until": now + _lease(project)}
@@ -154,17 +178,14 @@ class Assigning:
                             .values(slot=slot, **lease)
                         )
                         return str(before.id)
-                    last = select(func.max(assignments.c.place)).where(
-                        assignments.c.participant_id == participant.id
-                    )
-                    place = (connection.execute(last).scalar() or 0) + 1
+                    last = connection.execute(_LAST, {"participant": participant.id}).scalar()
                     row: dict[str, Any] = {
                         "id": new_id(),
                         "project_id": project.id,
                         "item_id": candidate.item_id,
                     }
-                    row |= {"participant_id": participant.id, "slot": slot, "place": place, "leased_at": now}
-                    connection.execute(insert(assignments).values(**row, **lease))
+                    row |= {"participant_id": participant.id, "slot": slot, "leased_at": now}
+                    connection.execute(_INSERT, {**row, **lease, "place": (last or 0) + 1})
                     return str(row["id"])
             except IntegrityError:
                 continue  # another was faster
@@ -175,23 +196,18 @@ class Assigning:
         if candidate.wanted is None:
             own = int.from_bytes(hashlib.sha256(participant_id.encode()).digest()[:4]) >> 2
             return range(own, own + 20)
-        held = (
-            assignments.c.item_id == candidate.item_id,
-            assignments.c.state.in_(("leased", "answered")),
-        )
-        taken = set(connection.execute(select(assignments.c.slot).where(*held)).scalars())
+        taken = set(connection.execute(_TAKEN, {"item": candidate.item_id}).scalars())
         return [slot for slot in range(candidate.wanted) if slot not in taken]
 
     # Leases
 
     def expire(self, connection: Connection, project_id: str | None = None) -> int:
         """Free what was abandoned, in one project or in all; return how many leases ended."""
-        ended = [assignments.c.state == "leased", assignments.c.lease_until <= self.clock.now()]
+        given: dict[str, Any] = {"now": self.clock.now()}
         if project_id is not None:
-            ended.append(assignments.c.project_id == project_id)
-        # Those that somebody is saving to right now are skipped: they are not abandoned.
-        query = select(assignments.c.id).where(*ended).with_for_update(skip_locked=True)
-        ids = connection.execute(query).scalars().all()
+            given["project"] = project_id
+        query = _ENDED_LEASES if project_id is None else _ENDED_HERE
+        ids = connection.execute(query, given).scalars().all()
         if ids:
             connection.execute(update(assignments).where(assignments.c.id.in_(ids)).values(state="expired"))
         return len(ids)
@@ -209,11 +225,10 @@ class Assigning:
         self, connection: Connection, participant_id: str, assignment_id: str, *, locked: bool = False
     ) -> Assignment:
         """Return somebody's assignment; another's is not found."""
-        mine = (assignments.c.id == assignment_id, assignments.c.participant_id == participant_id)
-        query = select(*_COLUMNS).where(*mine)
-        row = connection.execute(query.with_for_update() if locked else query).first()
+        mine = {"given": assignment_id, "participant": participant_id}
+        row = connection.execute(_OWN_LOCKED if locked else _OWN, mine).first()
         if row is None:
-            raise NotFound("There is no such assignment.")
+            raise no_assignment()
         return Assignment(*row)
 
     def project_of(self, connection: Connection, assignment_id: str) -> Project:
@@ -221,7 +236,7 @@ class Assigning:
         query = select(assignments.c.project_id).where(assignments.c.id == assignment_id)
         found = connection.execute(query).scalar()
         if found is None:
-            raise NotFound("There is no such assignment.")
+            raise no_assignment()
         return self.projects.get(connection, found)
 
     def keep(self, connection: Connection, project: Project, assignment: Assignment) -> datetime:
@@ -241,8 +256,7 @@ class Assigning:
         return now + _lease(project)
 
     def _extend(self, connection: Connection, project: Project, assignment_id: str, now: datetime) -> None:
-        until = {"lease_until": now + _lease(project)}
-        connection.execute(update(assignments).where(assignments.c.id == assignment_id).values(**until))
+        connection.execute(_EXTEND, {"given": assignment_id, "until": now + _lease(project)})
 
     def heartbeat(self, participant_id: str, assignment_id: str) -> datetime:
         """Say that somebody is still at work; return until when the lease lasts."""
@@ -273,6 +287,11 @@ _ENDED = {
     "released": "You gave this back; take it again to go on with it.",
     "void": "Your work on this project does not count any more, so this cannot be saved.",
 }
+
+
+def no_assignment() -> NotFound:
+    """Return what is said of an assignment that is not there, or is another's."""
+    return NotFound("There is no such assignment.")
 
 
 def _lease(project: Project) -> timedelta:

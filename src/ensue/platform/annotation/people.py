@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
@@ -55,16 +55,25 @@ class Participant(NamedTuple):
             raise Forbidden(self.reason or EXCLUDED)
 
 
-_COLUMNS = tuple(participants.c[name] for name in Participant._fields)
+COLUMNS = tuple(participants.c[name] for name in Participant._fields)
 # Asked with every request, so put together once.
-_BY_ID = select(*_COLUMNS).where(participants.c.id == bindparam("given"))
+_BY_ID = select(*COLUMNS).where(participants.c.id == bindparam("given"))
 _BY_ID_LOCKED = _BY_ID.with_for_update(key_share=True)
 _BY_COOKIE = (
-    select(*_COLUMNS)
+    select(*COLUMNS)
     .join(participant_sessions, participant_sessions.c.participant_id == participants.c.id)
     .where(
         participant_sessions.c.cookie_hash == bindparam("cookie"),
         participants.c.project_id == bindparam("project"),
+    )
+)
+_BY_COOKIES = (
+    select(*COLUMNS)
+    .join(participant_sessions, participant_sessions.c.participant_id == participants.c.id)
+    .join(assignments, assignments.c.project_id == participants.c.project_id)
+    .where(
+        participant_sessions.c.cookie_hash.in_(bindparam("cookies", expanding=True)),
+        assignments.c.id == bindparam("assignment"),
     )
 )
 
@@ -109,6 +118,14 @@ class People:
         row = connection.execute(_BY_COOKIE, given).first()
         return None if row is None else Participant(*row)
 
+    def of_cookies(
+        self, connection: Connection, assignment_id: str, cookies: Sequence[str]
+    ) -> Participant | None:
+        """Return whose cookie one of these is in the project of an assignment."""
+        given = {"cookies": [hash_secret(one) for one in cookies], "assignment": assignment_id}
+        row = connection.execute(_BY_COOKIES, given).first()
+        return None if row is None else Participant(*row)
+
     def of_user(self, connection: Connection, project_id: str, user_id: str) -> Participant | None:
         """Return who an account is in a project."""
         return self._found(connection, project_id, participants.c.user_id == user_id)
@@ -122,7 +139,7 @@ class People:
 
     def _found(self, connection: Connection, project_id: str, where: Any) -> Participant | None:
         row = connection.execute(
-            select(*_COLUMNS).where(participants.c.project_id == project_id, where)
+            select(*COLUMNS).where(participants.c.project_id == project_id, where)
         ).first()
         return None if row is None else Participant(*row)
 

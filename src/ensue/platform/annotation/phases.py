@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import statistics
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, case, func, select, update
+from sqlalchemy import Connection, Select, bindparam, case, func, select, update
 
 from ensue.platform.database.schema import PHASES, assignments, participants, project_items
 
@@ -97,12 +98,7 @@ def _qualified(connection: Connection, project: Project, participant: Participan
 
 def check_conduct(connection: Connection, project: Project, participant: Participant) -> str | None:
     """Stop somebody who missed too many controls or was too fast too often; return the sentence for them."""
-    missed = func.sum(case((project_items.c.is_control & assignments.c.is_right.is_(False), 1), else_=0))
-    hasty = func.sum(case((assignments.c.is_hasty, 1), else_=0))
-    query = select(func.coalesce(missed, 0), func.coalesce(hasty, 0))
-    joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
-    mine = (assignments.c.participant_id == participant.id, assignments.c.state == "answered")
-    counted = connection.execute(joined.where(*mine, project_items.c.phase == "work")).one()
+    counted = connection.execute(_conduct(), {"participant": participant.id}).one()
     if counted[0] > project.settings["most_missed"]:
         reason = MISSED
     elif counted[1] > project.settings["most_hasty"]:
@@ -111,6 +107,17 @@ def check_conduct(connection: Connection, project: Project, participant: Partici
         return None
     stop(connection, participant.id, "stopped", reason)
     return reason
+
+
+@cache
+def _conduct() -> Select[Any]:
+    """Return the query for the controls that somebody missed and the answers that came too fast."""
+    missed = func.sum(case((project_items.c.is_control & assignments.c.is_right.is_(False), 1), else_=0))
+    hasty = func.sum(case((assignments.c.is_hasty, 1), else_=0))
+    query = select(func.coalesce(missed, 0), func.coalesce(hasty, 0))
+    joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
+    mine = (assignments.c.participant_id == bindparam("participant"), assignments.c.state == "answered")
+    return joined.where(*mine, project_items.c.phase == "work")
 
 
 def stop(connection: Connection, participant_id: str, state: str, reason: str) -> int:

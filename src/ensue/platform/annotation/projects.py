@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from ensue.benchmarks.people.kind import MOST_LABELS, Kind, kind
 from ensue.platform.accounts import User
 from ensue.platform.annotation.building import refuse_unwanted
-from ensue.platform.database.schema import assignments, new_id, project_items, projects
+from ensue.platform.database.schema import assignments, events, new_id, project_items, projects
 from ensue.platform.limits import Limits
 from ensue.platform.refusals import Conflict, Invalid, NotFound, Refusal, line
 from ensue.platform.service import Platform
@@ -24,6 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 _RESERVED = ("new",)  # what addresses mean otherwise
 _BUILDING = Limits(seconds=300, megabytes=3000)
 _AT_ONCE = 500
+_MADE = "project made"
 
 
 class Project(NamedTuple):
@@ -56,10 +57,10 @@ class Project(NamedTuple):
         return kind(self.kind)
 
 
-_COLUMNS = tuple(projects.c[name] for name in Project._fields)
+COLUMNS = tuple(projects.c[name] for name in Project._fields)
 # Asked with every request, so put together once.
-_BY_NAME = select(*_COLUMNS).where(projects.c.name == bindparam("given"))
-_BY_ID = select(*_COLUMNS).where(projects.c.id == bindparam("given"))
+_BY_NAME = select(*COLUMNS).where(projects.c.name == bindparam("given"))
+_BY_ID = select(*COLUMNS).where(projects.c.id == bindparam("given"))
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,13 @@ class Projects:
 
     def all(self, connection: Connection) -> list[Project]:
         """Return every project, by name."""
-        return [Project(*row) for row in connection.execute(select(*_COLUMNS).order_by(projects.c.name))]
+        return [Project(*row) for row in connection.execute(select(*COLUMNS).order_by(projects.c.name))]
+
+    def notes(self, connection: Connection, project: Project) -> list[str]:
+        """Return what there was to say of a project's data when it was made."""
+        made = (events.c.kind == _MADE, events.c.subject == project.id)
+        details = connection.execute(select(events.c.details).where(*made)).scalar()
+        return list((details or {}).get("notes", ()))
 
     def create(self, wanted: Wanted, *, by: str | None = None) -> tuple[Project, list[str]]:
         """Make a project, a draft that nobody can enter yet; return it and what there is to say of its data."""
@@ -129,7 +136,8 @@ class Projects:
             except IntegrityError:
                 raise _taken(wanted.name) from None
             add_items(connection, row["id"], built["items"])
-            self._record(connection, "project made", row["id"], by, of=wanted.kind)
+            notes = list(built.get("notes", ()))
+            self._record(connection, _MADE, row["id"], by, of=wanted.kind, notes=notes)
             return self.get(connection, row["id"])
 
     def set_state(self, name: str, state: str, *, by: str | None = None) -> Project:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, false, func, select
+from sqlalchemy import Connection, bindparam, false, func, select
 
 from ensue.platform.annotation.answering import feedback
 from ensue.platform.annotation.assigning import Assigning, Assignment
@@ -64,18 +64,27 @@ def _done(connection: Connection, participant: Participant) -> int:
     return int(connection.execute(joined.where(*mine)).scalar_one())
 
 
+_ITEM = tuple(project_items.c[name] for name in ("form", "phase", "group_name", "stage", "secret"))
+_SAVED = tuple(answers.c[name] for name in ("given", "is_final", "active_ms", "elapsed_ms", "seq"))
+# Asked with every taking, so put together once.
+_SHOWN = (
+    select(*_ITEM, *_SAVED)
+    .join(answers, answers.c.assignment_id == bindparam("assignment"), isouter=True)
+    .where(project_items.c.id == bindparam("item"))
+)
+
+
 def shown(connection: Connection, assignment: Assignment) -> dict[str, Any]:
     """Return an assignment as whoever has it is shown it; nothing secret."""
-    item = connection.execute(select(project_items).where(project_items.c.id == assignment.item_id)).one()
-    saved = connection.execute(select(answers).where(answers.c.assignment_id == assignment.id)).first()
+    item = connection.execute(_SHOWN, {"item": assignment.item_id, "assignment": assignment.id}).one()
     answer = None
-    if saved is not None:
+    if item.seq is not None:
         answer = {
-            "values": saved.given,
-            "final": saved.is_final,
-            "active_ms": saved.active_ms,
-            "elapsed_ms": saved.elapsed_ms,
-            "seq": saved.seq,
+            "values": item.given,
+            "final": item.is_final,
+            "active_ms": item.active_ms,
+            "elapsed_ms": item.elapsed_ms,
+            "seq": item.seq,
         }
     answered = assignment.state == "answered"
     return {

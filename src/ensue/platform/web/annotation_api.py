@@ -11,10 +11,9 @@ from starlette.responses import JSONResponse, Response
 
 from ensue.platform.annotation import work
 from ensue.platform.annotation.answering import Answering, Given, Unanswered
-from ensue.platform.annotation.assigning import Waiting
+from ensue.platform.annotation.assigning import Waiting, no_assignment
 from ensue.platform.annotation.people import Entering, Participant
 from ensue.platform.annotation.projects import Project, no_project
-from ensue.platform.refusals import NotFound
 from ensue.platform.service import Platform
 from ensue.platform.web import participants, security
 from ensue.platform.web.account_api import REFUSALS, Problem
@@ -223,18 +222,19 @@ def show(request: Request, part: ThePart, assignment: str) -> Work:
         return Work(**work.shown(connection, own))
 
 
-@router.put("/assignments/{assignment}/answer", responses=_REFUSED)
+@router.put("/assignments/{assignment}/answer", response_model=Saved, responses=_REFUSED)
 def save(
     request: Request,
     part: ThePart,
     assignment: str,
     given: Annotated[Save, Body()],
     idempotency_key: Annotated[str, Header(max_length=200)],
-) -> Saved:
+) -> Response:
     """Save an answer or a draft of one; the same key again is the same save."""
     with part.database.reading() as connection:
         participant = _whose(request, connection, part, assignment)
-    return Saved(**part.save(participant.id, assignment, idempotency_key, Given(**given.model_dump())))
+    told = part.save(participant.id, assignment, idempotency_key, Given(**dict(given)))
+    return JSONResponse(told)
 
 
 @router.post("/assignments/{assignment}/heartbeat", responses=_REFUSED)
@@ -263,8 +263,7 @@ def _at_work(
 
 def _whose(request: Request, connection: Connection, part: Answering, assignment: str) -> Participant:
     """Return who asks for an assignment; to whom it is not theirs, it is not there."""
-    project = part.assigning.project_of(connection, assignment)
-    found = participants.participant_of(request, connection, part.people, project)
+    found = participants.worker_of(request, connection, part, assignment)
     if found is None:
-        raise NotFound("There is no such assignment.")
+        raise no_assignment()
     return found

@@ -33,6 +33,8 @@ from ensue.platform.web.rendering import environment, render
 from ensue.version import __version__
 
 PARTS = (
+    # First what is asked most, since routes are tried in this order.
+    "ensue.platform.web.annotation_api",
     "ensue.platform.web.serving",
     "ensue.platform.web.board_pages",
     "ensue.platform.web.account_pages",
@@ -42,7 +44,6 @@ PARTS = (
     "ensue.platform.web.organise_pages",
     "ensue.platform.web.try_api",
     "ensue.platform.web.try_pages",
-    "ensue.platform.web.annotation_api",
     "ensue.platform.web.project_api",
     "ensue.platform.web.annotation_pages",
     "ensue.platform.web.project_new_pages",

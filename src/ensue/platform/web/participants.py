@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.people import Entered, Participant, People
 from ensue.platform.annotation.projects import Project
 from ensue.platform.refusals import Unauthenticated
@@ -15,6 +16,7 @@ from ensue.platform.web import security
 from ensue.platform.web.identity import identify
 
 DAYS = 60.0
+_MOST_COOKIES = 50
 
 
 def cookie_name(project_id: str) -> str:
@@ -38,6 +40,22 @@ def participant_of(
             return found
     user = identify(request)
     return None if user is None else people.of_user(connection, project.id, user.id)
+
+
+def worker_of(
+    request: Request, connection: Connection, part: Answering, assignment_id: str
+) -> Participant | None:
+    """Return who asks, as somebody at work on the project of an assignment; None for who did not enter it."""
+    # Asked with every save. A cookie is worth something in its own project alone, whatever it is called.
+    cookies = [
+        value for name, value in request.cookies.items() if name.startswith(security.PARTICIPANT_COOKIE)
+    ]
+    if 0 < len(cookies) <= _MOST_COOKIES and "authorization" not in request.headers:
+        found = part.people.of_cookies(connection, assignment_id, cookies)
+        if found is not None:
+            return found
+    project = part.assigning.project_of(connection, assignment_id)
+    return participant_of(request, connection, part.people, project)
 
 
 def entered(request: Request, connection: Connection, people: People, project: Project) -> Participant:

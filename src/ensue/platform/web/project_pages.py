@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -89,7 +90,9 @@ def projects_page(request: Request, part: ThePart, user: MaybeCaller) -> Respons
         found = part.projects.all(connection)
         run = [(one, _far(connection, part, one)) for one in found if one.belongs_to(user)]
     there = [one for one in found if one.state == "open"]
-    return render(request, "projects.html.j2", own=run, there=there)
+    titles = Counter(one.title for one in there)
+    alike = {one.name for one in there if titles[one.title] > 1}
+    return render(request, "projects.html.j2", own=run, there=there, alike=alike)
 
 
 def _far(connection: Connection, part: Answering, project: Project) -> dict[str, Any]:
@@ -114,10 +117,12 @@ def _project_page(request: Request, part: Answering, user: User, name: str, **sa
         project = own(connection, part, user, name)
         progress = overview.progress(connection, project, platform.clock)
         people = overview.people(connection, project)
+        notes = part.projects.notes(connection, project)
     base = platform.settings.public_url.rstrip("/") or str(request.base_url).rstrip("/")
     facts: dict[str, Any] = {
         "project": project,
         "progress": progress,
+        "notes": notes,
         "people": [{**one, "seen": parsed(one["seen_at"])} for one in people],
         "link": base + project.path,
         "labels": int(project.settings["labels"]),

@@ -35,6 +35,7 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[str], None]
             server_header=False,
             lifespan="on",
             timeout_graceful_shutdown=10,
+            timeout_keep_alive=15,  # whoever writes is saved every few seconds, on the same connection
             limit_concurrency=512,
         )
         gc.freeze()  # what is here now stays, and is not looked through again
