@@ -1,21 +1,24 @@
-"""The package's verdict on log-probabilities that a GPU wrote down (bench/following_harvest.py): fitted, and judged.
+"""The package's verdict on what a GPU wrote down (bench/following_gpu.py): fitted, and judged.
 
-    python bench/following_judge.py fit MODEL OUT.json VERSIONS SCORES.npz READ.npz [VERSIONS SCORES.npz READ.npz …]
-    python bench/following_judge.py judge MODEL VERSIONS SCORES.npz READ.npz [--calibration FILE] [--reader none]
+    python bench/following_judge.py fit MODEL OUT.json VERSIONS SCORES.npz ALIKE.npz READ.npz [READ.npz …]
+    python bench/following_judge.py judge MODEL VERSIONS SCORES.npz ALIKE.npz READ.npz [READ.npz …] [--sets NAMES]
+        [--calibration FILE] [--reader none]
 
-SCORES are those of `following_harvest.py run`, READ is what its `read` wrote of the same versions: what the reader
-says and how alike sentences are by the encoder (`minilm`). `fit` takes the news among the versions that are whole
-texts, as `ensue calibrate` reads them, and adds two calibrations to OUT, with the reader and without, as `ensue
-calibrate MODEL --data …` would make. `judge` prints of each set the false alarms on untouched texts and how often the
-right sentence of each kind came first and was found, with Wilson's intervals; the calibration is the package's unless
-one is named.
+VERSIONS are those of bench/following_prepare.py, SCORES its harvest of a model, ALIKE that of the encoder, READ what
+readers say; where several have read a version, the last one counts. `fit` takes the whole texts of news, as `ensue
+calibrate` reads them, and adds two calibrations to OUT, with the reader and without, as `ensue calibrate MODEL
+--data …` would make; development articles must have been read by what did not learn from them. `judge` prints of each
+set the false alarms on untouched texts and how often the right sentence of each kind came first and was found, with
+Wilson's intervals; the calibration is the package's unless one is named.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import lzma
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +41,19 @@ from ensue.stats.student import normal_quantile
 
 ENCODER = "minilm"
 KINDS = ("untouched", "random", "hard")
-NEWS = ("bbc", "xsum")
+NEWS = ("dev-0", "dev-1", "xsum")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    fitting = commands.add_parser("fit")
+    fitting, judging = (commands.add_parser(name) for name in ("fit", "judge"))
     fitting.add_argument("model")
     fitting.add_argument("output", type=Path)
-    fitting.add_argument("files", type=Path, nargs="+")
-    judging = commands.add_parser("judge")
     judging.add_argument("model")
-    judging.add_argument("files", type=Path, nargs=3)
+    for one in (fitting, judging):
+        one.add_argument("files", type=Path, nargs="+")
+    judging.add_argument("--sets", default="", help="by comma, only these, by the beginnings of their names")
     judging.add_argument("--calibration", type=Path)
     judging.add_argument("--reader", default=reader_beside(ENCODER))
     options = parser.parse_args()
@@ -63,10 +66,7 @@ def fit(options: argparse.Namespace) -> None:
     encoder, reader = (
         load_model(name, device="cpu").card for name in (ENCODER, reader_beside(ENCODER) or "")
     )
-    parts = [measured(*options.files[at : at + 3]) for at in range(0, len(options.files), 3)]
-    texts = [
-        found for part in parts for row, found in part.values() if row.kind == "whole" and row.set in NEWS
-    ]
+    texts = [found for row, found in measured(options.files) if row.kind == "whole" and row.set in NEWS]
     for read_by in (reader, None):
         own = [without_reader(one) if read_by is None else one for one in texts]
         made = calibrate(
@@ -96,7 +96,9 @@ def judged(options: argparse.Namespace) -> None:
     )
     calibration = Calibration.of(known[mark])
     counts: dict[tuple[str, str], list[tuple[bool, bool]]] = defaultdict(list)
-    for row, found in measured(*options.files).values():
+    for row, found in measured(options.files):
+        if not row.set.startswith(tuple(options.sets.split(","))) or row.kind == "whole":
+            continue
         sentences = without_reader(found) if without else found
         said = judge(sentences, calibration)
         firm = [np.inf if one is None else one for one in standings(sentences, calibration.given)]
@@ -112,41 +114,34 @@ def judged(options: argparse.Namespace) -> None:
         show(" + ".join(bbc), together)
 
 
-def measured(versions: Path, scored: Path, read_file: Path) -> dict[int, tuple[Row, list[Following]]]:
-    """Return versions with the measures of their sentences, as the package makes them of its own scores."""
-    rows = [Row(*json.loads(line)) for line in versions.read_text("utf-8").splitlines()]
+def measured(files: Sequence[Path]) -> Iterator[tuple[Row, list[Following]]]:
+    """Yield versions with the measures of their sentences, as the package makes them of its own scores."""
+    versions, scored, compared, *read_files = files
+    with lzma.open(versions, "rt", encoding="utf-8") as lines:
+        rows = [Row(*json.loads(line)) for line in lines]
     with np.load(scored) as file:
-        scores = {kind: read(file, kind) for kind in ("context", "alone", "head")}
-    with np.load(read_file) as file:
-        where, logits, alike = (file[name] for name in ("row", "logit", "likeness"))
-    begins = dict(zip(*np.unique(where, return_index=True), strict=True))
-    found = {}
-    for number in sorted({row for row, _ in scores["context"]} & begins.keys()):
-        own = slice(begins[number], begins[number] + len(rows[number].ends))
-        try:
-            found[number] = rows[number], followings(scores, number, alike[own], logits[own])
-        except KeyError:  # a harvest that was cut off has the beginning of some
-            print(f"version {number} is not whole and left out")
-    return found
+        scores = by_version(file["where"][:, 0], np.hstack([file["where"][:, 1:], file["sums"]]))
+    alike = of_file(compared, "likeness")
+    logits: dict[int, Any] = {}
+    for path in read_files:
+        logits |= of_file(path, "logit")
+    for number in sorted(scores.keys() & alike.keys() & logits.keys()):
+        yield rows[number], followings(scores[number], alike[number], logits[number])
+
+
+def of_file(path: Path, name: str) -> dict[int, Any]:
+    with np.load(path) as file:
+        return by_version(file["row"], file[name])
+
+
+def by_version(numbers: Any, values: Any) -> dict[int, Any]:
+    """Return the values of each version, which stand together."""
+    found, begins, counts = np.unique(numbers, return_index=True, return_counts=True)
+    return {int(one): values[a : a + n] for one, a, n in zip(found, begins, counts, strict=True)}
 
 
 def without_reader(sentences: list[Following]) -> list[Following]:
     return [one._replace(belonging=None) for one in sentences]
-
-
-def read(file: Any, kind: str) -> dict[tuple[int, int], Any]:
-    """Return the sum, the count and the tokens of each request, by version and sentence."""
-    row, place, total, count = (file[f"{kind}_{name}"] for name in ("row", "place", "sum", "count"))
-    ends = np.cumsum(count, dtype=np.int64)
-    tokens = file[f"{kind}_tokens"].astype(np.float64) if f"{kind}_tokens" in file else None
-    return {
-        (int(row[i]), int(place[i])): (
-            float(total[i]),
-            int(count[i]),
-            None if tokens is None else tokens[ends[i] - count[i] : ends[i]],
-        )
-        for i in range(len(row))
-    }
 
 
 def likenesses(encoder: Any, rows: dict[int, Row]) -> dict[int, Any]:
@@ -160,21 +155,17 @@ def likenesses(encoder: Any, rows: dict[int, Row]) -> dict[int, Any]:
     }
 
 
-def followings(
-    scores: dict[str, dict[tuple[int, int], Any]], number: int, likeness: Any, logits: Any
-) -> list[Following]:
-    """Return the measures of a version's sentences."""
+def followings(scores: Any, likeness: Any, logits: Any) -> list[Following]:
+    """Return the measures of a version's sentences.
+
+    A row of scores has the place, the tokens, and log-likelihoods: in context, alone, and of the first words in
+    context and without the sentence before.
+    """
     found = [Following(0, None, None, float(likeness[0]), None, float(logits[0]))]
-    for place in range(1, len(likeness)):
-        logprob, tokens, _ = scores["context"][number, place]
-        given = None
-        if place + 1 < len(likeness):
-            head, count, _ = scores["head"][number, place + 1]
-            given = float(scores["context"][number, place + 1][2][:count].sum()) - head
-        received = logprob - scores["alone"][number, place][0]
-        found.append(
-            Following(tokens, received, given, float(likeness[place]), logprob, float(logits[place]))
-        )
+    for at, (place, tokens, in_context, alone, _, _) in enumerate(scores):
+        given = float(scores[at + 1][4] - scores[at + 1][5]) if at + 1 < len(scores) else None
+        like, logit = float(likeness[int(place)]), float(logits[int(place)])
+        found.append(Following(int(tokens), float(in_context - alone), given, like, float(in_context), logit))
     return found
 
 

@@ -44,10 +44,10 @@ WRONG = "Peter Holm bought the lighthouse in 1998. The repairs took seven weeks.
 
 def test_they_are_small_and_say_what_they_are() -> None:
     shipped = [name for name in SHIPPED if ships(name)]
-    assert {"minilm-qa", "minilm-mlm", "smollm2-qg"} <= set(shipped)
+    assert {"minilm-qa", "minilm-mlm", "smollm2-qg", "smollm2-reader"} <= set(shipped)
     folders = [shipped_folder(name) for name in shipped]
     files = [file for folder in folders for file in folder.iterdir()]
-    assert sum(file.stat().st_size for file in files) < 4_000_000 * len(shipped)
+    assert sum(file.stat().st_size for file in files) < 18_000_000
     assert {file.name for file in files} == {
         "README.md",
         "adapter.safetensors",

@@ -58,7 +58,7 @@ def test_marks_name_the_encoder_and_the_reader():
     assert marks_in(both) == (encoder_mark(ENCODER), "fedcba9876543210")
     assert marks_in(encoder_mark(None, reader)) == ("none", "fedcba9876543210")
     assert marks_in(encoder_mark(ENCODER)) == (encoder_mark(ENCODER), "")
-    assert reader_beside("minilm") == "minilm-reader"
+    assert reader_beside("minilm") == "smollm2-reader"
     assert reader_beside("mpnet") is reader_beside(None) is None
 
 

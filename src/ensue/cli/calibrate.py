@@ -22,7 +22,7 @@ def calibrate(
     reader: Annotated[
         str,
         typer.Option(
-            help="What says which sentences belong: a model that reads, none, or auto (minilm-reader with minilm)."
+            help="What says which sentences belong: a model that reads, none, or auto (smollm2-reader with minilm)."
         ),
     ] = "auto",
     about: Annotated[

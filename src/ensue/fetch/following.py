@@ -24,7 +24,7 @@ NO_ENCODER = "none"
 _WITH = "+"
 _FILE = "following.json"
 # The reader that comes with the package, by the encoder it stands on.
-_READERS = {"minilm": "minilm-reader"}
+_READERS = {"minilm": "smollm2-reader"}
 
 
 def encoder_mark(encoder: ModelCard | None, reader: ModelCard | None = None) -> str:

@@ -30,7 +30,7 @@ _CONTEXT = 6_000
 # A text too long for the model is read in windows, a context that does not fit is cut at its beginning.
 POLICY = Policy(window="strided", overflow="truncate")
 # What a sentence gives shows in the first words of the next: more of them say no more (bench/results/intruder.md).
-_HEAD = re.compile(r"\s*\S+(?:\s+\S+){0,7}")
+_HEAD = 8
 # How many sentences on each side are around one, and with how many of them it is compared, those most like it.
 _AROUND, _NEAREST = 20, 3
 
@@ -198,13 +198,13 @@ def _followings(
     ]
 
 
-def head_of(piece: str) -> str:
+def head_of(piece: str, words: int = _HEAD) -> str:
     """Return the first words of a sentence, with what stands before it.
 
     >>> head_of(" One two three, four five six seven eight nine ten.")
     ' One two three, four five six seven eight'
     """
-    found = _HEAD.match(piece)
+    found = re.match(rf"\s*\S+(?:\s+\S+){{0,{words - 1}}}", piece)
     return found[0] if found else piece
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModel, AutoTokenizer
 
-from ensue.backends.hf.reader import NOBODY, READER, ReaderNetwork, ReaderReading, sentence_means, windows_of
+from ensue.backends.hf.reader import windows_of
+from ensue.backends.hf.reader_network import NOBODY, READER, ReaderNetwork, ReaderReading, sentence_means
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.protocols import Reader, abilities

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import ensue
-from ensue.backends.hf.reader import NOBODY, ReaderReading, SentenceTokens
+from ensue.backends.hf.reader import SentenceTokens
+from ensue.backends.hf.reader_network import NOBODY, ReaderReading
 from ensue.backends.names import load_model
 from ensue.benchmarks.intruder.edits import Pool, drawn_intruder
 from ensue.errors import EnsueError
@@ -56,9 +57,16 @@ def train(model, data, output, **more):
     return ensue.train("reader", model=str(model), data=[str(data)], output=output, **{**SETTINGS, **more})
 
 
-@pytest.mark.parametrize("more", [{}, {"lora": 8, "learning_rate": 1e-2}])
-def test_it_learns_and_says_what_it_learnt_from(data, tmp_path, more):
-    base = tiny.save_encoder(tmp_path / "base", max_length=256)
+@pytest.mark.parametrize(
+    ("save", "more"),
+    [
+        (tiny.save_encoder, {}),
+        (tiny.save_encoder, {"lora": 8, "learning_rate": 1e-2}),
+        (tiny.save_llama, {"lora": 8, "learning_rate": 1e-2, "layers": 1, "both_ways": 1, "among": 16}),
+    ],
+)
+def test_it_learns_and_says_what_it_learnt_from(data, tmp_path, save, more):
+    base = save(tmp_path / "base", max_length=256)
     fitted = train(base, data, tmp_path / "reader", evaluate_every=4, **more)
     log = [json.loads(line) for line in (tmp_path / "reader" / "training.jsonl").read_text().splitlines()]
     losses = [one["dev_loss"] for one in log if "dev_loss" in one]
@@ -143,6 +151,12 @@ def test_bad_settings_are_one_sentence(data, tmp_path):
         train(base, data, tmp_path / "a")
     with pytest.raises(EnsueError, match="lower --max-sentence"):
         train(base, data, tmp_path / "b", max_length=32, max_sentence=31)
+    with pytest.raises(EnsueError, match="leave out --both-ways"):
+        train(base, data, tmp_path / "e", max_length=64, both_ways=1)
+    with pytest.raises(EnsueError, match="has 2 layers"):
+        train(base, data, tmp_path / "f", max_length=64, layers=9)
+    with pytest.raises(EnsueError, match="cannot be made so"):
+        train(base, data, tmp_path / "g", max_length=64, among=12)
     with pytest.raises(EnsueError, match="is no Hugging Face encoder"):
         train("random", data, tmp_path / "c")
     few = write_lines(tmp_path / "few.jsonl", documents(3, 9))

@@ -55,6 +55,10 @@ class CoherenceRater:
         vectors = self._vectors.encode(self._joined(texts), pooling=self.reading.pooling)
         return [float(value) for value in vectors.astype(np.float64) @ self._weight + self._bias]
 
+    def together(self, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """Return which texts are read in one batch."""
+        return self._vectors.together(self._joined(texts))
+
     def count_cut(self, texts: Sequence[Sequence[str]]) -> int:
         """Count the texts that are longer than the model takes."""
         return self._vectors.count_cut(self._joined(texts))

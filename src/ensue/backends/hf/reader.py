@@ -6,7 +6,7 @@ import json
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -17,31 +17,10 @@ from torch import Tensor
 
 from ensue.backends.hf.batching import batches, pad
 from ensue.backends.hf.encoder import VectorModel
-from ensue.backends.hf.headed import Headed, HeadedNetwork
 from ensue.backends.hf.loading import Loaded, ModelFolder
+from ensue.backends.hf.reader_network import NOBODY, READER, ReaderNetwork, ReaderReading
 from ensue.models.card import ModelCard
 from ensue.scoring.finite import check_rows
-
-READER = Headed("SentenceReader", "reader", "reader")
-# What no sentence has: the token that opens a text, and padding.
-NOBODY = -1
-
-
-@dataclass(frozen=True)
-class ReaderReading:
-    """How a reader reads: so many tokens of a text at once, and of one sentence at most so many."""
-
-    max_length: int = 512
-    max_sentence: int = 128
-
-    def __post_init__(self) -> None:
-        if not all(type(one) is int for one in (self.max_length, self.max_sentence)) or not (
-            8 <= self.max_sentence + 2 <= self.max_length
-        ):
-            raise ValueError(
-                f"windows of {self.max_length!r} tokens with sentences of {self.max_sentence!r} cannot be read"
-            )
-
 
 Numbers = npt.NDArray[np.int64]
 
@@ -60,8 +39,12 @@ class SentenceTokens:
         self._model, self.reading = model, reading
         tokenizer = model.tokenizer
         self.first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
-        end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-        self._end = [] if end is None else [end]
+        # A language model knows lines; what ends a sequence would end the text to it.
+        self._end = (
+            [tokenizer.sep_token_id]
+            if tokenizer.sep_token_id is not None
+            else tokenizer("\n", add_special_tokens=False)["input_ids"]
+        )
 
     @property
     def room(self) -> int:
@@ -86,34 +69,15 @@ class SentenceTokens:
         return Row(np.concatenate(parts), np.repeat(numbers, [len(one) for one in parts]))
 
 
-class ReaderNetwork(HeadedNetwork):
-    """An encoder, and a logit from the mean of each sentence's states."""
-
-    def forward(self, ids: Tensor, mask: Tensor | None, owners: Tensor, sentences: int) -> Tensor:
-        """Return the logit of each of so many sentences, numbered across the rows."""
-        states = self.trunk(input_ids=ids, attention_mask=mask)[0]
-        # The head is narrow: it costs nothing in full precision and is steadier there.
-        with torch.autocast(states.device.type, enabled=False):
-            found: Tensor = self.classifier(sentence_means(states.float(), owners, sentences))
-            return found[:, 0]
-
-
-def sentence_means(states: Tensor, owners: Tensor, sentences: int) -> Tensor:
-    """Return the mean state of each sentence's tokens."""
-    theirs = torch.where(owners == NOBODY, sentences, owners).flatten()
-    sums = states.new_zeros((sentences + 1, states.shape[-1])).index_add_(0, theirs, states.flatten(0, 1))
-    counts = torch.bincount(theirs, minlength=sentences + 1).clamp(min=1)
-    return (sums / counts[:, None])[:sentences]
-
-
 class SentenceReader:
     """Says of each sentence of a text whether it belongs where it stands: the logit of a trained encoder."""
 
     def __init__(self, loaded: Loaded, head: Mapping[str, Tensor], reading: ReaderReading) -> None:
         self._vectors = VectorModel(loaded)
-        self._network: Any = ReaderNetwork(loaded.network)
-        self._network.classifier.load_state_dict({name: value.float() for name, value in head.items()})
-        self._network.classifier.to(loaded.network.device)
+        self._network: Any = ReaderNetwork(loaded.network, reading)
+        self._network.fill_head(head)
+        for part in (one for name, one in self._network.named_children() if name != "trunk"):
+            part.to(loaded.network.device)
         self._network.eval()
         self.tokens = SentenceTokens(self._vectors, reading)
 

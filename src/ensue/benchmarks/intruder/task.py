@@ -75,7 +75,7 @@ SETTINGS = {
     ),
     "reader": Setting(
         "auto",
-        "model that says which sentences belong (none: do without; auto: minilm-reader with minilm)",
+        "model that says which sentences belong (none: do without; auto: smollm2-reader with minilm)",
         read.optional(read.text),
     ),
     "false_alarms": Setting(
@@ -201,7 +201,7 @@ class IntruderRun(DocumentsRun):
             raise EnsueError("The rule likeness needs an encoder: leave out --set encoder=none.")
         if not reads and BELONGING in (chosen or ()):
             raise EnsueError(
-                f"The rule {BELONGING} needs a reader: name one with --set reader=minilm-reader."
+                f"The rule {BELONGING} needs a reader: name one with --set reader=smollm2-reader."
             )
         without = [] if self.settings["encoder"] else ["likeness"]
         without += [] if reads else [BELONGING]

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from ensue.backends.hf.reader import NOBODY, ReaderNetwork, SentenceTokens
+from ensue.backends.hf.reader import SentenceTokens
+from ensue.backends.hf.reader_network import NOBODY, ReaderNetwork
 from ensue.train.batching import alike
 from ensue.train.reader.versions import HARD, RANDOM, Version, Versions
 

@@ -21,7 +21,8 @@ class ReaderOptions(DocumentOptions):
     trains: ClassVar[str] = "ensue.train.reader.train:train_reader"
     rates: ClassVar[tuple[float, float]] = (0.0, 1e-3)
     order: ClassVar[str] = (
-        "model loop adapter versions hard nearest pool max_sentences epochs batch max_length max_sentence dev_share"
+        "model loop adapter layers both_ways among versions hard nearest pool max_sentences epochs batch max_length "
+        "max_sentence dev_share"
     )
 
     versions: Annotated[
@@ -39,6 +40,16 @@ class ReaderOptions(DocumentOptions):
     batch: Annotated[int, typer.Option(min=1, help="Windows a batch and process.")] = 32
     max_length: Annotated[int, typer.Option(min=32, help="Most tokens of a window.")] = 512
     max_sentence: Annotated[int, typer.Option(min=8, help="Most tokens of a sentence.")] = 128
+    layers: Annotated[
+        int, typer.Option(min=0, help="Of the model's layers the first so many; 0: all of them.")
+    ] = 0
+    both_ways: Annotated[
+        int,
+        typer.Option(min=0, help="Of a language model's layers the last so many see what comes after, too."),
+    ] = 0
+    among: Annotated[
+        int, typer.Option(min=0, help="Width of two layers in which sentences see each other; 0: none.")
+    ] = 0
     workers: options.Workers = None
 
     def __post_init__(self) -> None:

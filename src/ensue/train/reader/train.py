@@ -11,7 +11,8 @@ from accelerate import Accelerator
 
 from ensue.backends.hf.adapter import adapt, base_fingerprint
 from ensue.backends.hf.loading import max_length
-from ensue.backends.hf.reader import READER, ReaderNetwork, ReaderReading, SentenceTokens
+from ensue.backends.hf.reader import SentenceTokens
+from ensue.backends.hf.reader_network import READER, ReaderNetwork, ReaderReading
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from ensue.parallel import cores
@@ -40,7 +41,7 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
         raise EnsueError(
             f"{options.model} takes {limit} tokens, fewer than --max-length {options.max_length}."
         )
-    reading = ReaderReading(options.max_length, options.max_sentence)
+    reading = _reading(options, base.network.base_model)
     tokens = SentenceTokens(base, reading)
     fill, device = int(base.tokenizer.pad_token_id or 0), accelerator.device
     made = {name: _versions(options, name, getattr(sides, name)) for name in ("train", "dev")}
@@ -48,7 +49,7 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
     fingerprint = base_fingerprint(base.network)
     torch.manual_seed(options.seed)
     trunk = trainable_trunk(base)
-    network = ReaderNetwork(trunk).to(device)
+    network = ReaderNetwork(trunk, reading).to(device)
     if options.adapter is not None:
         adapt(trunk, options.adapter)
         network.to(device)
@@ -95,6 +96,23 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
         },
         question=sides.digest,
     )
+
+
+def _reading(options: ReaderOptions, trunk: Any) -> ReaderReading:
+    """Return how the reader reads; refuse what its model has not."""
+    if options.both_ways and not hasattr(trunk, "rotary_emb"):
+        raise EnsueError(
+            f"{options.model} does not read from left to right as Llama does; leave out --both-ways."
+        )
+    known = int(trunk.config.num_hidden_layers)
+    if max(options.layers, options.both_ways) > known:
+        raise EnsueError(f"{options.model} has {known} layers; lower --layers or --both-ways.")
+    try:
+        return ReaderReading(
+            options.max_length, options.max_sentence, options.layers, options.both_ways, options.among
+        )
+    except ValueError as error:
+        raise EnsueError(f"A reader cannot be made so: {error}.") from None
 
 
 def _versions(options: ReaderOptions, name: str, documents: Any) -> Versions:
