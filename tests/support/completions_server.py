@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -33,6 +34,7 @@ class Told(NamedTuple):
     offset: int
     logprob: float | None
     best: tuple[str, float] | None = None
+    id: int = 7
 
 
 class LocalModel:
@@ -59,9 +61,9 @@ class LocalModel:
         with self._lock, torch.inference_mode():
             return self.model(torch.tensor([list(ids)])).logits[0].double().log_softmax(-1)
 
-    def score_tokens(self, text: str) -> list[Told]:
-        """Every token of a text as vLLM tells it: a BOS by its name, offsets by adding up lengths."""
-        ids = self.ids(text)
+    def score_tokens(self, prompt: str | list[int]) -> list[Told]:
+        """Every token of a prompt as vLLM tells it: a BOS by its name, offsets by adding up lengths."""
+        ids = self.ids(prompt) if isinstance(prompt, str) else prompt
         after = self.distributions(ids)
         told, offset = [], 0
         for place, token in enumerate(ids):
@@ -70,13 +72,13 @@ class LocalModel:
                 logprob = after[place - 1, token].item()
                 top = after[place - 1].max(-1)
                 best = (self.decode([int(top.indices)]), top.values.item())
-            told.append(Told(self.decode([token]), offset, logprob, best))
+            told.append(Told(self.decode([token]), offset, logprob, best, token))
             offset += len(told[-1].text)
         return told
 
-    def continue_text(self, text: str, max_tokens: int) -> list[tuple[str, float]]:
+    def continue_text(self, prompt: str | list[int], max_tokens: int) -> list[tuple[str, float]]:
         """A greedy continuation, token by token."""
-        ids, told = self.ids(text), []
+        ids, told = self.ids(prompt) if isinstance(prompt, str) else list(prompt), []
         for _ in range(max_tokens):
             top = self.distributions(ids)[-1].max(-1)
             ids.append(int(top.indices))
@@ -89,7 +91,6 @@ def tiny_model(*, bos: bool = False) -> LocalModel:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    torch.set_num_threads(1)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -119,6 +120,21 @@ def tiny_model(*, bos: bool = False) -> LocalModel:
     return served
 
 
+def folder_model(folder: Path) -> LocalModel:
+    """The causal model of a folder, in full precision."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    ids = tokenizer("a")["input_ids"]
+    return LocalModel(
+        AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32),
+        lambda text: tokenizer(text, add_special_tokens=False)["input_ids"],
+        lambda ids: tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False),
+        bos=tokenizer.bos_token_id if ids and ids[0] == tokenizer.bos_token_id else None,
+    )
+
+
 @dataclass(frozen=True)
 class Fault:
     """One thing that goes wrong with one reply."""
@@ -140,6 +156,10 @@ class Manners:
         "tells"  # or "refuses", "fails" (llama.cpp), "ignores", "nulls" or "shifts" (llama-cpp-python)
     )
     prompt_logprobs: str = "tells"  # or "refuses", "ignores"
+    generate: str = "absent"  # or "tells" (SGLang's own path)
+    tokenize: str = "absent"  # or "vllm", "llama.cpp"
+    chat: str = "absent"  # or "tells"
+    completions: str = "tells"  # or "absent"
     prompt_token_listed: str = "first"  # or "last"
     offsets: str = "adds"  # or "minus one" (SGLang)
     lists_generated: bool = True
@@ -155,11 +175,14 @@ class CompletionsServer:
 
     def __init__(
         self,
-        score_tokens: Callable[[str], Sequence[tuple[Any, ...]]],
-        continue_text: Callable[[str, int], Sequence[tuple[str, float]]] | None = None,
+        score_tokens: Callable[[Any], Sequence[tuple[Any, ...]]],
+        continue_text: Callable[[Any, int], Sequence[tuple[str, float]]] | None = None,
+        model: LocalModel | None = None,
+        port: int = 0,
         **manners: Any,
     ) -> None:
         self.score_tokens = score_tokens
+        self.model = model
         self.continue_text = continue_text or (lambda text, count: [(" .", -1.0)] * count)
         self.manners = Manners(**manners)
         self.script: deque[Fault | None] = deque()
@@ -185,7 +208,7 @@ class CompletionsServer:
             def do_POST(self) -> None:
                 owner._handle(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
@@ -196,8 +219,12 @@ class CompletionsServer:
 
     @property
     def prompts(self) -> list[str]:
-        """The prompts received so far."""
-        return [body["prompt"] for _, _, body in self.requests if "prompt" in body]
+        """The prompts received so far, but for those to be tokenised."""
+        return [
+            body.get("prompt", body.get("text", body.get("input_ids")))
+            for path, _, body in self.requests
+            if path in ("/v1/completions", "/generate") and body
+        ]
 
     def close(self) -> None:
         self._server.shutdown()
@@ -228,18 +255,69 @@ class CompletionsServer:
             return 401, {"error": {"message": f"Incorrect API key provided: {given}."}}, fault
         if path == "/v1/models":
             return 200, {"data": [{"id": name, **self.manners.about} for name in self.manners.models]}, fault
-        if path != "/v1/completions":
+        if path not in self._paths:
             return 404, {"detail": "Not Found"}, fault
-        if body["model"] not in self.manners.models:
+        if body.get("model", self.manners.models[0]) not in self.manners.models:
             return 404, {"message": f"The model `{body['model']}` does not exist.", "object": "error"}, fault
         if fault == Fault():
             fault = self.always(body) or fault
         if fault.status is not None:
             return fault.status, {"error": {"message": fault.words}}, fault
+        if path != "/v1/completions":
+            return 200, self._paths[path](body, fault), fault
         refusal = self._refusal(body)
         if refusal:
             return *refusal, fault
         return 200, self._complete(body, fault), fault
+
+    @property
+    def _paths(self) -> dict[str, Callable[[dict[str, Any], Fault], dict[str, Any]]]:
+        """What is answered where."""
+        manners = self.manners
+        paths: dict[str, Callable[[dict[str, Any], Fault], dict[str, Any]]] = {}
+        if manners.completions == "tells":
+            paths["/v1/completions"] = self._complete
+        if manners.generate == "tells":
+            paths["/generate"] = self._generate
+        if manners.chat == "tells":
+            paths["/v1/chat/completions"] = self._chat
+        if manners.tokenize != "absent":
+            paths |= {"/tokenize": self._tokenize, "/detokenize": self._detokenize}
+        return paths
+
+    def _tokenize(self, body: dict[str, Any], fault: Fault) -> dict[str, Any]:
+        assert self.model is not None
+        names = ("prompt", "add_special_tokens")
+        if self.manners.tokenize == "llama.cpp":
+            names = ("content", "add_special")
+        text = body.get(names[0], "")
+        ids = self.model.ids(text) if body.get(names[1]) else self.model.encode(text)
+        return {"tokens": ids} | ({"count": len(ids)} if self.manners.tokenize == "vllm" else {})
+
+    def _detokenize(self, body: dict[str, Any], fault: Fault) -> dict[str, Any]:
+        assert self.model is not None
+        return {
+            "content" if self.manners.tokenize == "llama.cpp" else "prompt": self.model.decode(body["tokens"])
+        }
+
+    def _generate(self, body: dict[str, Any], fault: Fault) -> dict[str, Any]:
+        """SGLang's own reply: [log-probability, number, text] from a token on, of which the first has none."""
+        told = [Told(*token) for token in self.score_tokens(body.get("text") or body["input_ids"])]
+        first = body.get("logprob_start_len", -1)
+        shown = told[first:] if fault == Fault() or not fault.cut_tokens else told[first : len(told) // 2]
+        told_now = [[None if at == 0 else one.logprob, one.id, one.text] for at, one in enumerate(shown)]
+        about = {"prompt_tokens": len(told), "completion_tokens": 1, "input_token_logprobs": told_now}
+        return {"text": " .", "meta_info": about}
+
+    def _chat(self, body: dict[str, Any], fault: Fault) -> dict[str, Any]:
+        said = "\n".join(message["content"] for message in body["messages"])
+        added = list(self.continue_text(said, body.get("max_tokens", 16)))
+        choice: dict[str, Any] = {
+            "message": {"role": "assistant", "content": "".join(token for token, _ in added)}
+        }
+        if body.get("logprobs"):
+            choice["logprobs"] = {"content": [{"token": token, "logprob": p} for token, p in added]}
+        return {"object": "chat.completion", "choices": [choice]}
 
     def _refusal(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
         if body.get("echo") and self.manners.echo in ("refuses", "fails"):
@@ -267,7 +345,7 @@ class CompletionsServer:
             choice["prompt_logprobs"] = [self._candidates(token) for token in told]
         if "logprobs" in body:
             echoed = body.get("echo") and self.manners.echo != "ignores"
-            choice["text"] = prompt * bool(echoed) + text
+            choice["text"] = (prompt if isinstance(prompt, str) else "") * bool(echoed) + text
             choice["logprobs"] = self._logprobs(told if echoed else [], added)
         return {"object": "text_completion", "choices": [choice]} | (
             {"usage": usage} if self.manners.tells_usage else {}
@@ -278,9 +356,9 @@ class CompletionsServer:
         if token.logprob is None or token.best is None:
             return None
         if token.logprob == token.best[1]:
-            return {"7": {"logprob": token.logprob, "rank": 1, "decoded_token": token.text}}
-        own = ("7", {"logprob": token.logprob, "rank": 5, "decoded_token": token.text})
-        best = ("3", {"logprob": token.best[1], "rank": 1, "decoded_token": token.best[0]})
+            return {str(token.id): {"logprob": token.logprob, "rank": 1, "decoded_token": token.text}}
+        own = (str(token.id), {"logprob": token.logprob, "rank": 5, "decoded_token": token.text})
+        best = ("999999", {"logprob": token.best[1], "rank": 1, "decoded_token": token.best[0]})
         return dict([own, best] if self.manners.prompt_token_listed == "first" else [best, own])
 
     def _logprobs(self, told: list[Told], added: list[tuple[str, float]]) -> dict[str, Any]:
@@ -324,7 +402,7 @@ def _send(handler: BaseHTTPRequestHandler, status: int, answer: dict[str, Any], 
 @contextlib.contextmanager
 def serving(model: LocalModel, **manners: Any) -> Iterator[CompletionsServer]:
     """A server for a model, closed at the end."""
-    server = CompletionsServer(model.score_tokens, model.continue_text, **manners)
+    server = CompletionsServer(model.score_tokens, model.continue_text, model, **manners)
     try:
         yield server
     finally:

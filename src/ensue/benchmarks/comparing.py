@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, NamedTuple, Protocol
 
+from ensue.stats.clustered import Interval, clustered_interval
 from ensue.stats.paired import PairedTest, paired_test
 from ensue.stats.paired_statistic import mean_correlation, paired_correlation_test
 from ensue.stats.ranges import range_holding
@@ -53,7 +54,10 @@ class Pairs(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """A metric of both runs and the test of their difference; `alike` where no answer differs."""
+    """A metric of both runs and the test of their difference; `alike` where no answer differs.
+
+    `same` is the share of items that both runs score the same, where items are right, wrong or undecided.
+    """
 
     task: str
     metric: str
@@ -62,6 +66,7 @@ class Tested(NamedTuple):
     value_b: float
     test: PairedTest
     alike: bool
+    same: Interval | None = None
 
 
 class Untested(NamedTuple):
@@ -162,7 +167,12 @@ def mean_tested(
     """The test of a mean over values, and their clusters, that were made of the pairs."""
     test = paired_test(a, b, clusters, bounds=range_holding(metric, a, b), rounds=how.rounds, seed=how.seed)
     means = (math.fsum(a) / len(a), math.fsum(b) / len(b))
-    return Tested(pairs.task, metric, pairs.settings, *means, test, list(a) == list(b))
+    same = None
+    if {*a, *b} <= {0.0, 0.5, 1.0}:
+        same = clustered_interval(
+            [float(one == other) for one, other in zip(a, b, strict=True)], clusters, bounds=(0.0, 1.0)
+        )
+    return Tested(pairs.task, metric, pairs.settings, *means, test, list(a) == list(b), same)
 
 
 def correlation_test(

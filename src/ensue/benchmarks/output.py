@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ensue.errors import EnsueError
+from ensue.records import Records, plain
 from ensue.version import __version__
 
 BUILD = "build.json"
+_FINISHED = "finished.jsonl"
+_QUESTION = plain("question")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,40 @@ def new_build(output: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
+
+
+@contextmanager
+def build_in_shards(
+    output: Path, asked: Mapping[str, Any], *, resume: bool
+) -> Iterator[tuple[Path, Records]]:
+    """A folder to write shard after shard into, and the records of what is finished; it becomes `output` at the end.
+
+    What an exception or a kill leaves is gone on with where `resume` says so. The records hold the question, so that
+    another build does not.
+    """
+    part = output.parent / f".{output.name}.part"
+    if part.exists() and not resume:
+        raise EnsueError(
+            f"{part} holds an unfinished build; add --resume to go on with it, or delete it to begin anew."
+        )
+    try:
+        part.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnsueError(f"{output} cannot be written: {error.strerror or error}.") from error
+    question = json.loads(json.dumps(dict(asked) | {"version": __version__}))
+    with Records(part / _FINISHED) as records:
+        known = records.get(_QUESTION, "asked")
+        if known is None:
+            records.add(_QUESTION, [("asked", question)])
+        elif known != question:
+            odd = next(key for key in (*known, *question) if known.get(key) != question.get(key))
+            raise EnsueError(
+                f"{part} is a build of another question ({odd} was {known.get(odd)!r}, not {question.get(odd)!r}); "
+                f"give what was given then, or delete it to begin anew."
+            )
+        yield part, records
+    (part / _FINISHED).unlink()
+    _put(part, output)
 
 
 def _put(part: Path, output: Path) -> None:

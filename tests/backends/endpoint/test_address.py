@@ -21,6 +21,7 @@ from tests.support.endpoints import KEY, assert_one_sentence, connect, refuse, r
         ("http://host:8000/", "http://host:8000/v1", None),
         ("https://host/v1", "https://host/v1", None),
         ("https://host/v1/completions", "https://host/v1", None),
+        ("https://host/v1/chat/completions#m", "https://host/v1", "m"),
         ("http://host:8000/v1#org/name-7B", "http://host:8000/v1", "org/name-7B"),
         ("http://host/proxy#m", "http://host/proxy/v1", "m"),
         ("http://[::1]:8000/openai/v2/", "http://[::1]:8000/openai/v2", None),
@@ -40,7 +41,6 @@ def test_addresses(url: str, root: str, model: str | None) -> None:
         "http://",
         f"http://me:{KEY}@host:no",
         f"http://host/v1?key={KEY}",
-        "http://host/v1/chat/completions",
     ],
 )
 def test_bad_addresses(url: str) -> None:
@@ -89,13 +89,14 @@ def test_the_key_is_never_shown(plain: LocalModel, caplog: pytest.LogCaptureFixt
     with serving(plain) as server:
         model = connect(server, api_key=KEY, retries=1)
         score(model, [Request("One.")])
+        card = model.card
         server.always = refuse(400, f"your key {KEY} does not fit")
         _, refusal = run_to_failure(model, ["BAD one."])
         server.always = lambda body: Fault(status=500, words=KEY)
         _, failure = run_to_failure(model, ["Two."])
     assert "your key *** does not fit" in assert_one_sentence(refusal)
     assert_one_sentence(failure)
-    shown = [*capfd.readouterr(), caplog.text, repr(model), repr(vars(model)), str(model.card.as_dict())]
+    shown = [*capfd.readouterr(), caplog.text, repr(model), repr(vars(model)), str(card.as_dict())]
     assert not any(KEY in words for words in (*shown, model.policy_signature(Policy())))
     with (
         serving(plain, api_key="another") as server,
@@ -103,6 +104,11 @@ def test_the_key_is_never_shown(plain: LocalModel, caplog: pytest.LogCaptureFixt
     ):
         connect(server, api_key=KEY)
     assert_one_sentence(caught.value)
+
+
+def test_a_login_is_never_shown() -> None:
+    model = EndpointModel(f"http://me:{KEY}@host/v1#m")
+    assert KEY not in repr(vars(model))
 
 
 def test_a_key_that_http_cannot_carry() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from ensue.backends.endpoint.identity import Behaviour, known_behaviour, stated_digest
+from ensue.backends.endpoint.identity import PROBES, Behaviour, known_behaviour, stated_digest
 from ensue.errors import RunFailed
 from ensue.models.request import Request
 from ensue.scoring.engine import score
@@ -102,6 +102,7 @@ def test_a_server_that_tells_nothing_is_known_by_its_name_alone(
     server: CompletionsServer, kept: Path
 ) -> None:
     server.manners.echo = server.manners.prompt_logprobs = "refuses"
+    server.continue_text = lambda text, count: []
     card = connect(server).card
     assert card.identity == {
         "endpoint": f"{server.url}/v1",
@@ -110,6 +111,19 @@ def test_a_server_that_tells_nothing_is_known_by_its_name_alone(
         "behaviour": "-",
     }
     assert not kept.exists()
+
+
+def test_a_server_that_tells_nothing_of_prompts_is_known_by_what_it_goes_on_with(
+    server: CompletionsServer, plain: LocalModel, other: LocalModel
+) -> None:
+    server.manners.echo = server.manners.prompt_logprobs = "refuses"
+    first = connect(server).card.identity
+    assert first["behaviour"] != "-"
+    assert connect(server).card.identity == first
+    swap(server, other)
+    assert connect(server).card.identity != first
+    swap(server, plain)
+    assert connect(server).card.identity == first
 
 
 def test_a_kept_behaviour_that_cannot_be_read_is_written_anew(server: CompletionsServer, kept: Path) -> None:
@@ -162,6 +176,7 @@ def test_the_file_of_behaviours_is_plain_json(server: CompletionsServer, kept: P
     connect(server).card  # noqa: B018
     (path,) = kept.iterdir()
     ((tokens, logprobs),) = json.loads(path.read_text())
-    assert "".join(tokens).endswith("began to sing.")
+    assert "".join(tokens).startswith(PROBES[0])
     assert logprobs[0] is None
-    assert all(x < 0 for x in logprobs[1:])
+    assert logprobs.count(None) == len(PROBES)
+    assert all(x is None or x < 0 for x in logprobs)

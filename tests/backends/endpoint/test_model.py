@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from ensue.backends.endpoint.model import open_endpoint
 from ensue.errors import EnsueError, RunFailed
-from ensue.models.protocols import Generator, Scorer
+from ensue.models.protocols import AnswerSpan, Asked, Generator, Questioner, Scorer
 from ensue.models.request import Policy, Request
-from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving
+from tests.support.completions_server import CompletionsServer, Fault, LocalModel, folder_model, serving
 from tests.support.endpoints import TEXTS, assert_one_sentence, connect, naive, score, warmed
 
 # (context, continuation): a clean join, one inside a token, one inside a word, and between split characters.
@@ -204,18 +205,30 @@ def test_generation_options_reach_the_server(server: CompletionsServer, plain: L
     assert server.requests[-1][2] == options | {"model": "tiny", "prompt": "The sun", "max_tokens": 8}
 
 
+@pytest.mark.parametrize("chat", [False, True], ids=["completions", "chat"])
+def test_it_asks_questions(chat: bool, plain: LocalModel) -> None:
+    text = "The harbour museum reopened in May."
+    spans = [AnswerSpan(4, 11), AnswerSpan(31, 34)]
+    with serving(plain, chat="tells") as server:
+        server.continue_text = lambda prompt, count: [(" Who", -1.0), (" was", -3.0), ("?\n", -2.0)]
+        url = f"{server.url}/v1/chat/completions" if chat else server.url
+        model = open_endpoint(url)
+        assert isinstance(model, Questioner)
+        asked = model.ask([text, text], spans, beams=10, count=10, max_tokens=12)
+        bodies = [body for path, _, body in server.requests if "completions" in path][-2:]
+    assert asked == [[Asked("Who was?", -2.0)]] * 2
+    said = [body["messages"][0]["content"] if chat else body["prompt"] for body in bodies]
+    assert any("[[harbour]]" in one for one in said)
+    assert any("[[May]]" in one for one in said)
+    assert all(body["max_tokens"] == 12 and body["temperature"] == 0 for body in bodies)
+
+
 @pytest.mark.slow
 def test_serves_the_default_model(smollm2_folder: Path) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
 
-    torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(smollm2_folder)
-    model = AutoModelForCausalLM.from_pretrained(smollm2_folder, dtype=torch.float32)
-    local = LocalModel(
-        model,
-        lambda text: tokenizer(text, add_special_tokens=False)["input_ids"],
-        lambda ids: tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False),
-    )
+    local = folder_model(smollm2_folder)
     pairs = [
         ("", "The cat sat on the mat and purred."),
         ("Paris is the capital of", " France, and Rome that of Italy."),
@@ -229,6 +242,6 @@ def test_serves_the_default_model(smollm2_folder: Path) -> None:
         expected = []
         for place in range(begin, len(ids)):
             with torch.inference_mode():
-                logits = model(torch.tensor([ids[:place]])).logits[0, -1]
+                logits = local.model(torch.tensor([ids[:place]])).logits[0, -1]
             expected.append(logits.log_softmax(-1)[ids[place]].item())
         np.testing.assert_allclose(got.logprobs, expected, atol=1e-4, rtol=0)

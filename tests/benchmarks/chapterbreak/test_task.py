@@ -542,3 +542,22 @@ def test_an_example_with_a_suffix_of_which_nothing_is_scored_is_left_out_and_cou
     outcome = run_of(items, prefix_tokens=[4], suffix_tokens=8).evaluate(model, RunContext())
     assert outcome.skipped == {"examples with a suffix of which no token is scored": 1}
     assert [item["outputs"]["example"] for item in outcome.items] == ["pg19/w0/0", "pg19/w1/0"]
+
+
+@pytest.mark.parametrize(("kind", "goes"), [("cpu", 3), ("cuda", 1)])
+def test_a_gpu_is_given_many_examples_in_one_go_and_the_scores_are_the_same(kind: str, goes: int) -> None:
+    items = examples(40)
+
+    class Somewhere(UnigramModel):
+        device_kind = kind
+        given = 0
+
+        def prepare(self, *given: Any) -> Any:
+            self.given += 1
+            return super().prepare(*given)
+
+    asked = {"prefix_tokens": [4], "suffix_tokens": 8}
+    model, plain = (make([items[0].context], "test") for make in (Somewhere, UnigramModel))
+    found = run_of(items, **asked).evaluate(model, RunContext())
+    assert model.given == goes
+    assert found.items == run_of(items, **asked).evaluate(plain, RunContext()).items

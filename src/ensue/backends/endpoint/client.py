@@ -27,11 +27,13 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 class Address(NamedTuple):
-    """Where a server is: the API's root without credentials, the model asked for, and a login if given."""
+    """Where a server is: the API's root without credentials, the model asked for, a login if given, and whether
+    its chat is meant."""
 
     root: str
     model: str | None
     login: tuple[str, str] | None
+    chat: bool = False
 
 
 class Rejected(Exception):
@@ -62,7 +64,7 @@ class _Faltered(Exception):
 
 
 def parse_address(url: str) -> Address:
-    """Parse `http(s)://host[:port][/v1[/completions]][#model]`.
+    """Parse `http(s)://host[:port][/v1[/completions | /chat/completions]][#model]`.
 
     >>> parse_address("http://localhost:8000#my-model").root
     'http://localhost:8000/v1'
@@ -82,12 +84,11 @@ def parse_address(url: str) -> Address:
     if split.query:
         raise EnsueError(f"The URL of {host} must not hold a query; give a key in ENSUE_API_KEY.")
     path = split.path.rstrip("/")
-    if path.endswith("/chat/completions"):
-        raise EnsueError(f"{host}{path} is for chat, which returns no log-probabilities of text; use /v1.")
-    bare = path.removesuffix("/completions")
+    chat = path.endswith("/chat/completions")
+    bare = path.removesuffix("/completions").removesuffix("/chat" if chat else "")
     if bare == path and not re.search(r"/v\d+$", path):
         bare = f"{path}/v1"
-    return Address(f"{split.scheme}://{host}{bare}", unquote(split.fragment) or None, login)
+    return Address(f"{split.scheme}://{host}{bare}", unquote(split.fragment) or None, login, chat)
 
 
 class CompletionsClient:
@@ -107,6 +108,8 @@ class CompletionsClient:
         backoff: float,
     ) -> None:
         self.root = address.root
+        # Where servers keep what is not OpenAI's: beside the API, not under it.
+        self.beside = re.sub(r"/v\d+$", "", address.root)
         self._timeout = timeout
         self._retries = retries
         self._backoff = backoff
@@ -131,15 +134,23 @@ class CompletionsClient:
         """Hang up."""
         self._http.close()
 
-    def ask(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any] | None = None) -> T:
+    def ask(
+        self,
+        path: str,
+        read: Callable[[Any], T],
+        body: Mapping[str, Any] | None = None,
+        *,
+        native: bool = False,
+    ) -> T:
         """Return what `read` makes of the server's reply to a GET, or with a body to a POST.
 
-        A try that falters, or whose reply `read` raises CutShort of, is made again as often as is allowed.
+        A path lies under the API's root, or with `native` beside it. A try that falters, or whose reply `read` raises
+        CutShort of, is made again as often as is allowed.
         """
         failures: list[_Faltered] = []
         while True:
             try:
-                return self._once(path, read, body)
+                return self._once((self.beside if native else self.root) + path, read, body)
             except _Faltered as failure:
                 failures.append(failure)
             pause = failures[-1].pause
@@ -148,9 +159,9 @@ class CompletionsClient:
             if len(failures) > self._retries or self.halt.wait(min(pause, _LONGEST_WAIT)):
                 raise self._surrender(failures) from None
 
-    def _once(self, path: str, read: Callable[[Any], T], body: Mapping[str, Any] | None) -> T:
+    def _once(self, url: str, read: Callable[[Any], T], body: Mapping[str, Any] | None) -> T:
         try:
-            reply = self._http.request("POST" if body else "GET", f"{self.root}{path}", json=body)
+            reply = self._http.request("POST" if body else "GET", url, json=body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             reason = self._tidy(str(error)) or "no answer"
             raise _Faltered(f"could not be reached ({reason})", "see that the server is up") from error
@@ -169,7 +180,7 @@ class CompletionsClient:
             )
         if reply.status_code == 404:
             said = f" ({words})" if (words := self._words(reply)) else ""
-            raise EnsueError(f"{self.root}{path} answered 404{said}; check the URL and the model's name.")
+            raise EnsueError(f"{url} answered 404{said}; check the URL and the model's name.")
         if not reply.is_success:
             raise Rejected(reply.status_code, self._words(reply))
         try:

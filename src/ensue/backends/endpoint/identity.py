@@ -2,9 +2,10 @@
 
 A server may be started anew with another model under the same name. What it lists about the model is taken where it
 says something of the model; `created` and `permission` are left out, because vLLM and llama.cpp make them up anew for
-every reply. Beyond that a model is known by the log-probabilities it gives a short text. These move a little with the
-server's batches, so a rounded value could fall on either side of a border: instead they are kept, and the model is
-the one that gave them before as long as none has moved by more than rounding does.
+every reply. Beyond that a model is known by the log-probabilities it gives a few short texts, or, where a server does
+not tell those, by what it would write after them. These move a little with the server's batches, so a rounded value
+could fall on either side of a border: instead they are kept, and the model is the one that gave them before as long
+as none has moved by more than rounding does.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ _STATED = (
     "revision",
     "sha",
     "version",
+)
+# Two sentences of plain prose and one of what models differ in more: numbers and names.
+PROBES = (
+    "The sun rose over the hill, and the birds began to sing.",
+    "She opened the letter twice before she said a word about it.",
+    "In 1815 the Congress of Vienna redrew the map of Europe; 7 × 8 is 56.",
 )
 # Nats: one step of bfloat16 at logits between 16 and 32, where two batches of one model may differ.
 _ROUNDING = 0.125

@@ -1,4 +1,4 @@
-"""Read the tokens of a completion server's reply, and find where in the text each of them lies.
+"""Find where in a text the tokens of a server's reply lie, and which of them are scored.
 
 Servers disagree about offsets: vLLM counts a BOS's own name in, SGLang sends -1 for every token. They
 disagree about texts too: sentencepiece tokens come without their leading space, and the bytes of a split
@@ -9,141 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ensue.backends.endpoint.client import CutShort
+from ensue.backends.endpoint.styles import Reply, Token
 from ensue.errors import EnsueError
 from ensue.models.request import PartScore
-
-
-class Token(NamedTuple):
-    """A token as a server reports it, with the log-probability of the best token for its place.
-
-    What the server does not report is None.
-    """
-
-    text: str | None
-    logprob: float | None
-    best: float | None = None
-
-
-class Reply(NamedTuple):
-    """The tokens of a reply, and how many of them may be the prompt's, likeliest first.
-
-    `counted` is how many tokens the server says the prompt has.
-    """
-
-    tokens: list[Token]
-    lengths: tuple[int, ...]
-    counted: int | None
-
-
-@dataclass(frozen=True)
-class Style:
-    """A way to ask for prompt log-probabilities and to read them."""
-
-    options: dict[str, Any]
-    parse: Callable[[Any], Reply | None]
-
-    def read(self, answer: Any) -> Reply | None:
-        """Return the tokens in a server's answer; None where it has none of this kind."""
-        try:
-            return self.parse(answer)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise CutShort("sent a reply that cannot be read") from error
-
-
-def first_choice(reply: Any) -> dict[str, Any]:
-    """Return the first completion in a reply."""
-    try:
-        choice = reply["choices"][0]
-    except (KeyError, IndexError, TypeError):
-        choice = None
-    if not isinstance(choice, dict):
-        raise CutShort("sent a reply without a completion")
-    return choice
-
-
-def count_prompt(reply: Any) -> int | None:
-    """Return the number of tokens in the prompt, if the server reports it."""
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return counted if isinstance(counted, int) else None
-
-
-def _read_echo(reply: Any) -> Reply | None:
-    """Return the tokens of an `echo` reply: the prompt's, and the generated one at the end."""
-    stated = first_choice(reply).get("logprobs")
-    if not isinstance(stated, dict) or not stated.get("tokens") or not stated.get("token_logprobs"):
-        return None
-    texts, logprobs = stated["tokens"], stated["token_logprobs"]
-    if len(texts) != len(logprobs):
-        raise CutShort("sent unequal numbers of tokens and log-probabilities")
-    ranked = stated.get("top_logprobs") or []
-    tops = ranked if len(ranked) == len(texts) else [None] * len(texts)
-    tokens = [
-        Token(text, _number(logprob), max(top.values(), default=None) if top else None)
-        for text, logprob, top in zip(texts, logprobs, tops, strict=True)
-    ]
-    # One token is generated, which most servers list and some do not.
-    counted = count_prompt(reply)
-    lengths = (len(tokens), len(tokens) - 1) if counted == len(tokens) else (len(tokens) - 1, len(tokens))
-    return Reply(tokens, lengths, counted)
-
-
-def _read_prompt_logprobs(reply: Any) -> Reply | None:
-    """Return the tokens of a reply with vLLM's `prompt_logprobs`: null, then a dict of candidates for each token."""
-    stated = first_choice(reply).get("prompt_logprobs") or reply.get("prompt_logprobs")
-    if not isinstance(stated, list):
-        return None
-    tokens = []
-    for candidates in stated:
-        if not candidates:
-            tokens.append(Token(None, None))
-            continue
-        entries = list(candidates.values())
-        own = _prompt_entry(entries)
-        best = max((entry["logprob"] for entry in entries), default=None)
-        tokens.append(Token(own.get("decoded_token"), _number(own.get("logprob")), best))
-    # The first token's text is unknown, so a list cut short could pass for a whole one in a text that repeats.
-    counted = count_prompt(reply)
-    if counted is not None and len(tokens) < counted:
-        raise CutShort("sent tokens for only a part of the text")
-    return Reply(tokens, (len(tokens),), counted)
-
-
-def _prompt_entry(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the prompt token's own entry among the candidates for its place.
-
-    One best candidate is asked for, so of two entries the prompt token is the one that is not of rank 1
-    (else they would be one). vLLM also lists it first, but its first releases with the V1 engine did not.
-    """
-    others = [entry for entry in entries if entry.get("rank") not in (None, 1)]
-    return others[0] if len(entries) == 2 and len(others) == 1 else entries[0]
-
-
-def _number(value: Any) -> float | None:
-    if value is None:
-        return None
-    # A NaN is the model's own, and asking again would not help: the engine refuses it by its text.
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise CutShort(f"sent {str(value)[:20]!r} for a log-probability")
-    return float(value)
-
-
-ECHO = Style({"echo": True, "logprobs": 1}, _read_echo)
-PROMPT_LOGPROBS = Style({"prompt_logprobs": 1}, _read_prompt_logprobs)
-
-
-def scores_prompt(reply: Reply | None) -> bool:
-    """Whether a reply holds log-probabilities of its prompt, not only of the one generated token."""
-    return reply is not None and sum(token.logprob is not None for token in reply.tokens[1:]) > 1
-
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 # How freely tokens are read, each step after the one before has failed: as they are, with a split character's
@@ -190,16 +66,40 @@ def place_tokens(reply: Reply, text: str, server: str) -> list[PlacedToken]:
 def score_placed(placed: Sequence[PlacedToken], text: str, start: int, server: str) -> PartScore:
     """Return the log-probabilities of the tokens that end after character `start`, but for the text's first."""
     scored = [one for one in placed[1:] if one.end > start]
-    logprobs = [one.token.logprob for one in scored]
-    if None in logprobs:
+    spans = tuple((max(one.begin - start, 0), one.end - start) for one in scored)
+    return PartScore(_logprobs([one.token for one in scored], text, server), spans)
+
+
+def score_numbered(reply: Reply, ids: Sequence[int], start: int, text: str, server: str) -> PartScore:
+    """Return the log-probabilities of the tokens from `start` on of a prompt that was sent as tokens.
+
+    `text` is what those tokens are the beginning of; where they do not spell it, no spans are known.
+    """
+    if reply.counted not in (None, len(ids)):
+        raise EnsueError(
+            f"{server} makes {reply.counted} tokens of the {len(ids)} it was sent, so they cannot be told apart."
+        )
+    told = reply.tokens[start - reply.untold : len(ids) - reply.untold]
+    if len(told) < len(ids) - start:
+        raise CutShort("sent tokens for only a part of the text")
+    if any(one.id not in (None, id) for one, id in zip(told, ids[start:], strict=True)):
+        raise EnsueError(f"{server} scored other tokens than it was sent, so its scores cannot be used.")
+    cuts = _lay_at_start([one.text for one in told], text.encode("utf-8"))
+    spans = _character_spans(cuts, text) if cuts else []
+    whole = tuple(span for span in spans if span)
+    return PartScore(_logprobs(told, text, server), whole if len(whole) == len(told) else None)
+
+
+def _logprobs(tokens: Sequence[Token], text: str, server: str) -> npt.NDArray[np.float64]:
+    values = [token.logprob for token in tokens]
+    if None in values:
         raise EnsueError(
             f"{server} left out log-probabilities in the text that begins {text[:40]!r}; turn its prefix "
             "caching off (vLLM: --no-enable-prefix-caching)."
         )
     # vLLM writes so for minus infinity, which JSON does not have.
-    logprobs = [-math.inf if x is not None and x <= _IMPOSSIBLE else x for x in logprobs]
-    spans = tuple((max(one.begin - start, 0), one.end - start) for one in scored)
-    return PartScore(np.asarray(logprobs, dtype=np.float64), spans)
+    known = [-math.inf if x is not None and x <= _IMPOSSIBLE else x for x in values]
+    return np.asarray(known, dtype=np.float64)
 
 
 def boundary_unsure(placed: Sequence[PlacedToken], start: int) -> bool:
@@ -242,8 +142,17 @@ def lay_along(tokens: Sequence[str | None], data: bytes) -> list[int] | None:
 
 def lie_at_start(tokens: Sequence[str | None], data: bytes) -> bool:
     """Whether the tokens make up the beginning of `data`."""
+    return _lay_at_start(tokens, data) is not None
+
+
+def _lay_at_start(tokens: Sequence[str | None], data: bytes) -> list[int] | None:
+    """Return where each token begins, and where the last one ends, if they make up the beginning of `data`."""
     anywhere = [(0, math.inf)] * (len(tokens) + 1)
-    return any(_search(tokens, data, leniency, anywhere) for leniency in range(_PIECES_DROPPED + 1))
+    for leniency in range(_PIECES_DROPPED + 1):
+        cuts = _search(tokens, data, leniency, anywhere)
+        if cuts:
+            return cuts
+    return None
 
 
 def _search(

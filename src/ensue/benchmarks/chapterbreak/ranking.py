@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ensue.benchmarks.chapterbreak.data.examples import Example
 from ensue.errors import EnsueError
-from ensue.models.protocols import Scorer, SuffixScorer, room_of
+from ensue.models.protocols import Scorer, SuffixScorer, portion_of, room_of
 from ensue.models.request import Policy, Request, Score, TokenCut
 from ensue.progress import Progress
 from ensue.records import Records, digest_of, plain
@@ -20,8 +20,8 @@ from ensue.scoring.engine import choices, score
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
 
-# Examples scored in one go: their tokens are held at once, and a GPU fills its batches across them.
-_TOGETHER = 16
+# Examples scored in one go: their tokens are held at once. A GPU fills its rows across them, and waits after each go.
+_TOGETHER, _ON_GPU = 16, 128
 _WORD = re.compile(r"\S+")
 # What a run keeps of a segment-level model: its scores of an example's suffixes, a row for each prefix.
 _SUFFIXES = plain("suffixes")
@@ -135,8 +135,9 @@ class TokenRanker(Ranker):
         return re.sub(r"boundary:\S+", "boundary:apart", choices(self.model, self.policy))
 
     def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
-        for begin in range(0, len(questions), _TOGETHER):
-            chosen = questions[begin : begin + _TOGETHER]
+        together = portion_of(self.model, on_cpu=_TOGETHER, elsewhere=_TOGETHER, on_gpu=_ON_GPU)
+        for begin in range(0, len(questions), together):
+            chosen = questions[begin : begin + together]
             requests = [
                 self._request(q, text, n) for q in chosen for n in self.prefixes for text in q.suffixes
             ]

@@ -8,15 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ensue.benchmarks import naming
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
 from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.data.negatives import out_of_book
+from ensue.benchmarks.chapterbreak.named import NamedSuffix, name_suffixes
 from ensue.benchmarks.chapterbreak.ranking import Ranked, Ranker, SegmentRanker, SuffixChoice, TokenRanker
 from ensue.benchmarks.comparing import Asked, MeanScores
+from ensue.benchmarks.marks import BY, MARK
 from ensue.benchmarks.people.human import people_of
 from ensue.errors import EnsueError
-from ensue.models.protocols import Model, Scorer, SuffixScorer, require
+from ensue.models.protocols import Generator, Model, Scorer, SuffixScorer, require
 from ensue.models.request import Policy
 from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
@@ -45,6 +48,12 @@ SETTINGS = {
     "boundary": Setting(
         None, f"only {', '.join(BOUNDARIES)} (none: all)", read.optional(read.many(read.one_of(*BOUNDARIES)))
     ),
+    "by": Setting(
+        "likelihood",
+        "likelihood (or the ranks of a segment-level model), or generation (a model is asked which text comes next)",
+        read.one_of("likelihood", BY),
+    ),
+    **naming.SETTINGS,
     "max_length": Setting(
         None, "use no more than so many tokens even if the model takes more", read.optional(read.whole(2))
     ),
@@ -78,6 +87,8 @@ class ChapterBreakRun:
             from ensue.benchmarks.chapterbreak.choosing import people_outcome
 
             return people_outcome(*self.questions(), model, export)
+        if self.settings["by"] == BY:
+            return self._by_generation(model, context)
         ranker = self._ranker(model, context)
         questions, skipped = self.questions()
         several = len(self.settings["suffix_tokens"]) > 1
@@ -93,6 +104,23 @@ class ChapterBreakRun:
             skipped=dict(skipped + ranker.skipped),
             tokens=ranker.tokens,
             notes=Counter(self.examples.notes) + ranker.notes,
+        )
+
+    def _by_generation(self, model: Model, context: RunContext) -> Outcome:
+        """Ask a model to name the suffix that comes next, and judge each choice."""
+        generator = require(model, Generator, "Choice by generation")
+        questions, skipped = self.questions()
+        named, notes = name_suffixes(generator, questions, self.settings, self.seed, context)
+        several = len(self.settings["suffix_tokens"]) > 1
+        items = [named_item(one, several) for one in named]
+        about = naming.signature_of(generator, self.settings["answer_tokens"])
+        return Outcome(
+            items=items,
+            metrics=list(metric_rows(items)),
+            signature=f"{about} {self._signature()}",
+            skipped=dict(skipped),
+            tokens=0,
+            notes=Counter(self.examples.notes) + notes,
         )
 
     def _ranker(self, model: Model, context: RunContext) -> Ranker:
@@ -204,35 +232,61 @@ def asked_of(example: Example, negatives: Sequence[str]) -> str:
 def items_of(ranked: Ranked, several_suffix_lengths: bool) -> Iterator[Item]:
     """Yield an item for each kind of negatives."""
     example = ranked.question.example
+    lengths = ranked.prefix_tokens, ranked.suffix_tokens
     for kind, texts in ranked.question.negatives.items():
         scores = [ranked.scores[example.gold], *(ranked.scores[text] for text in texts)]
-        name = f"{example.id}#n{ranked.prefix_tokens}"
-        name += f"#s{ranked.suffix_tokens}" if several_suffix_lengths else ""
-        name += "" if kind == "in-book" else f"#{kind}"
         outputs: dict[str, Any] = {
-            "example": example.id,
-            "suffixes": [suffix_digest(text) for text in (example.gold, *texts)],
             "scores": scores,
             "choice": max(range(len(scores)), key=scores.__getitem__),
             "context_tokens": ranked.context_tokens,
         }
         if ranked.gold is not None:
             outputs["gold"] = ranked.gold._asdict()
-        yield Item(
-            id=name,
-            cluster=f"{example.split}/{example.work}",
-            task=example.split,
-            settings={
-                "boundary": example.boundary,
-                "negatives": kind,
-                "prefix_tokens": ranked.prefix_tokens,
-                "suffix_tokens": ranked.suffix_tokens,
-            },
-            scores=judge(scores[0], scores[1:]),
-            outputs=outputs,
-            content=content_of(example.context, example.gold, texts),
-            asked=asked_of(example, texts),
-        )
+        judged = judge(scores[0], scores[1:])
+        yield _item(ranked.question, kind, lengths, several_suffix_lengths, judged, outputs)
+
+
+def named_item(named: NamedSuffix, several_suffix_lengths: bool) -> Item:
+    """Return the item of a choice by generation, which has neither ranks nor margins."""
+    chosen = named.chosen
+    lengths = named.prefix_tokens, named.suffix_tokens
+    outputs = {"choice": chosen.place, **naming.outputs_of(chosen)}
+    judged = {"accuracy": float(chosen.place == 0)}
+    item = _item(named.question, named.kind, lengths, several_suffix_lengths, judged, outputs)
+    item["settings"] |= MARK
+    return item
+
+
+def _item(
+    question: SuffixChoice,
+    kind: str,
+    lengths: tuple[int, int],
+    several_suffix_lengths: bool,
+    scores: dict[str, float],
+    outputs: Mapping[str, Any],
+) -> Item:
+    example, texts = question.example, question.negatives[kind]
+    prefix, suffix = lengths
+    name = f"{example.id}#n{prefix}" + (f"#s{suffix}" if several_suffix_lengths else "")
+    return Item(
+        id=name + ("" if kind == IN_BOOK else f"#{kind}"),
+        cluster=f"{example.split}/{example.work}",
+        task=example.split,
+        settings={
+            "boundary": example.boundary,
+            "negatives": kind,
+            "prefix_tokens": prefix,
+            "suffix_tokens": suffix,
+        },
+        scores=scores,
+        outputs={
+            "example": example.id,
+            "suffixes": [suffix_digest(text) for text in (example.gold, *texts)],
+            **outputs,
+        },
+        content=content_of(example.context, example.gold, texts),
+        asked=asked_of(example, texts),
+    )
 
 
 def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
@@ -250,6 +304,8 @@ def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
 def _rows(items: list[Item]) -> Iterator[MetricRow]:
     clusters = [item["cluster"] for item in items]
     for metric in METRICS:
+        if metric not in items[0]["scores"]:
+            continue
         values = [item["scores"][metric] for item in items]
         yield _row(items, metric, clustered_interval(values, clusters, bounds=range_of(metric)))
     counted = [item for item in items if item["outputs"].get("gold", {}).get("words")]

@@ -40,6 +40,7 @@ STEPS = plain("steps")
 # milliseconds.
 _FOUND_AT_ONCE = 512
 _ASKED_ON_CPU, _ASKED_ELSEWHERE = 40, 10_240
+_ASKED_OF_SERVER = 64
 _ANSWERED_ON_CPU, _ANSWERED_ELSEWHERE = 128, 2_048
 EMPTY = "summaries without text"
 NO_SOURCE = "sources without text"
@@ -186,6 +187,8 @@ def _ask(
     step = {"step": "ask", "model": _identity(questioner), **asking.search()}
     rows = portion_of(questioner, on_cpu=_ASKED_ON_CPU, elsewhere=_ASKED_ELSEWHERE)
     work, chunk = partial(skip_long, ask), max(rows // asking.beams, 1)
+    # A server is asked for one question an answer.
+    chunk = _ASKED_OF_SERVER if questioner.card.kind == "endpoint" else chunk
     outcomes = iter(once(records, step, requests, work, chunk, progress, "answers asked about"))
     tidied = {}
     for text, candidates in chosen.items():

@@ -29,7 +29,10 @@ def scores_of(total: Verdict, mean: Verdict | None) -> dict[str, float]:
 
 
 def metric_rows(items: list[Item], single: SingleBlocks | None = None) -> Iterator[MetricRow]:
-    """Yield one row per task, block size and metric; with several domains, rows for each domain follow."""
+    """Yield one row per task, block size and metric; with several domains, rows for each domain follow.
+
+    What else than the block size an item's settings say, all items and rows of a run say alike.
+    """
     single = single or {}
     domains = sorted({item["outputs"]["domain"] for item in items})
     yield from _rows("shuffle", items, {size: len(those) for size, those in single.items()})
@@ -43,6 +46,7 @@ def _rows(task: str, items: list[Item], single: Mapping[int, int]) -> Iterator[M
     for size in sorted({item["settings"]["block_size"] for item in items}):
         chosen = [item for item in items if item["settings"]["block_size"] == size]
         clusters = [item["cluster"] for item in chosen]
+        settings = chosen[0]["settings"]
         by_metric = {
             metric: [item["scores"][metric] for item in chosen]
             for metric in METRICS
@@ -50,11 +54,11 @@ def _rows(task: str, items: list[Item], single: Mapping[int, int]) -> Iterator[M
         }
         for metric, values in by_metric.items():
             found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
-            yield found.row(task, metric, {"block_size": size})
+            yield found.row(task, metric, settings)
         for metric in _BY_DOCUMENT:
             if metric in by_metric:
                 for name, figure in _by_document(metric, by_metric[metric], clusters, single.get(size, 0)):
-                    yield figure.row(task, name, {"block_size": size})
+                    yield figure.row(task, name, settings)
 
 
 def _by_document(

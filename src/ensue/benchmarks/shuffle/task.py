@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ensue.benchmarks import naming
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import DocumentsRun, DocumentsTask
-from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
+from ensue.benchmarks.coherence.rating import rate_texts, rater_of, rater_signature, read_in_part
+from ensue.benchmarks.marks import BY, MARK
 from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
 from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
-from ensue.metrics.preference import prefer_per_token, prefer_total
-from ensue.models.protocols import Model, Rater, Scorer, require
+from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
+from ensue.models.protocols import Generator, Model, Rater, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.report.results import Item
 from ensue.scoring.engine import choices, score
@@ -32,13 +34,28 @@ SETTINGS = {
         20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(2))
     ),
     "joiner": Setting(" ", "what stands between sentences", read.text),
-    **BY_SETTING,
+    "by": Setting(
+        None,
+        "likelihood, rating (of models that rate whole texts) or generation (a model is asked which text is the "
+        "original); none: likelihood where the model gives it, else rating",
+        read.optional(read.one_of("likelihood", "rating", BY)),
+    ),
+    **naming.SETTINGS,
     **read.POLICY_SETTINGS,
     **read.DOCUMENT_SETTINGS,
     "allow_shuffle_trained": Setting(
         "no", "yes: also run a model that was trained on shuffled text", read.one_of("no", "yes")
     ),
 }
+
+
+# What a model is told that is asked to name its choice.
+_BEFORE = (
+    "Two texts consist of the same sentences. One has them in their original order; in the other they have been "
+    "shuffled."
+)
+_QUESTION = "Which text has its sentences in the original order?"
+_PREFERRED: dict[Verdict, str] = {"good": "original", "bad": "shuffled", "same": "same"}
 
 
 class ShuffledVersion(NamedTuple):
@@ -87,8 +104,12 @@ class ShuffleRun(DocumentsRun):
             from ensue.benchmarks.shuffle.people import people_outcome
 
             return people_outcome(self, model, export)
-        rater = rater_of(model, self.settings, "The Shuffle Test")
-        scorer = None if rater is not None else require(model, Scorer, "The Shuffle Test")
+        naming_it = self.settings["by"] == BY
+        generator = require(model, Generator, "Choice by generation") if naming_it else None
+        rater = None if naming_it else rater_of(model, self.settings, "The Shuffle Test")
+        scorer = (
+            None if rater is not None or generator is not None else require(model, Scorer, "The Shuffle Test")
+        )
         self._zero_shot(model)
         documents, versions, skipped, notes = self.versions()
         used = {v.document.id for v in versions}
@@ -96,6 +117,8 @@ class ShuffleRun(DocumentsRun):
         documents = [d for d in documents if d.id in used]
         if scorer is not None:
             found = self._by_likelihood(scorer, documents, versions, context)
+        elif generator is not None:
+            found = self._by_generation(generator, versions, context)
         else:
             assert rater is not None
             found = _by_rating(rater, documents, versions, context)
@@ -143,6 +166,25 @@ class ShuffleRun(DocumentsRun):
         ]
         signature = choices(scorer, self._policy())
         return _Judged(items, signature, scored.tokens, {"profiles": profiles}, scored.notes)
+
+    def _by_generation(
+        self, generator: Generator, versions: Sequence[ShuffledVersion], context: RunContext
+    ) -> _Judged:
+        """Ask which of two texts is the original; a reply that names none is wrong."""
+        choices = [
+            naming.Choice(v.id, _BEFORE, (self._text(v.document.sentences), v.text), _QUESTION)
+            for v in versions
+        ]
+        tokens = self.settings["answer_tokens"]
+        chosen = naming.choose(generator, choices, self.seed, tokens, context)
+        items = []
+        for version, one in zip(versions, chosen, strict=True):
+            verdict: Verdict = "same" if one.place is None else "good" if one.place == 0 else "bad"
+            item = _item(version, scores_of(verdict, None), {}, {})
+            item["settings"] |= MARK
+            item["outputs"] |= {"preferred": _PREFERRED[verdict], **naming.outputs_of(one)}
+            items.append(item)
+        return _Judged(items, naming.signature_of(generator, tokens), 0, {}, naming.unnamed(chosen))
 
     def _zero_shot(self, model: Model) -> None:
         if model.card.trained_on_shuffled_text and self.settings["allow_shuffle_trained"] == "no":

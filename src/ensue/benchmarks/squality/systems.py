@@ -12,6 +12,7 @@ from ensue.benchmarks.nlu.files import Found, jsonl_rows
 from ensue.benchmarks.squality import inputs
 from ensue.benchmarks.squality.data import Story, StoryQuestion
 from ensue.benchmarks.summaries.extractive import Retriever, lead, nearest_text, oracle
+from ensue.benchmarks.writing import write_texts
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Generator, Model, portion_of, require
 from ensue.records import digest_of, plain
@@ -178,36 +179,30 @@ def _generated(
     question: Mapping[str, Any],
     context: RunContext,
 ) -> list[Summary]:
-    """Have a model write, portion by portion; what an interrupted run wrote is taken as it is.
-
-    Portions are cut from all examples, whatever is known already, so that the same texts meet in a batch when a run
-    goes on; one of which anything is missing is written whole.
-    """
+    """Have a model write; what an interrupted run wrote is taken as it is."""
     new = settings["max_tokens"]
     room = inputs.room_of(generator, settings["max_input"], new)
     given = prompts_of(examples, inputs.layout_of(generator, settings["prompt"]), room, retriever)
     # Like-long ones together: a batch is as slow as its longest.
     order = sorted(range(len(examples)), key=lambda place: (-len(given[place].text), place))
     size = portion_of(generator, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE, on_gpu=_ON_GPU)
-    records, keys = context.records, [digest_of(question, one.id) for one in examples]
+    keys = [digest_of(question, one.id) for one in examples]
     stop = inputs.STOPS if generator.card.kind != "seq2seq" and settings["prompt"] == "plain" else ()
     # A server is asked plainly.
     options = {} if generator.card.kind == "endpoint" else {name: settings[name] for name in DECODING}
-    for begin in range(0, len(order), size):
-        portion = order[begin : begin + size]
-        if all(records.has(_TEXTS, keys[place]) for place in portion):
-            continue
-        texts = generator.generate(
-            [given[place].text for place in portion],
-            max_tokens=new,
-            stop=stop,
-            **options,
-        )
-        written = zip(portion, texts, strict=True)
-        records.add(_TEXTS, ((keys[place], text.strip()) for place, text in written))
-        _report(context, begin + len(portion), len(examples))
+    texts = write_texts(
+        generator,
+        [given[place].text for place in order],
+        [keys[place] for place in order],
+        context.records,
+        _TEXTS,
+        portion=size,
+        progress=context.progress,
+        unit="summaries",
+        max_tokens=new,
+        stop=stop,
+        **options,
+    )
+    of_place = dict(zip(order, texts, strict=True))
     missing = "sentences_left_out" if retriever else "words_cut"
-    return [
-        Summary(records.get(_TEXTS, key) or "", {missing: each.left_out})
-        for key, each in zip(keys, given, strict=True)
-    ]
+    return [Summary(of_place[place].strip(), {missing: each.left_out}) for place, each in enumerate(given)]

@@ -22,6 +22,7 @@ from ensue.benchmarks.chapterbreak.report.rows import (
     split_words,
     splits,
 )
+from ensue.benchmarks.marks import marked
 from ensue.benchmarks.published import facts_of
 from ensue.report.figure import NONE, fraction, signed
 from ensue.report.results import Results
@@ -47,7 +48,7 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
     table = _figures_table(rows, ["split", *chosen])
     table.title = f"ChapterBreak · {results.get('model', '')}"
     table.caption = _caption(row.split for _, row in rows)
-    return [table]
+    return [marked(table, results)]
 
 
 def peoples_table(results: Results) -> Table:

@@ -25,6 +25,7 @@ from ensue.benchmarks.nlu.prompting.asking import (
 )
 from ensue.benchmarks.nlu.prompting.templates import Option, Template
 from ensue.benchmarks.nlu.systems import Answered, Settings
+from ensue.benchmarks.writing import write_texts
 from ensue.models.protocols import Generator, Model, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.records import digest_of, plain
@@ -162,7 +163,7 @@ prompt = PromptingSystem()
 
 # So many prompts are given to the generator at once; what is finished is kept and reported after each.
 _PORTION = 256
-_TEXTS = plain("portions")
+_TEXTS = plain("answers-written")
 
 
 class GeneratingSystem:
@@ -209,19 +210,20 @@ def heard(text: str, options: Sequence[Option]) -> Option | None:
 def _written(generator: Generator, sheet: AskedTask, count: int, context: RunContext) -> list[str]:
     """Return what the generator writes after each prompt; where the next shot would begin, an answer ends."""
     prompts = [one.prompt for one in sheet.asked]
-    card, records, stop = generator.card, context.records, [sheet.template.joiner]
-    texts: list[str] = []
-    for begin in range(0, len(prompts), _PORTION):
-        portion = prompts[begin : begin + _PORTION]
-        key = digest_of(card.identity, card.generation, card.kind, card.max_length, count, stop, portion)
-        found = records.get(_TEXTS, key)
-        if found is None:
-            found = generator.generate(portion, max_tokens=count, stop=stop)
-            records.add(_TEXTS, [(key, found)])
-        texts += found
-        if context.progress is not None:
-            context.progress(len(texts), len(prompts), "prompts")
-    return texts
+    card, stop = generator.card, [sheet.template.joiner]
+    who = digest_of(card.identity, card.generation, card.kind, card.max_length, count, stop)
+    return write_texts(
+        generator,
+        prompts,
+        [digest_of(who, prompt) for prompt in prompts],
+        context.records,
+        _TEXTS,
+        portion=_PORTION,
+        progress=context.progress,
+        unit="prompts",
+        max_tokens=count,
+        stop=stop,
+    )
 
 
 def _read_answers(asked: AskedTask, texts: Sequence[str]) -> Answered:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ensue.benchmarks.marks import marked
 from ensue.benchmarks.published import published
 from ensue.report.figure import Figure, settings_text
 from ensue.report.results import Results, metrics_by_setting, value_of
@@ -67,7 +68,7 @@ def block_rows(results: Mapping[str, Any], domain: str | None = None) -> list[Bl
             BlockRow(
                 block_size=size,
                 # A lone block size is its number.
-                label=str(size) if list(settings) == ["block_size"] else settings_text(settings),
+                label=str(size) if set(settings) <= {"block_size", "by"} else settings_text(settings),
                 accuracy=Figure.of(main),
                 per_token=per_token,
                 by_document=value_of(metrics, "accuracy_by_document"),
@@ -125,7 +126,7 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
         f"over three domains. It compares with 'as the authors':{by} every document counting alike, one of "
         "a single block as wrong. Chance is 0.5."
     )
-    return [table]
+    return [marked(table, results)]
 
 
 def _by_people(rows: Sequence[BlockRow]) -> bool:
