@@ -50,6 +50,18 @@ def chapterbreak(
     exclude: Annotated[
         Path | None, typer.Option(help="File of work ids, one a line: leave them out.")
     ] = None,
+    shard: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="A file for every N works: memory stays flat, and a build can be gone on with."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after the last whole shard of a build that was stopped.")
+    ] = False,
+    executor: Annotated[
+        str, typer.Option(help="Where works are read: local, ray or ray:ADDRESS (docs/many-machines.md).")
+    ] = "local",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the build that the folder holds.")
     ] = False,
@@ -60,14 +72,17 @@ def chapterbreak(
     options = {name: value for name, value in locals().items() if name != "json"}
     import ensue
     from ensue.benchmarks.chapterbreak.data.build import build
+    from ensue.executing import LOCAL, choose
     from ensue.parallel import cores
 
     options |= {
         "boundaries": tuple(name.strip() for name in options.pop("boundary").split(",")),
         "tokenizer": ensue.load_tokenizer(tokenizer) if tokenizer else None,
         "workers": workers or cores(),
+        "executor": None if executor == LOCAL else choose(executor, workers=workers),
     }
-    with console.stoppable("nothing was written"), console.progress_bar("chapterbreak") as progress:
+    kept = "nothing was written" if shard is None else "whole shards are kept: run it again with --resume"
+    with console.stoppable(kept), console.progress_bar("chapterbreak") as progress:
         done = build(**options, progress=progress)
     if json:
         console.print_json({**done.as_dict(), "folder": str(done.folder)})

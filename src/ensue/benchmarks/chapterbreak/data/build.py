@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from ensue.benchmarks.chapterbreak.data.breaks import Made, Recipe, make_examples
 from ensue.benchmarks.chapterbreak.data.examples import (
@@ -22,12 +23,13 @@ from ensue.benchmarks.chapterbreak.data.examples import (
 )
 from ensue.benchmarks.chapterbreak.data.negatives import Pool, reservoir, suffix_of
 from ensue.benchmarks.chapterbreak.data.words import Sizes, Tokens
-from ensue.benchmarks.output import BuildReport, check_output, new_build, write_build
+from ensue.benchmarks.output import BuildReport, build_in_shards, check_output, new_build, write_build
 from ensue.errors import EnsueError
-from ensue.parallel import ordered_map
+from ensue.executing import LOCAL, Chosen, Executor, executing
 from ensue.progress import Progress, ignore
+from ensue.records import Records, plain
 from ensue.text.io.rows import read_ids
-from ensue.text.works.readers import Headings, Kind, find_works
+from ensue.text.works.readers import Headings, Kind, Unread, find_works
 
 Negatives = Literal["in-book", "same-split", "other-split"]
 
@@ -60,20 +62,32 @@ def build(
     only: Path | None = None,
     exclude: Path | None = None,
     tokenizer: Tokens | None = None,
+    shard: int | None = None,
+    resume: bool = False,
+    executor: str | Chosen | Executor | None = None,
     overwrite: bool = False,
     progress: Progress = ignore,
 ) -> BuildReport:
     """Build data from the works of a source into the folder `output`, all of it or nothing.
 
-    The same source and settings give the same bytes whatever the number of `workers`. `limit` ends the build
-    after so many works that gave examples. With a `tokenizer` lengths are in its tokens and not in words; it
-    goes to the workers, so it must be possible to pickle it.
+    The same source and settings give the same bytes whatever the number of `workers` and the `executor`. `limit` ends
+    the build after so many works that gave examples. With a `tokenizer` lengths are in its tokens and not in words;
+    it goes to the workers, so it must be possible to pickle it. With `shard` there is a file for every so many works
+    of the source, and a build that was stopped goes on after its last whole one where `resume` says so.
     """
     _check(boundaries, negatives, negatives_data)
     counts = {"prefix_words": prefix_words, "suffix_words": suffix_words, "negatives_count": negatives_count}
-    for name, number in {**counts, "per_work": per_work, "workers": workers, "limit": limit}.items():
+    for name, number in {
+        **counts,
+        "per_work": per_work,
+        "workers": workers,
+        "limit": limit,
+        "shard": shard,
+    }.items():
         if number is not None and number < 1:
             raise EnsueError(f"{name} is {number}, but must be at least 1.")
+    if resume and shard is None:
+        raise EnsueError("Only a build in shards is gone on with; add --shard, as it was given then.")
     output = output.expanduser().absolute()
     check_output(output, source, overwrite=overwrite)
     recipe = Recipe(
@@ -87,9 +101,6 @@ def build(
         only=_listed(only),
         exclude=_listed(exclude),
     )
-
-    def made() -> Iterator[Made]:
-        return ordered_map(partial(make_examples, recipe=recipe), find_works(source, kind), workers)
 
     settings = {
         "source": source,
@@ -109,22 +120,36 @@ def build(
         "only": str(only) if only else None,
         "exclude": str(exclude) if exclude else None,
     }
-    pool = None if negatives == "in-book" else _pool(negatives, negatives_data, recipe, made, limit)
-    assembly = _Assembly(recipe, pool)
-    with new_build(output) as folder:
-        fingerprint = assembly.write(made(), folder, limit, progress)
-        if not fingerprint:
-            why = "; ".join(f"{reason}: {count}" for reason, count in assembly.skipped.items())
-            raise EnsueError(f"{source} gives no example{f' ({why})' if why else ''}.")
-        report = BuildReport(
-            output,
-            settings,
-            assembly.statistics.as_dict(recipe.split),
-            dict(sorted(assembly.skipped.items())),
-            dict(sorted(assembly.notes.items())),
-            fingerprint,
-        )
-        write_build(folder, report.as_dict())
+    if shard is not None:
+        settings["shard"] = shard
+    with executing(executor or Chosen(LOCAL, {"workers": workers})) as hands:
+
+        def made(works: Iterable[Unread]) -> Iterator[Made]:
+            return hands.map(partial(make_examples, recipe=recipe), works)
+
+        pool = None
+        if negatives != "in-book":
+            pool = _pool(negatives, negatives_data, recipe, lambda: made(find_works(source, kind)), limit)
+        assembly = _Assembly(recipe, pool, limit, progress)
+        with ExitStack() as stack:
+            if shard is None:
+                folder = stack.enter_context(new_build(output))
+                fingerprint = assembly.write(made(find_works(source, kind)), folder)
+            else:
+                folder, records = stack.enter_context(build_in_shards(output, settings, resume=resume))
+                fingerprint = assembly.write_shards(made, find_works(source, kind), folder, shard, records)
+            if not fingerprint:
+                why = "; ".join(f"{reason}: {count}" for reason, count in assembly.skipped.items())
+                raise EnsueError(f"{source} gives no example{f' ({why})' if why else ''}.")
+            report = BuildReport(
+                output,
+                settings,
+                assembly.statistics.as_dict(recipe.split),
+                dict(sorted(assembly.skipped.items())),
+                dict(sorted(assembly.notes.items())),
+                fingerprint,
+            )
+            write_build(folder, report.as_dict())
     return report
 
 
@@ -228,6 +253,23 @@ class BuildStatistics:
             contexts.add(len(example.context.split()))
             golds.add(len(example.gold.split()))
 
+    @property
+    def boundaries(self) -> Collection[Boundary]:
+        """The boundaries that have examples."""
+        return self._examples.keys()
+
+    def state(self) -> list[Any]:
+        """Return all counts, for `of`."""
+        of_all = asdict(self.chapters), asdict(self.words)
+        return [*of_all, {name: [asdict(one) for one in three] for name, three in self._examples.items()}]
+
+    @classmethod
+    def of(cls, state: Sequence[Any]) -> Self:
+        """Go on from counts."""
+        chapters, words, examples = state
+        three = {name: (Extent(**a), Extent(**b), Extent(**c)) for name, (a, b, c) in examples.items()}
+        return cls(Extent(**chapters), Extent(**words), three)
+
     def as_dict(self, split: str) -> dict[str, Any]:
         """Return `works`, `chapters` and `words` of the works read, and `examples` by boundary and split."""
         rows: dict[str, Any] = {}
@@ -243,50 +285,124 @@ class BuildStatistics:
         }
 
 
+# A shard that is finished: how far the works of the source were read, and all counts up to there.
+_SHARDS = plain("shards")
+
+
+def _noted(works: Iterator[Unread], places: deque[str]) -> Iterator[Unread]:
+    """Pass works on, and note where each was found."""
+    for work in works:
+        places.append(work.place)
+        yield work
+
+
 class _Assembly:
     """The second half of a build: what was made of each work, in order, becomes files, statistics and counts."""
 
-    def __init__(self, recipe: Recipe, pool: Pool | None) -> None:
-        self.recipe, self.pool = recipe, pool
+    def __init__(self, recipe: Recipe, pool: Pool | None, limit: int | None, progress: Progress) -> None:
+        self.recipe, self.pool, self.limit, self.progress = recipe, pool, limit, progress
         self.statistics = BuildStatistics()
         self.skipped: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
+        self.read = self.with_examples = 0
         self._seen: set[bytes] = set()
+        # Those of them that the shard under way brought.
+        self._fresh: list[bytes] = []
         # Ids that were listed and that no work has had so far.
         self._waiting = {"--only": set(recipe.only), "--exclude": set(recipe.exclude)}
 
-    def write(
-        self, works: Iterable[Made], folder: Path, limit: int | None, progress: Progress
-    ) -> dict[str, str]:
+    def write(self, works: Iterable[Made], folder: Path) -> dict[str, str]:
         """Write one file a boundary and return their digests; a boundary without examples gets no file."""
+        found = self._write(works, folder, "")
+        self._finish()
+        return found
+
+    def write_shards(
+        self,
+        made: Callable[[Iterable[Unread]], Iterator[Made]],
+        works: Iterator[Unread],
+        folder: Path,
+        size: int,
+        records: Records,
+    ) -> dict[str, str]:
+        """Write one file a boundary for every `size` works, those after the shards that are finished."""
+        digests: dict[str, str] = {}
+        number, place = 0, ""
+        while (kept := records.get(_SHARDS, str(number))) is not None:
+            digests |= self._restore(kept)
+            number, place = number + 1, kept["place"]
+        passed = deque((work.place for work in islice(works, self.read)), maxlen=1)
+        if number and [*passed] != [place]:
+            raise EnsueError(
+                "The source has other works than when this build began; delete it to begin anew."
+            )
+        for leftover in folder.glob("*.json"):
+            if leftover.name not in digests:
+                leftover.unlink()
+        places: deque[str] = deque()
+        stream = made(_noted(works, places))
+        while self.with_examples != self.limit:
+            before = self.read
+            fresh = self._write(islice(stream, size), folder, f"-{number:05}")
+            if self.read == before:
+                break
+            for _ in range(self.read - before):
+                place = places.popleft()
+            records.add(_SHARDS, [(str(number), self._state(place, fresh))])
+            self._fresh.clear()
+            digests |= fresh
+            number += 1
+        self._finish()
+        return digests
+
+    def _state(self, place: str, digests: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "read": self.read,
+            "place": place,
+            "with_examples": self.with_examples,
+            "statistics": self.statistics.state(),
+            "skipped": dict(self.skipped),
+            "notes": dict(self.notes),
+            "waiting": {name: sorted(ids) for name, ids in self._waiting.items()},
+            "seen": [one.hex() for one in self._fresh],
+            "digests": dict(digests),
+        }
+
+    def _restore(self, kept: Mapping[str, Any]) -> dict[str, str]:
+        """Go back to where a shard was finished; return the digests of its files."""
+        self.read, self.with_examples = kept["read"], kept["with_examples"]
+        self.statistics = BuildStatistics.of(kept["statistics"])
+        self.skipped, self.notes = Counter(kept["skipped"]), Counter(kept["notes"])
+        self._waiting = {name: set(ids) for name, ids in kept["waiting"].items()}
+        self._seen |= {bytes.fromhex(one) for one in kept["seen"]}
+        return dict(kept["digests"])
+
+    def _write(self, works: Iterable[Made], folder: Path, ending: str) -> dict[str, str]:
         split = self.recipe.split
-        writers = {name: DataWriter(folder / f"{name}.json", split) for name in self.recipe.boundaries}
-        self._add_works(works, writers, limit, progress)
-        for boundary, writer in writers.items():
-            if not writer.works:
-                self.notes[f"boundaries without an example ({boundary})"] += 1
+        writers = {
+            name: DataWriter(folder / f"{name}{ending}.json", split) for name in self.recipe.boundaries
+        }
+        for made in works:
+            self.read += 1
+            if self._is_new(made):
+                self.with_examples += self._add(made, writers)
+            if self.limit is not None:
+                self.progress(self.with_examples, self.limit, "works")
+            elif self.read % _REPORTED == 0:
+                self.progress(self.read, 0, "works")
+            if self.with_examples == self.limit:
+                break
         return {writer.path.name: writer.finish() for writer in writers.values() if writer.works}
 
-    def _add_works(
-        self,
-        works: Iterable[Made],
-        writers: dict[Boundary, DataWriter],
-        limit: int | None,
-        progress: Progress,
-    ) -> None:
-        with_examples = 0
-        for number, made in enumerate(works, 1):
-            if self._is_new(made):
-                with_examples += self._add(made, writers)
-            if limit is not None:
-                progress(with_examples, limit, "works")
-            elif number % _REPORTED == 0:
-                progress(number, 0, "works")
-            if with_examples == limit:
-                return
-        for name, waiting in self._waiting.items():
-            if waiting:
-                self.notes[f"ids listed by {name} that no work has"] = len(waiting)
+    def _finish(self) -> None:
+        """Note what none of the works had."""
+        for boundary in self.recipe.boundaries:
+            if boundary not in self.statistics.boundaries:
+                self.notes[f"boundaries without an example ({boundary})"] += 1
+        if self.limit is None or self.with_examples != self.limit:
+            for name, waiting in self._waiting.items():
+                if waiting:
+                    self.notes[f"ids listed by {name} that no work has"] = len(waiting)
 
     def _is_new(self, made: Made) -> bool:
         """Say whether a work is the first of its id; a second one would take its place in the file."""
@@ -297,6 +413,7 @@ class _Assembly:
             self.skipped["works with the id of an earlier one"] += 1
             return False
         self._seen.add(digest)
+        self._fresh.append(digest)
         return True
 
     def _add(self, made: Made, writers: dict[Boundary, DataWriter]) -> bool:

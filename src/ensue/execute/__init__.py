@@ -1,0 +1,1 @@
+"""Work on many machines: Ray's actors, each with the model in memory."""

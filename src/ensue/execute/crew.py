@@ -1,0 +1,234 @@
+"""Ray's actors as a crew: hired, given one thing at a time each, and replaced when they are lost."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any, NamedTuple
+
+from ensue.errors import EnsueError, RunFailed
+from ensue.execute.worker import Place, Worker
+from ensue.version import __version__
+
+log = logging.getLogger(__name__)
+
+# How many workers may be lost with one piece of work in their hands before it is given up.
+_TRIES = 3
+# What of the driver's environment workers are given: where models and data lie, and whether hubs may be asked.
+_ENVIRONMENT = ("ENSUE_HOME", "ENSUE_DATA", "HF_HOME", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM")
+
+
+def need_ray() -> Any:
+    """Import Ray, or say how to get it."""
+    # It would tell its makers that it is used, and stop the program to say so.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Workers without a GPU are to see none; Ray warns that this will be its default.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise EnsueError(f"Work on many machines needs Ray: pip install 'ensue[ray]' ({error}).") from None
+    return ray
+
+
+class Hand(NamedTuple):
+    """A worker at work, and where it is."""
+
+    actor: Any
+    place: Place
+
+
+class Crew:
+    """So many workers, each with its processors and GPUs. `patience` is how long one that is hired may take to come,
+    in seconds: a machine may first have to be started."""
+
+    def __init__(self, workers: int, *, cpus: float, gpus: float, patience: float) -> None:
+        self._ray = need_ray()
+        self.size, self.patience = workers, patience
+        self._environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        self._environment["OMP_NUM_THREADS"] = str(max(int(cpus), 1))
+        self._actors = self._ray.remote(Worker).options(
+            num_cpus=cpus,
+            num_gpus=gpus,
+            # One machine's memory is soon full of models.
+            scheduling_strategy="SPREAD",
+            max_restarts=0,
+            max_task_retries=0,
+        )
+        self._changed = threading.Condition()
+        self._idle: list[Hand] = []
+        self._busy: list[Hand] = []
+        self._coming = 0
+        self._closed = False
+        self.places: list[Place] = []
+        self.lost: list[str] = []
+        for _ in range(workers):
+            self._hire()
+
+    def do(self, method: str, *arguments: Any) -> Any:
+        """Have one worker do something, another where that one is lost."""
+        for _ in range(_TRIES):
+            hand = self._take()
+            try:
+                found = self._ray.get(getattr(hand.actor, method).remote(*arguments))
+            except self._ray.exceptions.RayTaskError as error:
+                self._give_back(hand)
+                raise _cause(error) from error
+            except self._ray.exceptions.RayError as error:
+                self._replace(hand, error)
+            except BaseException:
+                self._give_back(hand)
+                raise
+            else:
+                self._give_back(hand)
+                return found
+        raise RunFailed(
+            f"A piece of the work was given up: {_TRIES} workers were lost over it, the last because "
+            f"{self.lost[-1]}; what is finished is kept: mend that, then run again with --resume."
+        )
+
+    def each(self, method: str, calls: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
+        """Have all workers do something with each of several arguments; yield what comes, with its number."""
+        with self._threads() as pool:
+            under_way = {pool.submit(self.do, method, *call): number for number, call in enumerate(calls)}
+            for future in as_completed(under_way):
+                yield under_way.pop(future), future.result()
+
+    def in_turn(self, method: str, calls: Iterator[Sequence[Any]]) -> Generator[Any]:
+        """The same in order, with no more than some calls under way."""
+        waiting: list[Future[Any]] = []
+        with self._threads() as pool:
+            for call in calls:
+                waiting.append(pool.submit(self.do, method, *call))
+                if len(waiting) > 2 * self.size:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+
+    def ask_idle(self, method: str) -> list[tuple[Place, Any]]:
+        """Ask each worker that has nothing to do."""
+        with self._changed:
+            hands = list(self._idle)
+        return [(hand.place, self._ray.get(getattr(hand.actor, method).remote())) for hand in hands]
+
+    def close(self) -> None:
+        """Send all workers away."""
+        with self._changed:
+            self._closed = True
+            for hand in [*self._idle, *self._busy]:
+                self._dismiss(hand.actor)
+            self._idle.clear()
+            self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def _threads(self) -> Iterator[ThreadPoolExecutor]:
+        pool = ThreadPoolExecutor(self.size)
+        try:
+            yield pool
+        except BaseException:
+            # Nobody waits for what others still do: after an interrupt all are sent away.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
+
+    def _hire(self) -> None:
+        self._coming += 1
+        threading.Thread(target=self._welcome, daemon=True).start()
+
+    def _welcome(self) -> None:
+        """Wait for a worker to come; one that does not come is not waited for any longer."""
+        actor = place = None
+        try:
+            actor = self._actors.remote(self._environment)
+            place = Place(*self._ray.get(actor.place.remote(), timeout=self.patience))
+            why = "" if place.version == __version__ else _other_version(place)
+        except self._ray.exceptions.GetTimeoutError:
+            why = f"no machine had room for a worker within {self.patience:g} seconds"
+        except (Exception, SystemExit) as error:  # of Ray, which ends threads too when a driver leaves it
+            why = reason(error)
+        with self._changed:
+            self._coming -= 1
+            if place is None or why or self._closed:
+                self.lost.append(why)
+                self._dismiss(actor)
+            else:
+                self.places.append(place)
+                self._idle.append(Hand(actor, place))
+            self._changed.notify_all()
+
+    def _take(self) -> Hand:
+        """Return a worker with nothing to do, the one that was idle last."""
+        with self._changed:
+            while not self._idle:
+                if self._closed:
+                    raise RunFailed("The workers were sent away.")
+                if not self._busy and not self._coming:
+                    raise RunFailed(
+                        f"There is no worker left ({self.lost[-1]}); what is finished is kept: run again with "
+                        f"--resume when there are machines."
+                    )
+                self._changed.wait()
+            hand = self._idle.pop()
+            self._busy.append(hand)
+            return hand
+
+    def _give_back(self, hand: Hand) -> None:
+        with self._changed:
+            self._busy.remove(hand)
+            if not self._closed:
+                self._idle.append(hand)
+            self._changed.notify()
+
+    def _replace(self, hand: Hand, error: Exception) -> None:
+        """Send away a worker that is lost, and hire another."""
+        with self._changed:
+            self._busy.remove(hand)
+            self.lost.append(reason(error))
+            if not self._closed:
+                log.warning("a worker on %s was lost: %s", hand.place.host, self.lost[-1])
+                self._hire()
+            self._changed.notify_all()
+        self._dismiss(hand.actor)
+
+    def _dismiss(self, actor: Any) -> None:
+        if actor is not None:
+            with contextlib.suppress(Exception):
+                self._ray.kill(actor)
+
+
+def _other_version(place: Place) -> str:
+    return f"{place.host} has ensue {place.version} and not {__version__}"
+
+
+def _cause(error: Any) -> BaseException:
+    """Return what a worker raised, as it would have been raised here."""
+    cause: BaseException = error.cause if isinstance(error.cause, BaseException) else error
+    if isinstance(cause, MemoryError):
+        return RunFailed(
+            "A worker ran out of memory; what is finished is kept: use fewer workers a machine or a smaller model, "
+            "then run again with --resume."
+        )
+    return cause
+
+
+def reason(error: BaseException) -> str:
+    """Say in a few words why a worker is gone."""
+    words = str(error)
+    low = words.lower()
+    if "outofmemory" in type(error).__name__.lower() or "out of memory" in low or "memory pressure" in low:
+        return "its machine ran out of memory (use fewer workers a machine or a smaller model)"
+    if (
+        "its node has died" in low
+        or "node was terminated" in low
+        or "nodedied" in type(error).__name__.lower()
+    ):
+        return "its machine is gone"
+    if "unavailable" in type(error).__name__.lower():
+        return "it cannot be reached"
+    if "No module named" in words or "ModuleNotFoundError" in words:
+        return f"ensue is not installed there ({words.strip().splitlines()[-1][:120]})"
+    return f"its process ended ({' '.join(words.split())[:160]})"

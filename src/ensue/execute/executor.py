@@ -1,0 +1,147 @@
+"""The executor on many machines: joins a Ray cluster, or starts one here, and has its workers do the work."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from ensue.errors import EnsueError
+from ensue.execute.crew import Crew, need_ray
+from ensue.execute.remote import remote_model
+from ensue.execute.worker import ModelKey
+from ensue.models.protocols import Model
+from ensue.parallel import cores
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+# Seconds that a worker may take to come.
+_PATIENCE = 120.0
+
+
+class RayExecutor:
+    """Workers of a Ray cluster, each with `cpus` processors and `gpus` GPUs.
+
+    Without an `address` it is that of RAY_ADDRESS, or a cluster of this machine alone that ends with the executor.
+    Without `workers` there are as many as the cluster has room for. A worker has one GPU where the cluster has any.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        address: str | None = None,
+        cpus: float = 1,
+        gpus: float | None = None,
+        patience: float = _PATIENCE,
+    ) -> None:
+        for name, number in {"workers": workers, "cpus": cpus, "patience": patience}.items():
+            if number is not None and number <= 0:
+                raise EnsueError(f"{name} is {number}, but must be more than 0.")
+        self._ray = need_ray()
+        self._started = _connect(self._ray, address or os.environ.get("RAY_ADDRESS"), workers, cpus)
+        try:
+            nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+            has_gpus = any(node.get("GPU", 0) for node in nodes)
+            self.cpus, self.gpus = cpus, float(has_gpus if gpus is None else gpus)
+            room = sum(_room(node, self.cpus, self.gpus) for node in nodes)
+            if not room:
+                raise EnsueError(_no_room(nodes, self.cpus, self.gpus))
+            self._crew = Crew(workers or room, cpus=self.cpus, gpus=self.gpus, patience=patience)
+        except BaseException:
+            self._leave()
+            raise
+
+    def load(self, load: Callable[[], Model]) -> Model:
+        """Return a model that each worker loads when it first has work for it, and keeps."""
+        return remote_model(self._crew, ModelKey(_name_of(load), load))
+
+    def map(self, function: Callable[[Given], Made], items: Iterable[Given]) -> Generator[Made]:
+        """`function` of every item in turn, done by the workers."""
+        return self._crew.in_turn("apply", ((function, item) for item in items))
+
+    def loads(self) -> dict[int, list[str]]:
+        """Return the models that each worker has loaded, by its process: each once, or something is wrong."""
+        return {place.process: names for place, names in self._crew.ask_idle("loaded")}
+
+    def spent(self) -> dict[int, float]:
+        """Return the processor's seconds that each worker has had, by its process."""
+        return {place.process: seconds for place, seconds in self._crew.ask_idle("spent")}
+
+    def about(self) -> dict[str, Any]:
+        """Return how many workers came on which machines, with what, and how many were lost."""
+        return {
+            "executor": f"ray {self._ray.__version__}",
+            "workers": dict(sorted(Counter(place.host for place in self._crew.places).items())),
+            "cpus": self.cpus,
+            "gpus": self.gpus,
+            "lost": list(self._crew.lost),
+        }
+
+    def close(self) -> None:
+        """Send the workers away, and end the cluster where it was started here."""
+        self._crew.close()
+        self._leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _leave(self) -> None:
+        if self._started:
+            self._ray.shutdown()
+
+
+def _name_of(load: Callable[[], Model]) -> str:
+    """Return the name under which workers keep what a function loads: the same for the same arguments.
+
+    Not from its pickle, in which equal arguments may look different.
+    """
+    whole = load if isinstance(load, partial) else partial(load)
+    said = (
+        f"{whole.func.__module__}:{whole.func.__qualname__} {whole.args!r} {sorted(whole.keywords.items())!r}"
+    )
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _connect(ray: Any, address: str | None, workers: int | None, cpus: float) -> bool:
+    """Join a cluster, or start one; say whether this process was in none before."""
+    if ray.is_initialized():
+        return False
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address and address != "local":
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+            with contextlib.suppress(Exception):
+                ray.shutdown()
+            raise EnsueError(
+                f"There is no Ray cluster at {address} ({str(error).strip().splitlines()[0][:160]}); start one with "
+                f"`ray start --head` there, or leave the address out to work on this machine alone."
+            ) from None
+        return True
+    most = max(cores(), int((workers or 0) * cpus))
+    ray.init(address="local", num_cpus=most, include_dashboard=False, **quiet)
+    return True
+
+
+def _room(node: dict[str, float], cpus: float, gpus: float) -> int:
+    """Say how many workers a machine has room for."""
+    own = [int(node.get(name, 0) // each) for name, each in (("CPU", cpus), ("GPU", gpus)) if each]
+    return min(own)
+
+
+def _no_room(nodes: list[dict[str, float]], cpus: float, gpus: float) -> str:
+    most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in ("CPU", "GPU")}
+    return (
+        f"A worker is to have {cpus:g} CPUs and {gpus:g} GPUs, but no machine of the cluster has more than "
+        f"{most['CPU']:g} and {most['GPU']:g}; ask for less with --worker-cpus and --worker-gpus."
+    )

@@ -1,0 +1,336 @@
+"""Runs on a Ray cluster of several nodes, with faults and without: the numbers of one process, or a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ensue
+from ensue.backends.names import load_model
+from ensue.errors import EnsueError, RunFailed
+from ensue.execute.crew import reason
+from ensue.models.protocols import Encoder, Layered, Rater, Scorer
+from ensue.models.request import Request
+from ensue.scoring.engine import score
+from ensue.scoring.journal import Journal
+from tests.execute import toys
+from tests.support import tiny
+from tests.support.command import here, refused, write_lines
+from tests.support.corpus import write_corpus
+from tests.support.effort import LONG
+
+ray = pytest.importorskip("ray", reason="work on many machines needs Ray: pip install 'ensue[ray]'")
+# A cluster takes minutes to start beside other tests on two cores.
+pytestmark = pytest.mark.skipif(not LONG, reason="a Ray cluster of several nodes is started by make long")
+# Small batches that need nothing of each other, so that there are many shares.
+SMALL = {"batch_tokens": 32, "share_prefixes": False}
+PATIENT = 300
+
+
+class Cluster:
+    """Two machines with room for two workers and for one, both on this one."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster as RayCluster
+
+        self._cluster: Any = RayCluster(
+            initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}
+        )
+        self.address: str = self._cluster.address
+        self._second = self._cluster.add_node(num_cpus=1)
+        ray.init(address=self.address, log_to_driver=False)
+
+    def lose_second(self) -> None:
+        self._cluster.remove_node(self._second, allow_graceful=False)
+
+    def close(self) -> None:
+        ray.shutdown()
+        self._cluster.shutdown()
+
+
+def started() -> Cluster:
+    """Ray gives its processes 30 seconds to come, which on a crowded machine is little."""
+    for _ in range(5):
+        try:
+            return Cluster()
+        except Exception:
+            ray.shutdown()
+    return Cluster()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    changed = {
+        "OMP_NUM_THREADS": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # Else workers wait behind everything else that the machine does.
+        "RAY_worker_niceness": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), *sys.path])),
+    }
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    opened = started()
+    try:
+        yield opened
+    finally:
+        opened.close()
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@pytest.fixture(scope="module")
+def executor(cluster: Cluster) -> Iterator[ensue.RayExecutor]:
+    """Two workers, which all tests but those of drivers have."""
+    with ensue.RayExecutor(2, address=cluster.address, patience=PATIENT) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ray")
+
+
+@pytest.fixture(scope="module")
+def llama(place: Path) -> str:
+    return str(tiny.save_llama(place / "llama", max_length=256))
+
+
+@pytest.fixture(scope="module")
+def corpus(place: Path) -> Path:
+    return write_corpus(place / "corpus.jsonl", (6,) * 12)
+
+
+@pytest.fixture(scope="module")
+def expected(place: Path, llama: str, corpus: Path) -> Path:
+    """The run that one process makes."""
+    return ensue.run(
+        "shuffle", model=llama, data=corpus, output=place / "local", model_options=SMALL, block_size="1,2"
+    ).folder
+
+
+def assert_same_run(found: Path, expected: Path) -> None:
+    """All but the time it took is the same, and nothing is left of the work."""
+    assert (found / "items.jsonl").read_bytes() == (expected / "items.jsonl").read_bytes()
+    results = [json.loads((folder / "results.json").read_text("utf-8")) for folder in (found, expected)]
+    for each in results:
+        del each["seconds"]
+    assert results[0] == results[1]
+    assert not list(found.glob("journal*"))
+
+
+def run_shuffle(llama: str, corpus: Path, output: Path, executor: Any, **options: Any) -> Path:
+    return ensue.run(
+        "shuffle",
+        model=llama,
+        data=corpus,
+        output=output,
+        model_options=SMALL,
+        block_size="1,2",
+        executor=executor,
+        **options,
+    ).folder
+
+
+def test_a_driver_that_is_killed_is_gone_on_with(
+    cluster: Cluster,
+    llama: str,
+    corpus: Path,
+    expected: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    output = tmp_path / "run"
+    said = (
+        "import ensue, sys; model, data, output, address = sys.argv[1:];"
+        "ensue.run('shuffle', model=model, data=data, output=output, block_size='1,2',"
+        f"          model_options={SMALL!r}, executor=ensue.RayExecutor(1, address=address))"
+    )
+    command = [sys.executable, "-c", said, llama, str(corpus), str(output), cluster.address]
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    journal = output / "journal.jsonl"
+    until = time.monotonic() + PATIENT
+    while not (journal.is_file() and len(journal.read_bytes().splitlines()) > 3):
+        assert driver.poll() is None, driver.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    driver.kill()
+    driver.communicate()
+    assert not (output / "results.json").exists()
+    kept = len(journal.read_bytes().splitlines())
+    # Its worker goes with it.
+    while ray.available_resources().get("CPU") != 3:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    executor = request.getfixturevalue("executor")
+    with pytest.raises(EnsueError, match="--resume"):
+        run_shuffle(llama, corpus, output, executor)
+    assert_same_run(run_shuffle(llama, corpus, output, executor, resume=True), expected)
+    about = json.loads((output / "run.json").read_text("utf-8"))
+    assert about["resumed_from"] >= kept - 2
+    assert sum(about["workers"].values()) == 2
+
+
+def test_a_run_of_two_workers_is_that_of_one_process_and_each_loads_the_model_once(
+    executor: ensue.RayExecutor, llama: str, corpus: Path, expected: Path, tmp_path: Path
+) -> None:
+    assert_same_run(run_shuffle(llama, corpus, tmp_path / "run", executor), expected)
+    about = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert about["executor"].startswith("ray ")
+    assert sum(about["workers"].values()) == 2
+    # A second run finds it loaded.
+    assert_same_run(run_shuffle(llama, corpus, tmp_path / "again", executor), expected)
+    loads = executor.loads()
+    assert len(loads) == 2
+    assert all(Counter(names) == {"llama": 1} for names in loads.values()), loads
+
+
+def test_masked_models_encoders_and_raters_give_the_same_bits(
+    executor: ensue.RayExecutor, place: Path
+) -> None:
+    texts = [
+        " ".join(tiny.SENTENCES[i % len(tiny.SENTENCES)] for i in range(k, k + k % 5 + 1)) for k in range(70)
+    ]
+    load = partial(load_model, str(tiny.save_bert(place / "bert")), **SMALL)
+    here, there = load(), executor.load(load)
+    assert isinstance(here, Scorer)
+    assert isinstance(there, Scorer)
+    assert isinstance(there, Layered)
+    assert not isinstance(there, Rater)
+    requests = [Request(text, detail=True) for text in texts[:12]]
+    assert score(there, requests).scores == score(here, requests).scores
+    assert isinstance(here, Encoder)
+    for options in ({}, {"layers": [0, 2], "pooling": "cls"}):
+        assert there.encode(texts, **options).tobytes() == here.encode(texts, **options).tobytes()
+    assert there.encode([]).shape == here.encode([]).shape
+    with pytest.raises(EnsueError, match="no layer 9"):
+        there.encode(texts, layers=[9])
+
+
+def test_the_command_scores_the_same_and_says_what_is_wrong_with_its_options(
+    executor: ensue.RayExecutor, llama: str, tmp_path: Path
+) -> None:
+    texts = write_lines(tmp_path / "texts.jsonl", [{"text": sentence} for sentence in tiny.SENTENCES])
+    command = ["score", texts, "--model", llama, "--json"]
+    found = here(*command, "--executor", "ray", "--workers", "1")
+    assert found.code == 0, found.err
+    assert found.out == here(*command).out
+    refused(here(*command, "--executor", "slurm"), "no executor 'slurm'; choose local or ray")
+    refused(here(*command, "--worker-gpus", "1"), "add --executor ray or leave out --worker-gpus")
+    refused(here(*command, "--executor", "ray", "--profile"), "Profiles are made in this process")
+
+
+def test_machines_with_different_models_are_refused(executor: ensue.RayExecutor) -> None:
+    scorer = executor.load(toys.load_varying)
+    assert isinstance(scorer, Scorer)
+    with (
+        ThreadPoolExecutor(8) as threads,
+        pytest.raises(RunFailed, match="loads another random than the first worker did \\(seed "),
+    ):
+        list(threads.map(lambda number: score(scorer, [Request(str(number))]), range(8)))
+
+
+def test_functions_are_mapped_in_order_by_several_processes(executor: ensue.RayExecutor) -> None:
+    assert list(executor.map(abs, range(-5, 1))) == [5, 4, 3, 2, 1, 0]
+    assert len(set(executor.map(toys.wait, [0.2] * 6))) == 2
+
+
+def once(action: Callable[[], None]) -> Callable[..., None]:
+    """Progress that does something when the first scores are in."""
+    done: list[bool] = []
+
+    def progress(finished: int, total: int, unit: str = "tokens") -> None:
+        if 0 < finished < total and not done:
+            done.append(True)
+            action()
+
+    return progress
+
+
+def test_a_machine_that_is_gone_leaves_its_work_to_the_others(
+    cluster: Cluster, executor: ensue.RayExecutor, llama: str, corpus: Path, expected: Path, tmp_path: Path
+) -> None:
+    lost = len(executor.about()["lost"])
+    found = run_shuffle(llama, corpus, tmp_path / "run", executor, progress=once(cluster.lose_second))
+    assert_same_run(found, expected)
+    assert len(executor.about()["lost"]) > lost
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_scored_twice(
+    executor: ensue.RayExecutor, llama: str, place: Path, tmp_path: Path
+) -> None:
+    load = partial(load_model, llama, **SMALL)
+    requests = [Request(f"{one} {other}") for one in tiny.SENTENCES for other in tiny.SENTENCES]
+    expected = score(load(), requests)  # type: ignore[arg-type]
+    scorer = executor.load(load)
+    assert isinstance(scorer, Scorer)
+    victims = sorted(executor.loads())
+    with Journal(tmp_path / "journal") as journal:
+        found = score(
+            scorer,
+            requests,
+            journal=journal,
+            progress=once(lambda: [os.kill(victim, signal.SIGKILL) for victim in victims] and None),
+        )
+    assert found.scores == expected.scores
+    keys = [json.loads(line)[3] for line in (tmp_path / "journal").read_text("utf-8").splitlines()]
+    assert len(keys) == len(set(keys)) == len(requests)
+    assert "its process ended" in " ".join(executor.about()["lost"])
+
+
+def test_what_ends_every_worker_is_given_up_in_a_sentence(executor: ensue.RayExecutor) -> None:
+    scorer = executor.load(toys.load_harmful)
+    assert isinstance(scorer, Scorer)
+    assert len(score(scorer, [Request("a word"), Request("another")]).scores) == 2
+    with pytest.raises(RunFailed, match="ran out of memory; what is finished is kept: use fewer workers"):
+        score(scorer, [Request("memory")])
+    with pytest.raises(RunFailed, match="3 workers were lost over it, the last because its process ended"):
+        score(scorer, [Request("kill")])
+    # And the others go on.
+    assert len(score(scorer, [Request("a word")]).scores) == 1
+
+
+def test_what_cannot_be_is_refused_in_a_sentence(
+    cluster: Cluster, executor: ensue.RayExecutor, llama: str, corpus: Path
+) -> None:
+    with pytest.raises(EnsueError, match="no machine of the cluster has more than 2 and 0; ask for less"):
+        ensue.RayExecutor(1, cpus=64)
+    with pytest.raises(EnsueError, match="Workers load models by their names; give that of random"):
+        ensue.run("shuffle", model=load_model("random"), data=corpus, executor=executor)
+    with pytest.raises(EnsueError, match="runs on machines of its own; leave --executor out"):
+        ensue.run("shuffle", model="http://127.0.0.1:9", data=corpus, executor=executor)
+    with pytest.raises(EnsueError, match="is not a model"):
+        ensue.run("shuffle", model="./nowhere", data=corpus, executor=executor)
+
+
+def test_workers_that_do_not_come_are_not_waited_for_forever(
+    cluster: Cluster, executor: ensue.RayExecutor
+) -> None:
+    with (
+        ensue.RayExecutor(1, cpus=2, patience=0.5) as crowded,
+        pytest.raises(RunFailed, match="no machine had room"),
+    ):
+        crowded.load(partial(load_model, "random"))
+
+
+def test_why_a_worker_was_lost_is_told_in_a_few_words() -> None:
+    from ray.exceptions import ActorUnavailableError, NodeDiedError, OutOfMemoryError, WorkerCrashedError
+
+    assert reason(OutOfMemoryError("Task was killed due to the node running low on memory.")).startswith(
+        "its machine ran out of memory"
+    )
+    assert reason(ActorUnavailableError("Socket closed", None)) == "it cannot be reached"
+    assert reason(NodeDiedError("gone")) == "its machine is gone"
+    assert reason(WorkerCrashedError()).startswith("its process ended (The worker died")
+    assert reason(ImportError("No module named 'ensue'")).startswith("ensue is not installed there")
