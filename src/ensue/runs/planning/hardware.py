@@ -1,0 +1,157 @@
+"""What hardware does in a second: profiles, and the seconds and bytes that counted work takes on one."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ensue.errors import EnsueError
+from ensue.runs.planning.shapes import BYTES, Shape
+from ensue.runs.planning.tally import Tally, Work
+
+# Numbers of logits that are made at once, in float32, as scoring/network.py has them.
+_LOGITS = {"cuda": 2**28, "cpu": 2**24}
+# Activations as wide as the widest layer that a pass has at once, as backends/hf/running.py takes it.
+_WIDE = 6
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One device: what it does in a second, and where these numbers are from.
+
+    `rates` are operations a second of wide products by dtype; a product of width w runs at w / (w + `narrow`) of
+    that. `attention` is the same for attention. The rest are seconds: `elementwise` a token, layer and unit of width,
+    `uncompiled` the same on top where nothing is compiled, `vocabulary` a logit, `a_pass` a forward pass, `a_text` a
+    text that is scored and `a_sentence` one that is read (the host's part), `written` a token, layer and unit of
+    width of a hypothesis, `written_seen` the same for each token it sees, `a_step` a step of a search. `start` is
+    what a process takes before it works, `loading` gigabytes of weights a second, `compiling` what compiling takes.
+    """
+
+    name: str
+    about: str
+    kind: str
+    memory: float
+    source: str
+    rates: dict[str, float]
+    attention: float
+    elementwise: float
+    vocabulary: float
+    written: float
+    written_seen: float
+    narrow: float = 0.0
+    uncompiled: float = 0.0
+    a_pass: float = 0.0
+    a_text: float = 0.0
+    a_sentence: float = 0.0
+    a_step: float = 0.0
+    start: float = 5.0
+    loading: float = 1.0
+    compiling: float = 0.0
+    process: float = 0.7
+    date: str = ""
+    command: str = ""
+
+    @property
+    def bytes(self) -> int:
+        return int(self.memory * 2**30)
+
+    @property
+    def dtype(self) -> str:
+        """What a language model is loaded in where nothing else is asked for."""
+        return "bfloat16" if self.kind == "cuda" else "float32"
+
+    def seconds(
+        self, tally: Tally, shape: Shape, dtype: str, *, encoder: bool = False, compiled: bool = True
+    ) -> float:
+        """Return how long one device takes for work of a model."""
+        wide = shape.layers * shape.width
+        rate = self.rates.get(dtype, self.rates["float32"]) * shape.width / (shape.width + self.narrow)
+        # Attention is taken as it is run: hidden pairs and padding are computed, too.
+        attended = max(tally.attended, tally.seen)
+        near = attended * tally.near / tally.seen if tally.seen else 0.0
+        half = rate / self.rates.get("bfloat16", rate) if dtype == "float32" and self.kind == "cuda" else 1.0
+        return (
+            (shape.linear_operations(tally.run) + shape.head_operations(tally.scored)) / rate
+            + shape.attention_operations(attended, near) / (self.attention * half)
+            + tally.run * wide * (self.elementwise + (0.0 if compiled else self.uncompiled))
+            + tally.scored * shape.vocabulary * (self.vocabulary if shape.head else 0.0)
+            + tally.passes * self.a_pass
+            + tally.texts * (self.a_sentence if encoder else self.a_text)
+            + tally.written * wide * self.written
+            + tally.written_seen * wide * self.written_seen
+            + tally.steps * self.a_step
+        )
+
+    def seconds_of(self, work: Work, tally: Tally | None = None) -> float:
+        """Return how long one device takes for some work, all of it unless told."""
+        found = work.total if tally is None else tally
+        encoder = work.what in ("encoded", "answered")
+        compiled = work.compiled or work.what != "scored"
+        return self.seconds(found, work.shape, work.dtype, encoder=encoder, compiled=compiled)
+
+    def memory_of(self, work: Work, batch: int) -> dict[str, float]:
+        """Return the bytes that a model's work takes on the device, by what they are for."""
+        shape, size = work.shape, BYTES[work.dtype]
+        logits = min(_LOGITS[self.kind], shape.vocabulary * max(batch, 1)) * 4 if shape.head else 0
+        rows = min(batch, max(work.total.run, 1.0)) * shape.inner * size * _WIDE
+        return {
+            "weights": float(shape.weights * size),
+            "keys and values": float(work.held * shape.cache_bytes(work.dtype)),
+            "rows": float(rows),
+            "logits": float(logits),
+        }
+
+
+def find_hardware(name: str) -> Hardware:
+    """Return the profile of a name, or of a TOML file with one profile."""
+    known = profiles()
+    if name in known:
+        return known[name]
+    path = Path(name).expanduser()
+    if path.suffix == ".toml" and path.is_file():
+        try:
+            found = tomllib.loads(path.read_text("utf-8"))
+            ((label, facts),) = found.items()
+            return Hardware(name=label, **facts)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise EnsueError(f"{path} holds no profile of one device: {error}.") from None
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(known)}; or give a .toml file."
+    raise EnsueError(f"There is no hardware {name}; {hint}")
+
+
+@cache
+def profiles() -> dict[str, Hardware]:
+    """Return the profiles that come with the package."""
+    text = resources.files("ensue.runs.planning").joinpath("hardware.toml").read_text("utf-8")
+    found: dict[str, Hardware] = {}
+    for name, facts in tomllib.loads(text).items():
+        found[name] = _scaled(found, name, dict(facts))
+    return found
+
+
+def _scaled(known: dict[str, Hardware], name: str, facts: dict[str, Any]) -> Hardware:
+    """Return a profile; one that is `like` another does products so many times as fast, and has so many times its
+    memory's bandwidth."""
+    if "like" not in facts:
+        return Hardware(name=name, **facts)
+    base = known[facts.pop("like")]
+    products, bandwidth = facts.pop("products"), facts.pop("bandwidth")
+    return replace(
+        base,
+        name=name,
+        rates={dtype: rate * products for dtype, rate in base.rates.items()},
+        attention=base.attention * min(products, bandwidth),
+        elementwise=base.elementwise / bandwidth,
+        vocabulary=base.vocabulary / bandwidth,
+        written=base.written / bandwidth,
+        written_seen=base.written_seen / bandwidth,
+        date="",
+        command="",
+        **facts,
+    )

@@ -1,0 +1,169 @@
+"""`ensue plan`: every benchmark by its own code, tables and JSON, and bad input in a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ensue
+from ensue.errors import EnsueError
+from ensue.fetch.store import home
+from ensue.runs.planning.guessing import GuessedTokenizer
+from ensue.runs.planning.hardware import find_hardware, profiles
+from ensue.runs.planning.plan import plan
+from ensue.runs.planning.tables import plan_json
+from tests.support.command import here, refused
+from tests.support.corpus import write_corpus
+from tests.support.tiny import save_encoder, save_llama
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory) -> str:
+    return str(save_llama(tmp_path_factory.mktemp("plan") / "llama", max_length=512))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> str:
+    return str(write_corpus(tmp_path_factory.mktemp("corpus") / "d.jsonl", (6, 8, 7)))
+
+
+def test_a_plan_has_the_items_and_tokens_of_the_run(llama: str, corpus: str, tmp_path: Path) -> None:
+    asked = {"model": llama, "data": corpus, "limit": 2, "block_size": [1, 2], "shuffles": 3}
+    made = plan("shuffle", hardware="cpu", **asked)
+    done = ensue.run("shuffle", output=tmp_path / "run", **asked)
+    assert made.items == len(done.items)
+    assert made.clusters == len({item["cluster"] for item in done.items})
+    assert made.tokens == done.results["tokens"]
+    written = (done.folder / "items.jsonl").stat().st_size + (done.folder / "profiles.jsonl").stat().st_size
+    assert made.disk["run folder"] == pytest.approx(written, rel=0.1)
+    # A plan is no run: nothing of it is left.
+    assert not (home() / "vectors").exists()
+
+
+def test_many_documents_are_planned_from_few(llama: str, corpus: str) -> None:
+    few = plan("shuffle", model=llama, data=corpus, hardware="h200", shuffles=4)
+    many = plan(
+        "shuffle", model=llama, data=corpus, hardware="h200", shuffles=4, documents=300, devices=8, price=2.0
+    )
+    assert many.times == 100
+    assert many.operations == pytest.approx(100 * few.operations)
+    assert many.seconds == pytest.approx(100 * few.seconds)
+    assert many.wall == pytest.approx(many.start + (many.seconds + many.outside) / 8)
+    assert many.money == pytest.approx(2.0 * many.device_hours)
+    assert many.interval[0] < many.seconds < many.interval[1]
+
+
+def test_operations_are_two_a_weight_of_the_layers_and_the_rest(llama: str, corpus: str) -> None:
+    made = plan("shuffle", model=llama, data=corpus, limit=1, hardware="cpu", shuffles=2)
+    (cost,) = made.costs
+    tally, shape = cost.tally, cost.work.shape
+    network = ensue.load_model(llama).network
+    layers = sum(p.numel() for p in network.model.layers.parameters() if p.dim() == 2)
+    heads = network.config.num_attention_heads * network.config.head_dim
+    expected = (
+        2 * layers * tally.fed
+        + 4 * network.config.num_hidden_layers * heads * tally.seen
+        + 2 * network.config.vocab_size * network.config.hidden_size * tally.scored
+    )
+    assert made.operations == pytest.approx(expected)
+    assert shape.head == network.config.vocab_size * network.config.hidden_size
+
+
+def test_a_model_that_is_not_here_is_planned_by_its_shape(llama: str, corpus: str) -> None:
+    by_name = plan("shuffle", model=llama, data=corpus, hardware="cpu", shuffles=2)
+    by_shape = plan("shuffle", shape=llama, tokenizer=llama, data=corpus, hardware="cpu", shuffles=2)
+    assert by_shape.operations == by_name.operations
+    guessed = plan("shuffle", shape="8B", tokenizer="4", data=corpus, hardware="h200", shuffles=2)
+    assert any("4 characters a token" in note for note in guessed.notes)
+    characters = guessed.costs[0].tally.characters
+    assert guessed.costs[0].tally.given == pytest.approx(characters / 4, rel=0.02)
+
+
+def test_an_encoder_suite_is_planned_with_its_classifiers_and_leaves_no_vectors(tmp_path: Path) -> None:
+    folder = tmp_path / "SSP" / "abs"
+    folder.mkdir(parents=True)
+    for split in ("train", "valid", "test"):
+        lines = [f"{n % 2}\tsentence {n} is of {split} {'a' * (n % 3)}\n" for n in range(24)]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    model = str(save_encoder(tmp_path / "encoder", max_length=32))
+    made = plan("discoeval/SSP", model=model, data=tmp_path, hardware="cpu")
+    (cost,) = made.costs
+    assert cost.work.what == "encoded"
+    assert cost.tally.texts == 72
+    assert made.disk["vectors"] > 0
+    assert not list((home() / "vectors").glob("*"))
+
+
+def test_measuring_corrects_the_profile_by_work_that_is_done(llama: str, corpus: str) -> None:
+    made = plan("shuffle", model=llama, data=corpus, hardware="cpu", shuffles=4, measure=True)
+    (cost,) = made.costs
+    assert cost.measured is not None
+    assert cost.measured > 0
+    plain = plan("shuffle", model=llama, data=corpus, hardware="cpu", shuffles=4)
+    assert made.seconds == pytest.approx(plain.seconds * cost.measured)
+
+
+def test_a_guess_cuts_every_character_once() -> None:
+    for size in (1.0, 2.5, 4.3):
+        found = GuessedTokenizer(size)("Does the text follow?", return_offsets_mapping=True)
+        ends = [0, *(end for _, end in found["offset_mapping"])]
+        assert [begin for begin, _ in found["offset_mapping"]] == ends[:-1]
+        assert ends[-1] == 21
+
+
+def test_profiles_say_where_they_are_from() -> None:
+    for one in profiles().values():
+        assert one.source.startswith(("measured", "derived"))
+        assert one.source.startswith("derived") or (one.date and one.command)
+    assert profiles()["a100"].rates["bfloat16"] < profiles()["h200"].rates["bfloat16"]
+    with pytest.raises(EnsueError, match="did you mean h200"):
+        find_hardware("h20")
+
+
+def test_the_command_prints_tables_and_json(llama: str, corpus: str) -> None:
+    words = [
+        "plan",
+        "shuffle",
+        "--model",
+        llama,
+        "--data",
+        corpus,
+        "--hardware",
+        "h200",
+        "--set",
+        "shuffles=2",
+    ]
+    shown = here(*words, "--price", "3.5")
+    assert shown.code == 0
+    assert "device-hours" in shown.out
+    assert "money" in shown.out
+    found = json.loads(here(*words, "--json").out)
+    same = plan_json(plan("shuffle", model=llama, data=corpus, hardware="h200", shuffles="2"))
+    assert found["operations"] == same["operations"]
+    assert found["work"][0]["fed"] <= found["work"][0]["given"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["shuffle", "--hardware", "abacus"], "There is no hardware abacus"),
+        (["shuffle", "--shape", "9Q"], "There is no shape 9Q"),
+        (["shuffle", "--shape", "8B", "--tokenizer", "99"], "1 to 20 characters"),
+        (["shuffle", "--shape", "8B", "--measure"], "leave out --measure or --shape"),
+        (["shuffle", "--model", "http://127.0.0.1:1"], "served elsewhere"),
+        (["superglue", "--mode", "finetune"], "trains a network"),
+        (["shufle"], "did you mean"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
+    refused(
+        here("plan", *words, "--hardware", "h200") if "--hardware" not in words else here("plan", *words),
+        said,
+    )
