@@ -1,11 +1,12 @@
 """The engine beside a plain loop on a GPU: random weights in the shapes of two models, first and later passes.
 
-    python bench/gpu.py --tokenizer FOLDER --data DOCUMENTS.jsonl [--work shuffle,prefix,eight]
-        [--ways loop,never,always]
+    python bench/gpu.py --tokenizer FOLDER --data DOCUMENTS.jsonl [--work shuffle,prefix,eight,windows]
+        [--ways loop,never,always] [--profile]
 
 Each way runs in a process of its own. `loop` is the plainest way: texts sorted by length, padded to 65,536 tokens a
 batch, the model called on them, every logit made. The others are this engine with `--compile never` and `always`.
-Start-up is loading and, for the engine, the probe of how the model may be run, which is kept between runs.
+Start-up is loading. The engine's first pass counts the probe of how the model may be run, which is otherwise kept
+between runs. `--profile` looks into the probe and into one more pass: what the device did, and when it waited.
 DOCUMENTS has lines with `sentences`; FOLDER is that of a model, of which only the tokenizer is used (`smollm2`).
 Needs a CUDA device; `--device cpu --small` tries the script itself.
 """
@@ -13,11 +14,15 @@ Needs a CUDA device; `--device cpu --small` tries the script itself.
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
+import pstats
 import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +56,19 @@ SHAPES: dict[str, dict[str, int]] = {
         "vocab_size": 49152,
     },
 }
-WORK = {"shuffle": "135M", "prefix": "135M", "eight": "8B"}
-DOCUMENTS = {"shuffle": 60, "eight": 8}
+# Those of gemma3-270m but for its vocabulary (a plain loop has no room for its logits) and windows that texts exceed.
+SHAPES["windows"] = {
+    "hidden_size": 640,
+    "intermediate_size": 2048,
+    "num_hidden_layers": 18,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "head_dim": 256,
+    "sliding_window": 128,
+    "vocab_size": 49152,
+}
+WORK = {"shuffle": "135M", "prefix": "135M", "eight": "8B", "windows": "windows"}
+DOCUMENTS = {"shuffle": 60, "eight": 8, "windows": 20}
 BATCH = 65_536
 
 
@@ -81,9 +97,8 @@ def random_model(shape: str, device: str) -> Any:
 
     avoid_trapping_tiles()
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        **SHAPES[shape], max_position_embeddings=16384, tie_word_embeddings=True
-    )
+    kind = transformers.Gemma3TextConfig if shape == "windows" else transformers.LlamaConfig
+    config = kind(**SHAPES[shape], max_position_embeddings=16384, tie_word_embeddings=True)
     torch.set_default_dtype(torch.bfloat16)
     with torch.device(device):
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
@@ -145,11 +160,15 @@ def one_way(arguments: argparse.Namespace) -> dict[str, Any]:
     model = random_model(shape, arguments.device)
     tokenizer = transformers.AutoTokenizer.from_pretrained(arguments.tokenizer)
     engine_model = None if arguments.way == "loop" else as_model(model, tokenizer, arguments.way)
-    if engine_model is not None:
-        _ = engine_model.executor  # how it may be run is found out once, and kept between runs
     if arguments.device == "cuda":
         torch.cuda.synchronize()
-    start_up = time.perf_counter() - began
+    loaded = time.perf_counter()
+    with called(arguments.profile):
+        if engine_model is not None:
+            _ = engine_model.executor  # how it may be run is found out once, and kept between runs
+    if arguments.device == "cuda":
+        torch.cuda.synchronize()
+    probe, start_up = time.perf_counter() - loaded, loaded - began
     passes, totals, stages = [], [], {}
     texts = (
         []
@@ -162,28 +181,22 @@ def one_way(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.device == "cuda":
             torch.cuda.synchronize()
         began = time.perf_counter()
-        if parts and engine_model is None:
-            totals = loop(model, [part.ids for part in parts], [part.start for part in parts])
+        if engine_model is not None:
+            totals, tokens = engine_pass(engine_model, texts, parts)
         elif parts:
-            found = dict(one for batch in engine_model.executor.run(parts) for one in batch)
-            totals = [float(found[i].logprobs.sum()) for i in range(len(parts))]
-        elif engine_model is None:
+            totals = loop(model, [part.ids for part in parts], [part.start for part in parts])
+        else:
             ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
             stages["tokenise"] = time.perf_counter() - began
             tokens = sum(map(len, ids))
             totals = loop(model, ids, [1] * len(ids))
-        else:
-            from ensue.models.request import Request
-            from ensue.scoring.engine import score
-
-            scored = score(engine_model, [Request(text) for text in texts])
-            totals = [one.logprob for one in scored.scores]
-            tokens = scored.tokens + len(texts)
         if arguments.device == "cuda":
             torch.cuda.synchronize()
-        passes.append(time.perf_counter() - began)
+        passes.append(time.perf_counter() - began + (0.0 if passes else probe))
     if engine_model is not None:
-        stages = stages_of(engine_model, texts, parts)
+        stages = {"probe": probe, **stages_of(engine_model, texts, parts)}
+        if arguments.profile:
+            profile(lambda: engine_pass(engine_model, texts, parts))
     memory = torch.cuda.max_memory_allocated() / 2**30 if arguments.device == "cuda" else 0.0
     return {
         "work": arguments.one,
@@ -195,6 +208,60 @@ def one_way(arguments: argparse.Namespace) -> dict[str, Any]:
         "gib": memory,
         "totals": totals,
     }
+
+
+def engine_pass(model: Any, texts: list[str], parts: list[Any]) -> tuple[list[float], int]:
+    """Score all once: the totals, and how many tokens they are of."""
+    from ensue.models.request import Request
+    from ensue.scoring.engine import score
+
+    if parts:
+        found = dict(one for batch in model.executor.run(parts) for one in batch)
+        return [float(found[i].logprobs.sum()) for i in range(len(parts))], sum(
+            len(part.ids) for part in parts
+        )
+    scored = score(model, [Request(text) for text in texts])
+    return [one.logprob for one in scored.scores], scored.tokens + len(texts)
+
+
+@contextmanager
+def called(wanted: bool) -> Iterator[None]:
+    """Say which calls of the host took longest, where that is wanted."""
+    if not wanted:
+        yield
+        return
+    with cProfile.Profile() as found:
+        yield
+    pstats.Stats(found, stream=sys.stderr).sort_stats("cumulative").print_stats(45)
+
+
+def profile(work: Callable[[], Any]) -> None:
+    """Say what the device did in some work: by kernel, and when it waited for longer than a millisecond."""
+    import torch
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
+        began = time.time_ns()
+        work()
+        torch.cuda.synchronize()
+        ended = time.time_ns()
+    spent: dict[str, list[float]] = {}
+    waits, until = [], began
+    events = [one for one in found.profiler.kineto_results.events() if "CUDA" in str(one.device_type())]
+    for event in sorted(events, key=lambda one: one.start_ns()):
+        start, length = event.start_ns(), event.duration_ns()
+        spent.setdefault(event.name(), []).append(length / 1e6)
+        if start - until > 1e6:
+            waits.append(((until - began) / 1e9, (start - until) / 1e6))
+        until = max(until, start + length)
+    waits.append(((until - began) / 1e9, (ended - until) / 1e6))
+    busy, idle = sum(map(sum, spent.values())), sum(length for _, length in waits)
+    say = lambda *words: print(*words, file=sys.stderr, flush=True)  # noqa: E731
+    say(
+        f"  a pass of {(ended - began) / 1e9:.3f} s: the device worked {busy / 1e3:.3f}, waited {idle / 1e3:.3f}"
+    )
+    say("  waits (at s: ms): " + "  ".join(f"{at:.2f}: {length:.0f}" for at, length in waits))
+    for name, lengths in sorted(spent.items(), key=lambda one: -sum(one[1]))[:40]:
+        say(f"  {sum(lengths):8.1f} ms {len(lengths):6} × {sum(lengths) / len(lengths):7.3f}  {name[:150]}")
 
 
 def as_model(network: Any, tokenizer: Any, compile: str) -> Any:
@@ -245,6 +312,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int)
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--way", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -76,6 +76,31 @@ def test_every_row_is_the_paired_test_of_its_items(tmp_path):
     assert {row.adjusted_p for row in found.rows if row.metric == "ties"} == {1.0}
 
 
+def test_how_many_items_both_runs_score_the_same_is_counted_with_its_interval(tmp_path):
+    items = random_items(0.8, 4)
+    # Of each document the first shuffle at block size 1 is decided otherwise, and in every third one another too.
+    other = [
+        {**item, "scores": {**item["scores"], "accuracy": 1.0 - item["scores"]["accuracy"], "margin": 0.3}}
+        if item["settings"]["block_size"] == 1
+        and (item["id"].endswith("/0") or (item["id"].endswith("/1") and int(item["cluster"][1:]) % 3 == 0))
+        else {**item, "scores": {**item["scores"], "margin": 0.7}}
+        for item in items
+    ]
+    items = [{**item, "scores": {**item["scores"], "margin": 0.2}} for item in items]
+    write_run(tmp_path / "a", items)
+    write_run(tmp_path / "b", other)
+    found = compare_runs(tmp_path / "a", tmp_path / "b")
+    rows = {(row.metric, row.settings["block_size"]): row.same for row in found.rows}
+    share = 1 - (30 + 10) / 120
+    one = rows["accuracy", 1]
+    assert one.value == pytest.approx(share)
+    assert one.low < share < one.high
+    assert (one.n, one.clusters) == (120, 30)
+    assert rows["accuracy", 2].value == rows["ties", 1].value == 1.0
+    assert rows["margin", 1] is None  # a number, not a decision
+    assert found.as_dict()["rows"][0]["same"] == one._asdict()
+
+
 def test_a_run_is_equal_to_itself(tmp_path):
     write_run(tmp_path / "a", random_items(0.8, 3))
     found = compare_runs(tmp_path / "a", tmp_path / "a")

@@ -39,7 +39,6 @@ def _config(family: str) -> Any:
 @cache
 def network(family: str) -> Any:
     """A network in float32 whose weights are large enough that wrong masks and positions show."""
-    torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     torch.manual_seed(7)
     auto = (

@@ -54,7 +54,7 @@ budgets = st.builds(
 @given(parts=trees(), budget=budgets)
 def test_scores_equal_one_text_at_a_time(family: str, parts: list[TokenPart], budget: Budget) -> None:
     model = network(family)
-    executor = find_causal_way(model).executor(model, budget)
+    executor = find_causal_way(model).plain(model, budget)
     found = dict(item for batch in executor.run(parts) for item in batch)
     assert sorted(found) == list(range(len(parts)))
     for index, part in enumerate(parts):
@@ -64,7 +64,7 @@ def test_scores_equal_one_text_at_a_time(family: str, parts: list[TokenPart], bu
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_prefixes_are_shared_wherever_the_cache_allows(family: str) -> None:
-    executor = find_causal_way(network(family)).executor(network(family), ROOMY)
+    executor = find_causal_way(network(family)).plain(network(family), ROOMY)
     assert executor.share == (family != "mamba")
     # OPT's head reads a decoder inside its trunk; its logits are taken whole instead.
     assert executor.network.split == (family != "opt")

@@ -239,12 +239,3 @@ def test_a_stopped_run_finds_its_cut_scores_again(models: dict[str, Any], tmp_pa
     assert again.computed == 0
     assert again.scores == first.scores
     assert again.context_tokens == first.context_tokens == [10] * 3 + [120] * 3
-
-
-def test_an_endpoint_says_that_it_cannot_cut() -> None:
-    from ensue.backends.endpoint.model import EndpointModel
-
-    model = EndpointModel("http://127.0.0.1:9", "some-model")
-    with pytest.raises(EnsueError, match="tokenises text itself"):
-        score(model, [Request(SUFFIXES[0], CONTEXT, cut=TokenCut(5, 5))])
-    model.close()

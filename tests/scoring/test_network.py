@@ -95,6 +95,30 @@ def test_a_mask_says_all_unless_a_layer_looks_back_only_so_far(facts: dict[str, 
     assert known.sees_by_mask == sees
 
 
+@pytest.mark.parametrize(
+    ("facts", "windows"),
+    [
+        ({}, {"": None}),
+        ({"sliding_window": 8}, {"": 8}),
+        ({"layer_types": ["full_attention"] * 2, "sliding_window": 8}, {"full_attention": None}),
+        (
+            {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8},
+            {"sliding_attention": 8, "full_attention": None},
+        ),
+        ({"layer_types": ["full_attention", "linear_attention"]}, None),
+        ({"window_size": 8}, None),
+        ({"attention_chunk_size": 8, "sliding_window": 4}, None),
+    ],
+)
+def test_how_far_layers_look_back_is_known_by_their_kinds(
+    facts: dict[str, Any], windows: dict[str, int | None] | None
+) -> None:
+    known = Network(network("llama"))
+    config = SimpleNamespace(**facts)
+    known.model = SimpleNamespace(config=SimpleNamespace(get_text_config=lambda: config))
+    assert known.windows == windows
+
+
 def test_what_stands_for_a_trunks_output_has_its_states_and_nothing_else() -> None:
     states = torch.ones(2)
     stands = _TrunkOutput(states)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from functools import cache, wraps
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,18 @@ from hypothesis import strategies as st
 
 from ensue.models.request import TokenPart
 from ensue.scoring.attention import attention
-from ensue.scoring.causal import CausalExecutor
+from ensue.scoring.causal import NO_SHARING, CausalExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.packed import PackedExecutor
 from ensue.scoring.plan import Budget
-from ensue.scoring.probe import CausalWay, tree_gap
+from ensue.scoring.probe import CausalWay, find_causal_way, find_tree_way
 from ensue.scoring.rows import make_rows
-from ensue.scoring.runners import TreeRunner
+from ensue.scoring.runners import TextRunner, TreeRunner, _Place
 from ensue.scoring.tree import build_tree
 from tests.scoring.networks import VOCABULARY, network
 
-FAMILIES = ("llama", "gpt2", "granite")
+# The last two have layers that look back over eight tokens alone.
+FAMILIES = ("llama", "gpt2", "granite", "gemma3", "gemma2")
 
 
 def plain(model: Any, part: TokenPart) -> Any:
@@ -49,11 +52,12 @@ def drawn(seed: int, count: int, longest: int = 40) -> list[TokenPart]:
     return [TokenPart(text.astype(np.int32), int(generator.integers(1, len(text)))) for text in texts]
 
 
-def executor(model: Any, room: int) -> PackedExecutor:
+def executor(model: Any, room: int, way: CausalWay = CausalWay(True, True, True)) -> PackedExecutor:
     budget = Budget(batch=room, full=room, cache=400, attended=4000)
-    made = CausalWay(split=True, share=True, pack=True, trees=True).executor(model, budget, "always")
-    assert isinstance(made, PackedExecutor)
-    return made
+    plainly = way.plain(model, budget)
+    return PackedExecutor(
+        plainly.network, budget, plainly, texts=False, runs_trees=lambda _: True, compile="always"
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -79,7 +83,9 @@ def test_what_is_asked_after_one_prefix_needs_no_row_of_its_own() -> None:
     parts = [TokenPart(np.append(prefix, token).astype(np.int32), 30) for token in range(20)]
     rows = list(make_rows(build_tree(parts), [30] * 20, 64))
     assert [len(row.ids) for row in rows] == [30]  # no choice is fed, each is read off the same state
-    assert tree_gap(Network(model), parts, [plain(model, part) for part in parts]) < 2e-4
+    found = dict(TreeRunner(Network(model), 64).launch(rows[0], None).scores())
+    for i, part in enumerate(parts):
+        np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
 
 
 def test_rows_are_padded_to_few_sizes() -> None:
@@ -149,16 +155,111 @@ def test_longer_texts_than_a_row_are_scored_all_the_same() -> None:
         np.testing.assert_allclose(score.logprobs, plain(model, parts[i]), atol=2e-4)
 
 
-def test_a_model_that_looks_back_only_so_far_is_scored_in_batches_and_that_is_said(
+@pytest.mark.parametrize("family", ["llama", "gemma3", "gemma2", "gpt2"])
+def test_whether_trees_give_a_models_own_numbers_is_found_out(family: str) -> None:
+    assert find_tree_way(Network(network(family))).trees
+
+
+def test_windows_that_are_not_kept_to_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of the probe are longer than any layer looks back."""
+    found, seen = Network(network("gemma3")), _Place._seen
+    monkeypatch.setattr("ensue.scoring.probe._causal_parts", lambda _: [])
+    assert find_tree_way(found).trees
+    monkeypatch.setattr(_Place, "_seen", lambda place, _, blocks: seen(place, None, blocks))
+    assert not find_tree_way(found).trees
+
+
+def test_a_window_that_a_row_knows_nothing_of_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"full_attention": None, "sliding_attention": 9}
+    monkeypatch.setattr(Network, "windows", property(lambda _: kinds))
+    runner = TreeRunner(Network(network("gemma3")), 64)
+    (row,) = make_rows(build_tree(drawn(4, 1)), [1], 64)
+    with pytest.raises(NotImplementedError, match="window"):
+        runner.launch(row, None)
+
+
+def by_borders(
+    query: Any,
+    key: Any,
+    value: Any,
+    borders: Any,
+    _: Any,
+    *__: Any,
+    scale: float,
+    window_size: tuple[int, int],
+    enable_gqa: bool,
+) -> Any:
+    """What torch's attention over texts of different lengths is to do, for a CPU, by the definition."""
+    assert enable_gqa
+    assert window_size[1] == 0
+    found = []
+    for begin, end in pairwise(borders.tolist()):
+        q, k, v = (one[begin:end].transpose(0, 1) for one in (query, key, value))
+        k, v = (one.repeat_interleave(len(q) // len(k), 0) for one in (k, v))
+        apart = torch.arange(end - begin)[:, None] - torch.arange(end - begin)
+        seen = (apart >= 0) & ((apart <= window_size[0]) | (window_size[0] < 0))
+        weights = (q @ k.transpose(1, 2) * scale).masked_fill(~seen, -torch.inf).softmax(-1)
+        found.append((weights @ v).transpose(0, 1))
+    return torch.cat(found)
+
+
+@wraps(by_borders)
+def without_windows(*given: Any, **more: Any) -> Any:
+    return by_borders(*given, **{**more, "window_size": (-1, 0)})
+
+
+@pytest.mark.parametrize(
+    ("family", "attend", "texts"),
+    [
+        *((family, by_borders, True) for family in ("llama", "gpt2", "granite", "gemma3")),
+        # One that caps its scores, one with attention of its own, and windows that are not kept to.
+        ("gemma2", by_borders, False),
+        ("bloom", by_borders, False),
+        ("llama", without_windows, True),
+        ("gemma3", without_windows, False),
+    ],
+)
+def test_whether_texts_end_to_end_give_a_models_own_numbers_is_found_out(
+    family: str, attend: Any, texts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ensue.scoring.probe.takes_varlen", lambda _: True)
+    monkeypatch.setattr("ensue.scoring.attention._varlen", lambda: attend)
+    model = network(family)
+    assert find_causal_way(model).texts == texts
+    if texts and attend is by_borders:
+        parts = drawn(8, 6)
+        nodes = build_tree(parts, min_run=NO_SHARING)
+        rows = make_rows(nodes, [part.start for part in parts], 50)
+        runner = TextRunner(Network(model))
+        found = dict(one for row in rows for one in runner.launch(row, None).scores())
+        for i, part in enumerate(parts):
+            np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
+
+
+def test_what_a_model_may_not_be_given_is_asked_once_and_not_given() -> None:
+    model, asked = network("llama"), []
+    packed = executor(model, 64)
+    packed._runs_trees = cache(lambda: bool(asked.append(1)))
+    parts = drawn(2, 5)
+    for _ in range(2):
+        found = dict(one for batch in packed.run(parts) for one in batch)
+        for i, part in enumerate(parts):
+            np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
+    assert asked == [1]
+    assert packed._kept is None
+
+
+def test_a_model_that_cannot_have_rows_is_scored_in_batches_and_that_is_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    model = network("gemma3")
+    model = network("bloom")
     parts = drawn(5, 9)
-    packed = executor(model, 300)
+    packed = executor(model, 300, find_causal_way(model))
     with caplog.at_level(logging.WARNING):
         found = dict(one for batch in packed.run(parts) for one in batch)
     assert "packed rows cannot be run" in caplog.text
     assert packed._failed
+    assert not find_tree_way(Network(model)).trees
     for i, part in enumerate(parts):
         np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
 
@@ -185,7 +286,9 @@ def test_short_work_is_not_compiled() -> None:
     model = network("llama")
     budget = Budget(batch=64, full=64, cache=400, attended=4000)
     plainly = CausalExecutor(Network(model), budget)
-    packed = PackedExecutor(Network(model), budget, plainly, compile="auto")
+    packed = PackedExecutor(
+        Network(model), budget, plainly, texts=False, runs_trees=lambda _: True, compile="auto"
+    )
     parts = drawn(1, 5)
     nodes = build_tree(parts)
     assert packed._runner(nodes, parts) is None  # a CPU has no attention over texts of different lengths

@@ -246,10 +246,10 @@ def test_the_probe_of_masked_models_pads_and_masks_one_or_two() -> None:
 def test_ways_run_as_they_say() -> None:
     model = network("llama")
     for way in (CausalWay(True, True, True), CausalWay(False, True, False), CausalWay(True, False, False)):
-        executor = way.executor(model, ROOMY)
+        executor = way.plain(model, ROOMY)
         assert (executor.network.split, executor.share, executor.pack) == way[:3]
         assert executor.budget == ROOMY
-    alone = CausalWay(False, False, False, alone=True).executor(model, ROOMY)
+    alone = CausalWay(False, False, False, alone=True).plain(model, ROOMY)
     assert (alone.network.split, alone.share, alone.pack, alone.network.rope) == (False, False, False, None)
     assert alone.budget.batch == 1
     for masked in (MaskedWay(True, False), MaskedWay(False, True)):

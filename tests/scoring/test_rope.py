@@ -67,7 +67,6 @@ def config(kind: str) -> Any:
 
 @pytest.fixture(scope="module", params=["phi3", "phimoe", "dynamic", "yarn"])
 def made(request: pytest.FixtureRequest) -> tuple[str, Any]:
-    torch.set_num_threads(1)
     torch.manual_seed(3)
     model = transformers.AutoModelForCausalLM.from_config(config(request.param)).eval().requires_grad_(False)
     for parameter in model.parameters():
@@ -96,7 +95,7 @@ def expected(model: Any, part: TokenPart) -> list[float]:
 def test_scores_do_not_depend_on_what_else_is_in_the_batch(made: tuple[str, Any], budget: Budget) -> None:
     _, fresh = made
     model = copy.deepcopy(fresh)
-    executor = find_causal_way(model).executor(model, budget)
+    executor = find_causal_way(model).plain(model, budget)
     assert executor.share
     asked = parts()
     found = dict(item for batch in executor.run(asked) for item in batch)
@@ -116,7 +115,7 @@ def test_the_border_makes_a_difference(made: tuple[str, Any]) -> None:
 def test_the_probe_leaves_the_model_as_it_was(made: tuple[str, Any]) -> None:
     _, fresh = made
     model = copy.deepcopy(fresh)
-    find_causal_way(model).executor(model, ROOMY)
+    find_causal_way(model).plain(model, ROOMY)
     part = parts()[3]
     np.testing.assert_allclose(
         naive.token_logprobs(model, part.ids.tolist(), 1), expected(fresh, part), atol=1e-6
@@ -141,7 +140,7 @@ def test_positions_that_cannot_be_held_are_run_one_text_at_a_time(made: tuple[st
     way = find_causal_way(hidden)
     assert way == CausalWay(split=True, share=False, pack=False, alone=True)
     asked = parts()
-    found = dict(item for batch in way.executor(hidden, ROOMY).run(asked) for item in batch)
+    found = dict(item for batch in way.plain(hidden, ROOMY).run(asked) for item in batch)
     for index, part in enumerate(asked):
         np.testing.assert_allclose(found[index].logprobs, expected(model, part), atol=1e-4)
 

@@ -60,8 +60,10 @@ def test_documents_come_in_the_order_of_their_first_parts(documents: list[int], 
     assert list(dict.fromkeys(met)) == list(dict.fromkeys(documents))
 
 
-@given(sequences, thresholds, st.integers(0, 7))
-def test_blocks_are_what_their_tokens_see(texts: list[list[int]], limits: tuple[int, int], more: int) -> None:
+@given(sequences, thresholds, st.integers(0, 7), st.none() | st.integers(1, 12))
+def test_blocks_are_what_their_tokens_see(
+    texts: list[list[int]], limits: tuple[int, int], more: int, window: int | None
+) -> None:
     block = 4
     parts = as_parts(texts)
     nodes = build_tree(parts, min_run=limits[0], min_saved=limits[1])
@@ -71,10 +73,12 @@ def test_blocks_are_what_their_tokens_see(texts: list[list[int]], limits: tuple[
         assert len(padded.ids) == len(padded.positions) == len(padded.ends) == length
         place = np.arange(length)
         sees = (place[None] <= place[:, None]) & (place[:, None] < padded.ends[None])
+        if window is not None:
+            sees &= padded.positions[:, None] - padded.positions[None] < window
         assert sees.any(1).all()  # padding sees itself, or its state is no number
         assert not sees[len(row.ids) :, : len(row.ids)].any()
         tiles = sees.reshape(length // block, block, length // block, block).transpose(0, 2, 1, 3)
-        in_part, in_whole = seen_blocks(padded.ends, block)
+        in_part, in_whole = seen_blocks(padded.ends, block, positions=padded.positions, window=window)
         for q in range(length // block):
             some, whole = (
                 [int(k) for k in found.keys[found.queries == q][np.argsort(found.places[found.queries == q])]]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from ensue.backends.names import load_model
 from ensue.fetch import store
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def model(smollm2_folder: Path):  # type: ignore[no-untyped-def]
-    torch.set_num_threads(2)
     return load_model("smollm2")
 
 

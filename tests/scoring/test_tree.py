@@ -228,7 +228,7 @@ def part(*ids: int, start: int = 1) -> TokenPart:
 )
 def test_only_models_that_a_mask_can_tell_what_to_see_pack(family: str, packs: bool) -> None:
     """A layer that looks back only so far would look past what lies between."""
-    assert find_causal_way(network(family)).executor(network(family), ROOMY).pack == packs
+    assert find_causal_way(network(family)).plain(network(family), ROOMY).pack == packs
 
 
 def test_two_choices_after_a_premise_are_one_row() -> None:

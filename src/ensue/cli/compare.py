@@ -19,6 +19,12 @@ def compare(
             "--shared", help="Match items by their texts and labels, and leave out what only one run has."
         ),
     ] = False,
+    agreement: Annotated[
+        bool,
+        typer.Option(
+            "--agreement", help="Also show how many items both runs score the same: of two precisions, say."
+        ),
+    ] = False,
     form: console.Format = "table",
     json: console.Json = False,
 ) -> None:
@@ -35,9 +41,10 @@ def compare(
         console.print_json(found.as_dict())
         return
     from ensue.runs.pairing import by_reason
-    from ensue.runs.tables import comparison_table
+    from ensue.runs.tables import agreement_table, comparison_table
 
-    console.print_tables([comparison_table(found)], form)
+    tables = [comparison_table(found), *([agreement_table(found)] if agreement else [])]
+    console.print_tables(tables, form)
     # Beside a table that is a file by itself, words go where people read them.
     tell = print if form == "table" else console.say
     for words in [*(f"Not tested: {one}." for one in by_reason(found.untested)), *found.notes]:

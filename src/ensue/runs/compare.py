@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ensue.benchmarks.base import PEOPLE
 from ensue.benchmarks.comparing import Comparing, MeanScores, Resampling, Settings, Tested, Untested
+from ensue.benchmarks.marks import is_marked
 from ensue.errors import EnsueError
 from ensue.report.provenance import model_name
 from ensue.report.results import is_finished, read_run
 from ensue.runs.pairing import Side, by_reason, match, read_side
 from ensue.runs.run import Run, folder_of, part_of, suite_of
+from ensue.stats.clustered import Interval
 from ensue.stats.paired import PairedTest, holm
 
 
@@ -25,7 +28,8 @@ class ComparedRow(NamedTuple):
 
     The values are those of the shared items, so where a run has more items they may differ from its own results.
     `adjusted_p` is Holm's over the rows of the same metric: the family is "where does this metric differ", so a
-    count kept beside the accuracy does not weaken it, nor does a row in which no answer differs (`alike`).
+    count kept beside the accuracy does not weaken it, nor does a row in which no answer differs (`alike`). `same` is
+    the share of items that both runs score the same, where items are right, wrong or undecided.
     """
 
     task: str
@@ -36,6 +40,7 @@ class ComparedRow(NamedTuple):
     test: PairedTest
     adjusted_p: float
     alike: bool
+    same: Interval | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,14 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain JSON values."""
-        rows = [{**row._asdict(), "test": row.test._asdict()} for row in self.rows]
+        rows = [
+            {
+                **row._asdict(),
+                "test": row.test._asdict(),
+                "same": None if row.same is None else row.same._asdict(),
+            }
+            for row in self.rows
+        ]
         untested = [one._asdict() for one in self.untested]
         return {**vars(self), "rows": rows, "untested": untested, "notes": list(self.notes)}
 
@@ -78,6 +90,7 @@ def compare_runs(
     folders = [folder_of(run) for run in (run_a, run_b)]
     about = [read_run(folder) for folder in folders]
     comparing = _comparing(folders, about)
+    _refuse_mixed(folders, about)
     sides = [read_side(folder, run, comparing, shared) for folder, run in zip(folders, about, strict=True)]
     matched = match(sides[0], sides[1], comparing)
     if matched.shared == 0:
@@ -118,6 +131,18 @@ def _comparing(folders: Sequence[Path], about: Sequence[dict[str, Any]]) -> Comp
     return (part_of(names[0], "comparing") if names else None) or MeanScores()
 
 
+def _refuse_mixed(folders: Sequence[Path], about: Sequence[dict[str, Any]]) -> None:
+    """Refuse a model that named its choice beside one whose log-likelihoods chose: these are not one measure."""
+    named = [is_marked(run) for run in about]
+    people = [isinstance(run.get("model"), dict) and run["model"].get("kind") == PEOPLE for run in about]
+    if len(set(named)) > 1 and not any(people):
+        a, b = folders if named[0] else reversed(folders)
+        raise EnsueError(
+            f"{a} is by generation (the model was asked to name its choice) and {b} by log-likelihood, which are not "
+            f"compared: run both in one way (--set by=generation does without log-likelihoods)."
+        )
+
+
 def _rows(tested: Sequence[Tested]) -> list[ComparedRow]:
     ordered = sorted(tested, key=lambda one: (one.task, one.metric, _sortable(one.settings)))
     adjusted = [1.0] * len(ordered)
@@ -126,7 +151,7 @@ def _rows(tested: Sequence[Tested]) -> list[ComparedRow]:
         for n, p_value in zip(family, holm([ordered[n].test.p_value for n in family]), strict=True):
             adjusted[n] = p_value
     return [
-        ComparedRow(*one[:-1], adjusted_p=p_value, alike=one.alike)
+        ComparedRow(*one[:-2], adjusted_p=p_value, alike=one.alike, same=one.same)
         for one, p_value in zip(ordered, adjusted, strict=True)
     ]
 

@@ -42,9 +42,12 @@ def _attend(
     **more: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attend as a row says: by the mask of a tree, or by the borders of texts."""
-    if more.get("s_aux") is not None or more.get("sliding_window") is not None:
-        raise NotImplementedError("attention sinks and windows are not run in packed rows")
+    if more.get("s_aux") is not None:
+        raise NotImplementedError("attention sinks are not run in packed rows")
+    window = more.get("sliding_window")
     if isinstance(attention_mask, BlockMask):
+        if window not in more.get("row_windows", (None,)):
+            raise NotImplementedError("the masks of this row do not hold this layer's window")
         cap = None if softcap is None else (lambda score, *_: softcap * torch.tanh(score / softcap))
         grouped = query.shape[1] != key.shape[1]
         out = flex_attention(
@@ -59,7 +62,8 @@ def _attend(
     # Older versions take fewer heads of keys without being told.
     grouped = {"enable_gqa": True} if "enable_gqa" in inspect.signature(attend).parameters else {}
     rows = [one[0].transpose(0, 1) for one in (query, key, value)]
-    out = attend(*rows, borders, borders, longest, longest, scale=scaling, window_size=(-1, 0), **grouped)
+    back = -1 if window is None else window - 1
+    out = attend(*rows, borders, borders, longest, longest, scale=scaling, window_size=(back, 0), **grouped)
     return out[None], None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import torch
 from ensue.models.request import PartScore, TokenPart
 from ensue.scoring.network import BranchCache, Network, Pool, Slots
 from ensue.scoring.plan import Budget, Step, cache_peak, make_plan, needed_steps
+from ensue.scoring.shares import Piece, TreeShare, divide_plan
 from ensue.scoring.tree import (
     LONG_ROW,
     ROW,
@@ -28,6 +30,8 @@ Finished = list[tuple[int, PartScore]]
 Array = npt.NDArray[np.float64]
 
 NO_SHARING = 2**31
+# A share of the work has so many batches or more: a worker is busy long enough with it to be worth the way.
+_SHARE = 4
 
 
 class Executor(ABC):
@@ -43,14 +47,33 @@ class Executor(ABC):
 
     def run(self, parts: Sequence[TokenPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Score the parts not in `done`, a batch at a time. Out of memory halves the budget and goes on."""
-        groups: dict[int | None, list[int]] = {}
-        for place, length in enumerate(self.network.lengths([len(part.ids) for part in parts])):
-            groups.setdefault(length, []).append(place)
-        for length, places in groups.items():
+        for length, places in self._groups(parts).items():
             known = {j for j, place in enumerate(places) if place in done}
             for batch in self._run_group([parts[place] for place in places], known, length):
                 named = [(places[j], score) for j, score in batch]
                 yield [(place, self._sure(parts[place], score, length)) for place, score in named]
+
+    def divide(self, parts: Sequence[TokenPart], done: Set[int] = frozenset()) -> Iterator[Any]:
+        """Yield shares of what `run` would do, which need nothing of each other."""
+        for length, places in self._groups(parts).items():
+            yield from self.divide_group({place: parts[place] for place in places}, done, length)
+
+    @abstractmethod
+    def divide_group(
+        self, parts: Mapping[int, TokenPart], done: Set[int], length: int | None
+    ) -> Iterator[Any]:
+        """Divide parts whose lengths may be run together."""
+
+    @abstractmethod
+    def work(self, share: Any) -> Iterator[list[Piece]]:
+        """Do a share, a batch at a time."""
+
+    def _groups(self, parts: Sequence[TokenPart]) -> dict[int | None, list[int]]:
+        """Return the places of parts that may be run together, by what stands for their lengths."""
+        groups: dict[int | None, list[int]] = {}
+        for place, length in enumerate(self.network.lengths([len(part.ids) for part in parts])):
+            groups.setdefault(length, []).append(place)
+        return groups
 
     def _sure(self, part: TokenPart, score: PartScore, length: int | None) -> PartScore:
         """Score a part again alone where it got no number: what is none spreads to all that share its row."""
@@ -95,6 +118,43 @@ class CausalExecutor(Executor):
         self.pack = pack and network.sees_by_mask
 
     def attempt(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
+        nodes, steps = self._plan(parts)
+        needed = needed_steps(nodes, steps, done)
+        wanted = {place: part for place, part in enumerate(parts) if place not in done}
+        yield from self._walk(
+            nodes, zip(steps, needed, strict=True), cache_peak(nodes, steps), wanted, length
+        )
+
+    def divide_group(
+        self, parts: Mapping[int, TokenPart], done: Set[int], length: int | None
+    ) -> Iterator[TreeShare]:
+        places = list(parts)
+        known = {j for j, place in enumerate(places) if place in done}
+        own = list(parts.values())
+        nodes, steps = self._plan(own)
+        for share in divide_plan(nodes, steps, own, known, length, _SHARE * self.budget.batch):
+            yield share if places[-1] == len(places) - 1 else share.of_places(places)
+
+    def work(self, share: TreeShare) -> Iterator[list[Piece]]:
+        left = dict(share.parts)
+        try:
+            steps = [(step, True) for step in share.steps]
+            peak = cache_peak(share.nodes, share.steps)
+            for batch in self._walk(share.nodes, steps, peak, share.parts, share.length):
+                found = [(place, self._sure(left.pop(place), score, share.length)) for place, score in batch]
+                yield [Piece(place, score) for place, score in found]
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+        if left:
+            # For this share alone: the next one was planned with the whole budget and may fit.
+            smaller = CausalExecutor(self.network, self.budget.halved(), share=self.share, pack=self.pack)
+            places = list(left)
+            for batch in smaller.run(list(left.values())):
+                yield [Piece(places[j], score) for j, score in batch]
+
+    def _plan(self, parts: Sequence[TokenPart]) -> tuple[list[Node], list[Step]]:
+        """Return the nodes of parts, and the steps that run them."""
         if self.share:
             runs = split_long(build_tree(parts), self.budget.longest_run)
             rows = pack_leaves(runs, parts, branch=self.pack, row=min(ROW, self.budget.batch))
@@ -103,10 +163,19 @@ class CausalExecutor(Executor):
                 nodes = lay_branches(nodes, parts, min(LONG_ROW, self.budget.batch))
         else:
             nodes = build_tree(parts, min_run=NO_SHARING)
-        steps = make_plan(nodes, self.budget)
-        needed = needed_steps(nodes, steps, done)
-        pass_ = _Pass(self.network, nodes, Pool(cache_peak(nodes, steps)), length, share=self.share)
-        for step, wanted in zip(steps, needed, strict=True):
+        return nodes, make_plan(nodes, self.budget)
+
+    def _walk(
+        self,
+        nodes: Sequence[Node],
+        steps: Iterable[tuple[Step, bool]],
+        peak: int,
+        parts: Mapping[int, TokenPart],
+        length: int | None,
+    ) -> Iterator[Finished]:
+        """Run the steps that are needed, and yield the scores of the parts that end in them."""
+        pass_ = _Pass(self.network, nodes, Pool(peak), length, share=self.share)
+        for step, wanted in steps:
             if not wanted:
                 pass_.release(step)
                 continue
@@ -115,7 +184,7 @@ class CausalExecutor(Executor):
                 (part, PartScore(pass_.collect(index, part, parts[part])))
                 for index in step.nodes
                 for part in nodes[index].ends
-                if part not in done
+                if part in parts
             ]
             pass_.release(step)
             if batch:

@@ -23,9 +23,10 @@ from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
 from ensue.version import __version__
 
-# Where another device than the CPU works while texts are tokenised: the characters of the first portion, how many
-# times larger each next one is (tokenising is some three times as fast as the device), and those of the largest.
-_FIRST, _GROWTH, _LARGEST = 500_000, 3, 16_000_000
+# Where another device than the CPU works while texts are tokenised: the characters of the first portion (one row of a
+# GPU), how many times larger each next one is, and those of the largest. The device waits where a portion takes
+# longer to lay than the rows that it still has: of a small model an H200 runs one in 50 ms, and the host needs half.
+_FIRST, _GROWTH, _LARGEST = 500_000, 1.6, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ def _prepared(
         yield requests, scorer.prepare(requests, policy), True
         return
     portions = list(_portions(requests))
-    made = ahead(lambda portion: scorer.prepare(portion, policy), portions, depth=len(portions))
+    # No more than one ahead: whoever tokenises keeps the interpreter from whoever lays rows.
+    made = ahead(lambda portion: scorer.prepare(portion, policy), portions, depth=1)
     for portion, ready in zip(portions, made, strict=True):
         yield portion, ready, portion is portions[-1]
 
@@ -183,7 +185,7 @@ def _on_cpu(scorer: Scorer) -> bool:
 def _portions(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
     """Divide requests into ever larger portions: the device begins soon, and seldom has to wait."""
     begin = held = 0
-    most = _FIRST
+    most: float = _FIRST
     for place, request in enumerate(requests):
         held += _characters(request)
         if held >= most:

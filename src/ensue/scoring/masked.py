@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Reques
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
+from ensue.scoring.shares import Piece
 from ensue.scoring.texts import EndToEnd, lay
 from ensue.scoring.tokens import (
     RELEASED_MASKED,
@@ -34,6 +35,8 @@ from ensue.scoring.tree import common_prefix
 
 # A part and one of its targets: a sequence with that target masked.
 Copy = tuple[int, int]
+# So many batches are a share of the work.
+_SHARE = 4
 
 
 class Specials(NamedTuple):
@@ -159,6 +162,23 @@ def _words(tokenizer: Any, text: str) -> list[int]:
     return [-1 - i if word is None else int(word) for i, word in enumerate(ids)]
 
 
+class CopyShare(NamedTuple):
+    """Batches of copies, the parts they are of, and those of them whose scores are wanted."""
+
+    parts: Mapping[int, MaskedPart]
+    batches: Sequence[Sequence[Copy]]
+    wanted: Set[int]
+
+
+def _copies(parts: Sequence[MaskedPart]) -> list[Copy]:
+    """Return every part with each of its targets, the longest first."""
+    return [
+        (part, target)
+        for part in sorted(range(len(parts)), key=lambda i: (-len(parts[i].ids), i))
+        for target in range(len(parts[part].targets))
+    ]
+
+
 class MaskedExecutor:
     """Scores masked parts: rows of like length in batches, the head at the masked position only.
 
@@ -177,11 +197,7 @@ class MaskedExecutor:
 
     def run(self, parts: Sequence[MaskedPart], done: Set[int] = frozenset()) -> Iterator[Finished]:
         """Score the parts not in `done`; a part comes out when its last position is known."""
-        rows = [
-            (part, target)
-            for part in sorted(range(len(parts)), key=lambda i: (-len(parts[i].ids), i))
-            for target in range(len(parts[part].targets))
-        ]
+        rows = _copies(parts)
         known = _Known(parts, done)
         position = 0
         # Read one batch late: the host lays out the next while a GPU works.
@@ -204,6 +220,41 @@ class MaskedExecutor:
         if waiting is not None and (finished := known.take(*waiting)):
             yield finished
 
+    def divide(self, parts: Sequence[MaskedPart], done: Set[int] = frozenset()) -> Iterator[CopyShare]:
+        """Yield shares of what `run` would do: some of its batches, with the parts that these are of."""
+        rows, position = _copies(parts), 0
+        held: list[Sequence[Copy]] = []
+        while position < len(rows):
+            batch = self._batch(parts, rows, position)
+            position += len(batch)
+            if any(part not in done for part, _ in batch):
+                held.append(batch)
+            if held and (len(held) == _SHARE or position == len(rows)):
+                own = {part for batch in held for part, _ in batch}
+                yield CopyShare({part: parts[part] for part in own}, held, own - done)
+                held = []
+
+    def work(self, share: CopyShare) -> Iterator[list[Piece]]:
+        """Do a share, a batch at a time; a batch for which memory runs out is halved."""
+        waiting = list(reversed(share.batches))
+        while waiting:
+            batch = waiting.pop()
+            try:
+                values = self._launch(share.parts, batch).numpy()
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error) or len(batch) == 1:
+                    raise
+                half = len(batch) // 2
+                waiting += [batch[half:], batch[:half]]
+                continue
+            numbered = zip(batch, values, strict=True)
+            pieces = []
+            for part, group in groupby(numbered, key=lambda one: one[0][0]):
+                own = list(group)
+                found = np.asarray([value for _, value in own], dtype=np.float64)
+                pieces.append(Piece(part, PartScore(found), own[0][0][1], len(share.parts[part].targets)))
+            yield [piece for piece in pieces if piece.part in share.wanted]
+
     def _batch(self, parts: Sequence[MaskedPart], rows: Sequence[Copy], position: int) -> Sequence[Copy]:
         """Return the copies that are run together, from a position on."""
         width = len(parts[rows[position][0]].ids)
@@ -212,7 +263,9 @@ class MaskedExecutor:
         batch = rows[position : position + max(self.budget.batch // width, 1)]
         return batch if self.pad else [row for row in batch if len(parts[row[0]].ids) == width]
 
-    def _launch(self, parts: Sequence[MaskedPart], batch: Sequence[Copy]) -> Arriving:
+    def _launch(
+        self, parts: Sequence[MaskedPart] | Mapping[int, MaskedPart], batch: Sequence[Copy]
+    ) -> Arriving:
         """Begin one forward pass over masked copies."""
         copies = masked_copies(parts, batch, self.mask)
         device = self.network.device
@@ -272,7 +325,9 @@ class Copies(NamedTuple):
     tokens: npt.NDArray[np.int64]
 
 
-def masked_copies(parts: Sequence[MaskedPart], batch: Sequence[Copy], mask: int) -> Copies:
+def masked_copies(
+    parts: Sequence[MaskedPart] | Mapping[int, MaskedPart], batch: Sequence[Copy], mask: int
+) -> Copies:
     """Make the copies of a batch, those of one part at a time."""
     ids, lengths, at, tokens = [], [], [], []
     for index, group in groupby(batch, key=itemgetter(0)):

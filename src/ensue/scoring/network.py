@@ -93,6 +93,22 @@ class Network:
             return set(layers) == {"full_attention"}
         return not any(getattr(config, name, None) for name in _LOOK_BACK)
 
+    @property
+    def windows(self) -> dict[str, int | None] | None:
+        """How far the layers of each kind look back, a token's own place counted; None is to the text's beginning.
+
+        None in place of all where some layer sees in yet another way.
+        """
+        config = self.model.config.get_text_config()
+        window = getattr(config, "sliding_window", None)
+        layers = getattr(config, "layer_types", None)
+        if layers:
+            known: dict[str, int | None] = {"full_attention": None, "sliding_attention": window}
+            kinds = dict.fromkeys(layers)
+            return {kind: known[kind] for kind in kinds} if kinds.keys() <= known.keys() else None
+        others = set(_LOOK_BACK) - {"sliding_window"}
+        return None if any(getattr(config, name, None) for name in others) else {"": window}
+
     def hidden(
         self,
         ids: torch.Tensor,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ensue.models.request import TokenPart
-from ensue.scoring.attention import takes_varlen
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.rows import Row, make_rows
 from ensue.scoring.runners import IN_FLIGHT, Launched, Runner, TextRunner, TreeRunner, layers_of
+from ensue.scoring.shares import Piece, TreeShare
 from ensue.scoring.tree import Node, build_tree
 
 log = logging.getLogger(__name__)
@@ -50,16 +51,37 @@ class _Flying(NamedTuple):
         return [(place, score) for place, score in named if place is not None and place not in done]
 
 
+class RowShare(NamedTuple):
+    """The parts of a row, what share of all they are, and those of them whose scores are wanted."""
+
+    parts: Mapping[int, TokenPart]
+    share: float
+    wanted: Set[int]
+    length: int | None
+
+
 class PackedExecutor(Executor):
-    """Scores rows of whole trees or texts on a GPU; what does not go so is done by the `plain` executor."""
+    """Scores rows of whole trees or texts on a GPU; what does not go so is done by the `plain` executor.
+
+    `texts` says whether the network may have texts end to end, `runs_trees` whether trees, which is asked once, when
+    they are first wanted.
+    """
 
     share = True
 
     def __init__(
-        self, network: Network, budget: Budget, plain: CausalExecutor, *, compile: str = "auto"
+        self,
+        network: Network,
+        budget: Budget,
+        plain: CausalExecutor,
+        *,
+        texts: bool,
+        runs_trees: Callable[[Network], bool],
+        compile: str = "auto",
     ) -> None:
         super().__init__(network, budget)
-        self.plain, self.compile = plain, compile
+        self.plain, self.texts, self.compile = plain, texts, compile
+        self._runs_trees = cache(lambda: runs_trees(network))
         self._kept: TreeRunner | None = None
         self._trusted: set[type] = set()
         self._failed = False
@@ -109,6 +131,41 @@ class PackedExecutor(Executor):
             known = {j for j, i in enumerate(rest) if i in done}
             for batch in self.plain.attempt([parts[i] for i in rest], known, length):
                 yield [(rest[j], score) for j, score in batch]
+
+    def divide_group(
+        self, parts: Mapping[int, TokenPart], done: Set[int], length: int | None
+    ) -> Iterator[RowShare | TreeShare]:
+        """Divide into rows, which are laid again by whoever runs them; what has none goes in batches."""
+        short = [(i, part) for i, part in parts.items() if len(part.ids) <= self.budget.batch]
+        own = [part for _, part in short]
+        nodes = build_tree(own)
+        runner = self._runner(nodes, own) if own else None
+        if runner is None:
+            yield from self.plain.divide_group(parts, done, length)
+            return
+        if not runner.shares:
+            nodes = build_tree(own, min_run=NO_SHARING)
+        whole = sum(len(part.ids) for part in own)
+        for row in make_rows(nodes, [part.start for part in own], self.budget.batch):
+            held = dict(short[i] for i in row.of)
+            if wanted := held.keys() - done:
+                yield RowShare(held, sum(len(p.ids) for p in held.values()) / whole, wanted, length)
+        long = {i: part for i, part in parts.items() if len(part.ids) > self.budget.batch}
+        if long:
+            yield from self.plain.divide_group(long, done, length)
+
+    def work(self, share: RowShare | TreeShare) -> Iterator[list[Piece]]:
+        if isinstance(share, TreeShare):
+            yield from self.plain.work(share)
+            return
+        places, own = list(share.parts), list(share.parts.values())
+        self._share = share.share
+        try:
+            for batch in self._run_group(own, frozenset(), share.length):
+                named = [(places[j], self._sure(own[j], score, share.length)) for j, score in batch]
+                yield [Piece(place, score) for place, score in named if place in share.wanted]
+        finally:
+            self._share = 1.0
 
     def _packed(self, parts: Sequence[TokenPart], done: Set[int], length: int | None) -> Iterator[Finished]:
         """Score what goes in packed rows: all of the parts, or none."""
@@ -160,9 +217,10 @@ class PackedExecutor(Executor):
         fed, given = sum(node.length for node in nodes), sum(len(part.ids) for part in parts)
         width = self.network.model.get_input_embeddings().weight.shape[1]
         saved = _SAVED * fed / self._share * len(layers_of(self.network.trunk)) * width
-        if self.compile == "always" or (self.compile == "auto" and saved > _COMPILING):
+        wanted = self.compile == "always" or (self.compile == "auto" and saved > _COMPILING)
+        if wanted and self._runs_trees():
             return self._trees()
-        if takes_varlen(self.network) and fed > _LITTLE_SHARED * given:
+        if self.texts and fed > _LITTLE_SHARED * given:
             return TextRunner(self.network)
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,15 +13,17 @@ import torch
 
 from ensue.errors import EnsueError
 from ensue.models.request import MaskedPart, TokenPart
-from ensue.scoring.causal import CausalExecutor, Executor, Finished, out_of_memory
+from ensue.scoring.attention import takes_varlen
+from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.finite import not_finite
+from ensue.scoring.kernels import without_cudnn
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.packed import PackedExecutor
 from ensue.scoring.plan import Budget
 from ensue.scoring.rope import length_rope, states_length_rope
-from ensue.scoring.rows import make_rows
-from ensue.scoring.runners import TreeRunner
+from ensue.scoring.rows import Row, make_rows
+from ensue.scoring.runners import Runner, TextRunner, TreeRunner
 from ensue.scoring.texts import end_to_end
 from ensue.scoring.tree import build_tree
 
@@ -39,28 +41,52 @@ _TINY = Budget(batch=24, full=12, cache=40, attended=200)
 _TOGETHER = Budget(batch=128, full=128, cache=0, attended=128)
 # One row at a time.
 _ALONE = Budget(batch=1, full=1, cache=0, attended=1)
+# Windows of more tokens than these are not crossed by the probe: it would take longer than the work.
+_LONGEST_WINDOW = 8192
 # What a path that a model cannot go raises.
 _FAILURES = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 
 
 class CausalWay(NamedTuple):
     """How a left-to-right model is run: its head apart from its trunk, prefixes branched from, short continuations
-    side by side, whole trees in one row (on a GPU); `alone` is one text at a time, where positions depend on the
-    length in a way that cannot be held."""
+    side by side, texts end to end (on a GPU); `alone` is one text at a time, where positions depend on the length in
+    a way that cannot be held."""
 
     split: bool
     share: bool
     pack: bool
     alone: bool = False
-    trees: bool = False
+    texts: bool = False
 
-    def executor(self, model: Any, budget: Budget, compile: str = "auto") -> Executor:
+    def plain(self, model: Any, budget: Budget) -> CausalExecutor:
+        """Return what runs a model so, on any device."""
         network = Network(model, split=self.split)
         if self.alone:
             network.rope = None
             return CausalExecutor(network, _ALONE, share=False)
-        plain = CausalExecutor(network, budget, share=self.share, pack=self.pack)
-        return PackedExecutor(network, budget, plain, compile=compile) if self.trees else plain
+        return CausalExecutor(network, budget, share=self.share, pack=self.pack)
+
+    def executor(
+        self, model: Any, budget: Budget, compile: str, runs_trees: Callable[[Network], bool]
+    ) -> Executor:
+        """Return what runs a model best: on a GPU in packed rows, of whole trees where `runs_trees` says so."""
+        plain = self.plain(model, budget)
+        network = plain.network
+        if network.device.type != "cuda" or not self.in_rows(network):
+            return plain
+        return PackedExecutor(
+            network, budget, plain, texts=self.texts, runs_trees=runs_trees, compile=compile
+        )
+
+    def in_rows(self, network: Network) -> bool:
+        """Whether it may be tried to lay texts or trees into one row."""
+        return self.split and self.pack and network.windows is not None
+
+
+class TreeWay(NamedTuple):
+    """Whether a model may have whole trees in a row."""
+
+    trees: bool
 
 
 class MaskedWay(NamedTuple):
@@ -91,41 +117,55 @@ def find_causal_way(model: Any) -> CausalWay:
         ways = [CausalWay(split, share=False, pack=False, alone=True) for split in (True, False)]
 
     def attempt(way: CausalWay) -> list[Finished]:
-        executor = way.executor(model, _TINY)
+        executor = way.plain(model, _TINY)
         if way.share and not executor.network.takes_cache:
             raise NotImplementedError("it takes no cache")
         return list(executor.run(parts))
 
-    reference = [_plain(model, part) for part in parts]
+    later = _with_another_end(parts[0], _vocabulary(model))
+    *reference, ahead = _plain(model, [*parts, later])
     _check_finite(model, reference)
-    _check_looks_back(model, parts[0], reference[0])
+    _check_looks_back(model, ahead, reference[0])
     way = _first_right(model, ways, attempt, reference)
-    return way._replace(trees=_runs_trees(model, way, parts, reference))
+    return way._replace(texts=_runs_texts(model, way, parts, reference))
 
 
-def _runs_trees(model: Any, way: CausalWay, parts: Sequence[TokenPart], reference: Sequence[Array]) -> bool:
-    """Whether a model on a GPU gives its own numbers for whole trees in a row."""
+def _runs_texts(model: Any, way: CausalWay, parts: Sequence[TokenPart], reference: Sequence[Array]) -> bool:
+    """Find out whether texts end to end have a model's own numbers, where its device runs them so."""
     network = Network(model, split=way.split)
-    if network.device.type != "cuda" or not (way.split and way.pack and network.sees_by_mask):
+    if not way.in_rows(network) or not takes_varlen(network):
         return False
+    long = _long_parts(network)
+    every = [*parts, *long]
+    rows = make_rows(build_tree(every, min_run=NO_SHARING), [part.start for part in every], _TOGETHER.batch)
+    return _gives(model, TextRunner(network), rows, [*reference, *_plain(model, long)])
+
+
+def find_tree_way(network: Network) -> TreeWay:
+    """Find out whether a model gives its own numbers for whole trees in a row.
+
+    Apart from the rest, and only where such rows are to be compiled: FlexAttention alone takes seconds to begin.
+    """
+    parts = [*_causal_parts(network.vocabulary), *_long_parts(network)]
+    nodes = build_tree(parts, min_run=1, min_saved=1)
+    rows = make_rows(nodes, [part.start for part in parts], 64)
+    runner = TreeRunner(network, 64, compiled=False)
+    return TreeWay(_gives(network.model, runner, rows, _plain(network.model, parts)))
+
+
+def _gives(model: Any, runner: Runner, rows: Iterable[Row], reference: Sequence[Array]) -> bool:
+    """Whether rows, run so, give the scores of a reference."""
+    name = type(runner).__name__
     try:
-        gap = tree_gap(network, parts, reference)
+        found = dict(one for row in rows for one in runner.launch(row, None).scores())
+        gap = max(_gap(found[i].logprobs, expected) for i, expected in enumerate(reference))
     except _FAILURES as error:
         if out_of_memory(error):
             raise
-        log.debug("rows of trees failed: %s", error)
+        log.debug("%s failed: %s", name, error)
         return False
-    log.debug("rows of trees: scores moved by %.3g nats", gap)
+    log.debug("%s: scores moved by %.3g nats", name, gap)
     return gap <= _tolerance(model)
-
-
-def tree_gap(network: Network, parts: Sequence[TokenPart], reference: Sequence[Array]) -> float:
-    """Return how far the scores of rows of trees, uncompiled, are from others at most, in nats."""
-    nodes = build_tree(parts, min_run=1, min_saved=1)
-    runner = TreeRunner(network, 64, compiled=False)
-    rows = make_rows(nodes, [part.start for part in parts], 64)
-    found = dict(one for row in rows for one in runner.launch(row, None).scores())
-    return max(_gap(found[i].logprobs, expected) for i, expected in enumerate(reference))
 
 
 def find_masked_way(model: Any, mask: int) -> MaskedWay:
@@ -185,11 +225,14 @@ def _check_finite(model: Any, reference: Sequence[Array]) -> None:
         raise not_finite(float("nan"), model=type(model).__name__, dtype=dtype, what="a short probe")
 
 
-def _check_looks_back(model: Any, part: TokenPart, expected: Array) -> None:
-    """Refuse a model whose earlier predictions move with a later token: it is no left-to-right model."""
+def _with_another_end(part: TokenPart, vocabulary: int) -> TokenPart:
     ids = part.ids.copy()
-    ids[-1] = (ids[-1] + 1) % _vocabulary(model)
-    found = _plain(model, TokenPart(ids, part.start))
+    ids[-1] = (ids[-1] + 1) % vocabulary
+    return TokenPart(ids, part.start)
+
+
+def _check_looks_back(model: Any, found: Array, expected: Array) -> None:
+    """Refuse a model whose earlier predictions move with the last token: it is no left-to-right model."""
     if _gap(found[:-1], expected[:-1]) > _tolerance(model):
         raise EnsueError(
             f"{type(model).__name__} predicts a token from what comes after it too, so it gives no left-to-right "
@@ -214,6 +257,19 @@ def _causal_parts(vocabulary: int) -> list[TokenPart]:
     return [TokenPart(ids, 1) for ids in rows]
 
 
+def _long_parts(network: Network) -> list[TokenPart]:
+    """Return sequences that share a prefix longer than any layer of a network looks back, where some see not all."""
+    windows = [window for window in (network.windows or {}).values() if window is not None]
+    longest = min(max(windows, default=0), _LONGEST_WINDOW)
+    if longest == 0:
+        return []
+    generator = np.random.default_rng(1)
+    prefix, *tails = (
+        generator.integers(0, network.vocabulary, size, dtype=np.int32) for size in (longest + 3, 9, 5)
+    )
+    return [TokenPart(np.concatenate([prefix, tail]), len(prefix) - 3) for tail in tails]
+
+
 def _masked_parts(vocabulary: int) -> list[MaskedPart]:
     """Return three short sequences of different lengths, in which a few tokens are masked, one or two at a time."""
     generator = np.random.default_rng(0)
@@ -229,16 +285,23 @@ def _masked_parts(vocabulary: int) -> list[MaskedPart]:
     ]
 
 
-def _plain(model: Any, part: TokenPart) -> Array:
-    """Score one sequence in one call, the whole vocabulary at every position."""
-    ids = torch.from_numpy(part.ids.astype(np.int64)).to(model.device)[None]
-    with torch.inference_mode():
-        table = torch.log_softmax(model(input_ids=ids).logits[0].float()[:-1], -1)
-        chosen = table.gather(1, ids[0, 1:, None])[:, 0]
+def _plain(model: Any, parts: Sequence[TokenPart]) -> list[Array]:
+    """Score sequences by the model itself, the whole vocabulary at every position; equally long ones in one call."""
+    found: dict[int, Array] = {}
+    of_length: dict[int, list[int]] = {}
+    for place, part in enumerate(parts):
+        of_length.setdefault(len(part.ids), []).append(place)
     rope = length_rope(model)
-    if rope is not None:
-        rope.forget()
-    return chosen[part.start - 1 :].double().cpu().numpy()  # type: ignore[no-any-return]
+    for places in of_length.values():
+        given = np.stack([parts[place].ids for place in places]).astype(np.int64)
+        ids = torch.from_numpy(given).to(model.device)
+        with torch.inference_mode(), without_cudnn(ids.device):
+            table = torch.log_softmax(model(input_ids=ids).logits[:, :-1].float(), -1)
+            chosen = table.gather(2, ids[:, 1:, None])[:, :, 0].double().cpu().numpy()
+        if rope is not None:
+            rope.forget()
+        found |= {place: row[parts[place].start - 1 :] for place, row in zip(places, chosen, strict=True)}
+    return [found[place] for place in range(len(parts))]
 
 
 def _plain_masked(model: Any, part: MaskedPart, mask: int) -> Array:

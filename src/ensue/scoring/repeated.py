@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,8 +51,8 @@ def tokenise_repeated(
 
 def _pieces(text: str) -> list[str]:
     """Cut a text before the space after each sentence's end."""
-    begins = [0, *(match.end() - 1 for match in _END.finditer(text)), len(text)]
-    return [text[begin:end] for begin, end in pairwise(begins)]
+    borders = [match.end() - 1 for match in _END.finditer(text)]
+    return [text[begin:end] for begin, end in zip([0, *borders], [*borders, len(text)], strict=True)]
 
 
 def _divides(tokenizer: Any, texts: Sequence[str], pieces: Sequence[str]) -> bool:

@@ -1,8 +1,9 @@
 """The packed tree: whole prefix trees laid into rows in depth-first order, and which blocks of a row see which.
 
 Each token of a row carries one number, `ends`: the place after the last descendant of its node. The token at place q
-sees the one at place k exactly where `k <= q < ends[k]`. Nothing is padded but the end of a row, and nothing is
-cached: a row is one forward pass.
+sees the one at place k exactly where `k <= q < ends[k]`, and in a layer that looks back only so far, where their
+positions are also less apart than that. Nothing is padded but the end of a row, and nothing is cached: a row is one
+forward pass.
 """
 
 from __future__ import annotations
@@ -150,11 +151,13 @@ class Blocks(NamedTuple):
     keys: Ints
 
 
-def seen_blocks(ends: Ints, block: int = BLOCK) -> tuple[Blocks, Blocks]:
-    """Find which blocks of a row see which in part, and which they see whole.
+def seen_blocks(
+    ends: Ints, block: int = BLOCK, *, positions: Ints | None = None, window: int | None = None
+) -> tuple[Blocks, Blocks]:
+    """Find which blocks of a row see which in part, and which they see whole; `window` is how far a token looks back.
 
     The i-th pair of `queries` and `keys` says that one block sees another, as the `places[i]`-th of those it sees.
-    From the least and the largest of `ends` in each block alone, so that a long row takes no table of all pairs.
+    From the least and the largest numbers in each block alone, so that a long row takes no table of all pairs.
     """
     count = len(ends) // block
     in_blocks = ends.reshape(count, block)
@@ -165,6 +168,13 @@ def seen_blocks(ends: Ints, block: int = BLOCK) -> tuple[Blocks, Blocks]:
     keys = np.repeat(here, reach)
     queries = np.arange(len(keys)) - np.repeat(np.cumsum(reach) - reach, reach) + keys
     whole = (queries > keys) & (in_blocks.min(1)[keys] >= (queries + 1) * block)
+    if window is not None:
+        assert positions is not None
+        low, high = (find(positions.reshape(count, block), 1) for find in (np.min, np.max))
+        whole &= high[queries] - low[keys] < window
+        # What is on one path is as far apart as its positions are.
+        near = low[queries] - high[keys] < window
+        queries, keys, whole = queries[near], keys[near], whole[near]
     return _listed(queries[~whole], keys[~whole], count), _listed(queries[whole], keys[whole], count)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, NamedTuple, Protocol
@@ -67,6 +67,7 @@ class TreeRunner:
         self._small = 0
         self._states, self._targets = _Sender(network.device), _Sender(network.device)
         self._stack = layers_of(network.trunk)
+        self._windows = network.windows or {"": None}
 
     def launch(self, row: Row, length: int | None) -> Launched:
         place = self._place(len(row.ids))
@@ -91,7 +92,11 @@ class TreeRunner:
 
     def _run(self, place: _Place, length: int | None) -> torch.Tensor:
         return self.network.hidden(
-            place.ids[None], attention_mask=place.mask, position_ids=place.positions[None], length=length
+            place.ids[None],
+            attention_mask=place.mask,
+            position_ids=place.positions[None],
+            length=length,
+            **place.told,
         )[0]
 
     def _place(self, tokens: int) -> _Place:
@@ -104,7 +109,7 @@ class TreeRunner:
             if self._small <= _SMALL_ROWS:
                 size = compiled
         if size not in self._places:
-            self._places[size] = _Place(size, self.network.device)
+            self._places[size] = _Place(size, self.network.device, self._windows)
         return self._places[size]
 
     def _read(self, hidden: torch.Tensor, row: Row) -> torch.Tensor:
@@ -153,15 +158,21 @@ def _unwarned(compiled: bool) -> Iterator[None]:
 
 
 class _Place:
-    """Where rows of one size are laid on the device: always the same memory, so that nothing is compiled anew."""
+    """Where rows of one size are laid on the device: always the same memory, so that nothing is compiled anew.
 
-    def __init__(self, size: int, device: torch.device) -> None:
+    `mask` says what a token sees: one for all layers, or one for each kind of them where these look back differently
+    far; `told` is for the attention.
+    """
+
+    def __init__(self, size: int, device: torch.device, windows: Mapping[str, int | None]) -> None:
         self.size = size
         # The recorded pass over a row and where it leaves its states; whether it cannot be recorded.
         self.recorded: tuple[Any, torch.Tensor] | None = None
         self.unrecordable = False
         count = size // BLOCK
-        lengths = (size, size, size, count, count * count, count, count * count)
+        self._windows = list(dict.fromkeys(windows.values()))
+        tables = (count, count * count, count, count * count)
+        lengths = (size, size, size, *(tables * len(self._windows)))
         self._held = torch.zeros(sum(lengths), dtype=torch.int32, device=device)
         self.ids, self.positions, self.ends, *blocks = self._held.split(lengths)
         # One is written while the copies out of the others may still be under way.
@@ -171,24 +182,35 @@ class _Place:
             torch.zeros(size_held, dtype=torch.int32, pin_memory=is_cuda) for _ in range(IN_FLIGHT + 1)
         ]
         self._sending = [(one, [piece.numpy() for piece in one.split(lengths)]) for one in sending]
-        ends = self.ends
+        masks = {window: self._seen(window, blocks[4 * n :]) for n, window in enumerate(self._windows)}
+        several = {kind: masks[window] for kind, window in windows.items()}
+        self.mask: Any = several if len(masks) > 1 else masks[self._windows[0]]
+        self.told = {} if self._windows == [None] else {"row_windows": tuple(self._windows)}
+
+    def _seen(self, window: int | None, blocks: Sequence[torch.Tensor]) -> BlockMask:
+        """Return the mask of layers that look back so far, over the tables of what blocks see."""
+        ends, positions, count = self.ends, self.positions, self.size // BLOCK
 
         def sees(batch: Any, head: Any, query: Any, key: Any) -> Any:
             return (key <= query) & (query < ends[key])
 
-        some_count, some, all_count, all_ = blocks
-        self.mask = BlockMask.from_kv_blocks(
+        def sees_near(batch: Any, head: Any, query: Any, key: Any) -> Any:
+            return (key <= query) & (query < ends[key]) & (positions[query] - positions[key] < window)
+
+        some_count, some, all_count, all_ = blocks[:4]
+        mask = BlockMask.from_kv_blocks(
             some_count.view(1, 1, count),
             some.view(1, 1, count, count),
             all_count.view(1, 1, count),
             all_.view(1, 1, count, count),
             BLOCK_SIZE=BLOCK,
-            mask_mod=sees,
-            seq_lengths=(size, size),
+            mask_mod=sees if window is None else sees_near,
+            seq_lengths=(self.size, self.size),
             compute_q_blocks=False,
         )
         # transformers hands on what has four dimensions as it is; some of its models ask for them by this name.
-        self.mask.ndim = 4
+        mask.ndim = 4
+        return mask
 
     def lay(self, row: Row) -> None:
         """Copy a row here, after whatever the device still has to do with the last one."""
@@ -196,10 +218,13 @@ class _Place:
         self._sending.append(self._sending.pop(0))
         held, (ids, positions, ends, *tables) = self._sending[0]
         ids[:], positions[:], ends[:] = padded.ids, padded.positions, padded.ends
-        for blocks, counts, listed in zip(seen_blocks(padded.ends), tables[::2], tables[1::2], strict=True):
-            counts[:] = blocks.counts
-            # What an earlier row listed beyond its own count is not looked at.
-            listed.reshape(len(counts), -1)[blocks.queries, blocks.places] = blocks.keys
+        for number, window in enumerate(self._windows):
+            found = seen_blocks(padded.ends, positions=padded.positions, window=window)
+            own = tables[4 * number : 4 * number + 4]
+            for blocks, counts, listed in zip(found, own[::2], own[1::2], strict=True):
+                counts[:] = blocks.counts
+                # What an earlier row listed beyond its own count is not looked at.
+                listed.reshape(len(counts), -1)[blocks.queries, blocks.places] = blocks.keys
         self._held.copy_(held, non_blocking=True)
 
 

@@ -231,11 +231,11 @@ def prepare_causal(
     return prepare_each(
         requests,
         lambda whole: _prepare_whole(whole, tokenizer, limits),
-        lambda cut: [_prepare_cut(piece, bos) for piece in cut_pieces(tokenizer, cut, room, model)],
+        lambda cut: [prepare_cut(piece, bos) for piece in cut_pieces(tokenizer, cut, room, model)],
     )
 
 
-def _prepare_cut(piece: Pieces, bos: int | None) -> Prepared:
+def prepare_cut(piece: Pieces, bos: int | None) -> Prepared:
     """Join what a cut leaves to one sequence, in which the continuation is scored."""
     before = np.asarray([] if bos is None else [bos], dtype=np.int32)
     # Where nothing stands before the continuation, its first token conditions the rest.
