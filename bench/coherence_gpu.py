@@ -1,27 +1,29 @@
-"""Measures coherence on a GPU: trains the models that are missing, then runs every task on all of them.
+"""Measures coherence on a GPU: trains what is missing, then runs every task on every model, what matters most first.
 
     python bench/coherence_sets.py ~/ensue-data carried && python bench/kbst_sets.py ~/ensue-data carried/sets
-    python bench/coherence_gpu.py --data carried --keep models --runs runs --output $OUT --lane a --seconds 500 &
-    python bench/coherence_gpu.py --data carried --keep models --runs runs --output $OUT --lane b --seconds 500; wait
+    python bench/coherence_gpu.py --data carried --keep models --runs runs --output $OUT --seconds 500
 
-Two lanes may share a GPU: `a` has masked models and `gemma3-270m`, `b` all else. Each is one process in which models
-stay loaded; a job that is over its seconds is stopped and the next one begins. All of it may be asked for again: what
-is finished is read, what was stopped goes on. OUTPUT gets a line a run in summary-LANE.jsonl as soon as it ends, and
-the folders of runs and trained models in runs-LANE.tar and models-LANE.tar, less what is large: journals, items of
-single Shuffle Tests, adapters of `smollm2`.
-KEEP holds the models: `coherence-bbc` and `coherence-wsj` are trained where they are not there. `--tiny FOLDER` tries
-the script itself on a CPU, with a small causal model for `smollm2` and `gemma3-270m`.
+A process a lane shares the GPU, since small models do not fill it. Each lane goes through its list in order: a run
+that is over its seconds is stopped, and gone on with at the end if time is left. All of it may be asked for again:
+what is finished is not done twice. As soon as a training or a run ends it is in OUTPUT: a line in lines.jsonl, and
+its folder (trained models; results and items, not journals) in part-N.tar, so that a machine that goes away takes
+what is unfinished and nothing else. The models' runs of `transfer` are joined at home (`--set beside=`).
+
+`--tiny FOLDER` tries the script itself on a CPU with few documents and the small models FOLDER/causal, FOLDER/encoder
+and FOLDER/masked (tests/support/tiny.py makes such).
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import gc
-import gzip
 import io
 import json
-import math
+import lzma
 import signal
+import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
@@ -34,33 +36,164 @@ import transformers
 from coherence_train import ABOUT, JOBS, stand_in
 from transformers import AutoModelForCausalLM
 
-CAUSAL = ("smollm2", "lm-bbc", "lm-wsj")
-RATERS = ("coherence-bbc", "coherence-wsj")
-MASKED, GEMMA = "mlm", "gemma3-270m"
-NEWS = ("bbc", "wsj")
-SETS = ("bbc", "wsj", "blog", "legal")
+ZERO, GEMMA, QWEN, MASKED = "smollm2", "gemma3-270m", "qwen2.5-1.5b", "minilm-mlm"
+DOMAIN, RATERS = ("lm-bbc", "lm-wsj"), ("coherence-bbc", "coherence-wsj")
+NEWS, SETS, LONG = ("bbc", "wsj"), ("legal", "bbc", "wsj", "blog"), ("stories", "chapters")
 # How the supervised models of docs/coherence.md were trained.
 SUPERVISED = {
     "coherence-bbc": {"shuffles": 3, "epochs": 1, "batch": 32, "evaluate_every": 100},
     "coherence-wsj": {"shuffles": 20, "epochs": 3, "batch": 32, "evaluate_every": 125},
 }
-# A masked model learns for about so long; how many epochs that is, and at which rate, is found out.
-MASKED_SECONDS, PILOT_STEPS, PILOT_DOCUMENTS = 75.0, 150, 250
-PILOT_RATES = (5e-4, 1e-3, 2e-3)
-# Larger adapters are not brought home.
-LARGEST = 6_000_000
+# What comes back from the machine: files of so many bytes, so many bytes in all.
+PART, ALL = 15_500_000, 60_000_000
 
 
 class Stopped(BaseException):
-    """Raised where a job's time is over; no handler of errors takes it for one."""
+    """Raised where a run's time is over; no handler of errors takes it for one."""
 
 
-class Job(NamedTuple):
-    """What is done, in which lane, and in how many seconds at most."""
+class Training(NamedTuple):
+    """A model that is trained unless it is there."""
 
-    lane: str
-    seconds: float
-    work: Callable[[Lane], None]
+    name: str
+    trainer: str
+    options: dict[str, Any]
+    seconds: float = 150
+
+
+class Wanted(NamedTuple):
+    """A run of a benchmark, and in how many seconds at most it is tried first."""
+
+    name: str
+    benchmark: str
+    model: str
+    data: tuple[str, str]
+    settings: dict[str, Any]
+    seconds: float = 90
+
+
+Work = Training | Wanted
+
+
+def transfer(model: str, *domains: str, seconds: float = 240) -> Wanted:
+    """The command of docs/coherence.md with one model; the runs of all are joined afterwards."""
+    places = {"wsj": "test", "blog": "sets", "legal": "sets"}
+    settings = {"domains": [(name, places[name]) for name in domains], "shuffles": 4, "limit": 100}
+    return Wanted(f"transfer-{model}", "transfer", model, ("test", "bbc"), settings, seconds)
+
+
+def kbst(model: str, shuffles: int, seconds: float = 180) -> list[Work]:
+    how = {"shuffles": shuffles}
+    return [Wanted(f"kbst-{one}-{model}", "shuffle", model, ("sets", one), how, seconds) for one in SETS]
+
+
+def long_texts(model: str, shuffles: int) -> list[Work]:
+    how = {"block_size": [1, 2, 3, 5, 10, 20], "shuffles": shuffles, "max_sentences": None}
+    return [Wanted(f"long-{one}-{model}", "shuffle", model, ("sets", one), how, 120) for one in LONG]
+
+
+def tasks(model: str) -> list[Work]:
+    """Insertion and ordering; a rating is of a whole text, whatever `after` says."""
+    found: list[Work] = []
+    for one in NEWS:
+        found.append(
+            Wanted(f"insertion-{one}-{model}", "insertion", model, ("test", one), {"after": 2, "limit": 100})
+        )
+        how = {"method": "beam", "beam": 8, "limit": 100}
+        found.append(Wanted(f"ordering-{one}-{model}", "ordering", model, ("test", f"{one}-ten"), how))
+    return found
+
+
+def exact_insertion(model: str) -> list[Work]:
+    return [
+        Wanted(
+            f"insertion-{one}-{model}-exact", "insertion", model, ("test", one), {"after": None, "limit": 100}
+        )
+        for one in NEWS
+    ]
+
+
+# Ways to put sentences in order with fewer tokens; one is chosen on the dev documents and judged on the test ones.
+LESS: dict[str, dict[str, Any]] = {
+    "rescored": {"method": "rescored", "beam": 8},
+    "rescored-words-8": {"method": "rescored", "beam": 8, "words": 8},
+    "rescored-4-words-8": {"method": "rescored", "beam": 4, "words": 8},
+    "rescored-4-words-4": {"method": "rescored", "beam": 4, "words": 4},
+    "neighbours": {"method": "neighbours"},
+    "neighbours-words-8": {"method": "neighbours", "words": 8},
+    "neighbours-words-4": {"method": "neighbours", "words": 4},
+    "beam-words-8": {"method": "beam", "beam": 8, "words": 8},
+    "beam-words-8-context-2": {"method": "beam", "beam": 8, "words": 8, "context": 2},
+    "beam-context-2": {"method": "beam", "beam": 8, "context": 2},
+}
+
+
+def fast_ordering(model: str) -> list[Work]:
+    places = {"dev-bbc": ("dev", "bbc"), "bbc": ("test", "bbc-ten"), "wsj": ("test", "wsj-ten")}
+    ways = [("dev-bbc", "beam", {"method": "beam", "beam": 8})]
+    ways += [(data, name, how) for data in places for name, how in LESS.items()]
+    return [
+        Wanted(f"ordering-{data}-{model}-{name}", "ordering", model, places[data], {**how, "limit": 100})
+        for data, name, how in ways
+    ]
+
+
+def masked_tasks() -> list[Work]:
+    found: list[Work] = []
+    for one in NEWS:
+        few = {"limit": 40, "removed": 1}
+        found.append(Wanted(f"insertion-{one}-{MASKED}", "insertion", MASKED, ("test", one), few))
+        how = {"method": "neighbours", "limit": 100}
+        found.append(Wanted(f"ordering-{one}-{MASKED}", "ordering", MASKED, ("test", f"{one}-ten"), how))
+    for one in NEWS:
+        how = {"masked": "released", "shuffles": 1, "limit": 50}
+        found.append(Wanted(f"released-{one}-{MASKED}", "shuffle", MASKED, ("test", one), how))
+    return found
+
+
+def trainings(names: tuple[str, ...]) -> list[Work]:
+    found: list[Work] = []
+    for name in names:
+        known = {key: value for key, value in JOBS[name].items() if key not in ("trainer", "data")}
+        if name in SUPERVISED:
+            known = {"model": "minilm", "lora": 32, **SUPERVISED[name]}
+        found.append(Training(name, JOBS[name]["trainer"], known))
+    return found
+
+
+EVERYWHERE = ("wsj", "blog", "legal")
+LANES: dict[str, tuple[str, list[Work]]] = {
+    "zero": (
+        ZERO,
+        [
+            transfer(ZERO, *EVERYWHERE),
+            *kbst(ZERO, 20),
+            *tasks(ZERO),
+            *long_texts(ZERO, 8),
+            *exact_insertion(ZERO),
+            *fast_ordering(ZERO),
+        ],
+    ),
+    "domain": (
+        ZERO,
+        [
+            *trainings(DOMAIN),
+            *(transfer(one, *EVERYWHERE) for one in DOMAIN),
+            *(work for one in DOMAIN for work in tasks(one)),
+        ],
+    ),
+    "rated": (
+        "minilm",
+        [
+            *trainings(RATERS),
+            *(transfer(one, *EVERYWHERE) for one in RATERS),
+            *(work for one in RATERS for work in tasks(one)),
+        ],
+    ),
+    "masked": ("minilm", [transfer(MASKED, "wsj", seconds=400), *masked_tasks()]),
+    "gemma": (GEMMA, [*kbst(GEMMA, 10), *long_texts(GEMMA, 4), transfer(GEMMA, *EVERYWHERE), *tasks(GEMMA)]),
+    "qwen": (QWEN, [*kbst(QWEN, 10), *long_texts(QWEN, 4), transfer(QWEN, *EVERYWHERE)]),
+}
 
 
 class Lane:
@@ -68,8 +201,7 @@ class Lane:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.data, self.keep, self.runs, self.output = args.data, args.keep, args.runs, args.output
-        self.name, self.tiny, self.began = args.lane, args.tiny is not None, time.monotonic()
-        self.small = args.tiny
+        self.name, self.small, self.began = args.lane, args.tiny, time.monotonic()
         self._models: dict[str, Any] = {}
         for folder in (self.keep, self.runs, self.output):
             folder.mkdir(parents=True, exist_ok=True)
@@ -86,9 +218,10 @@ class Lane:
         return self._models[name]
 
     def place(self, name: str) -> str:
-        if name in (*RATERS, *CAUSAL[1:], MASKED):
+        if name in (*RATERS, *DOMAIN):
             return str(self.keep / name)
-        return str(self.small) if self.tiny and name in (CAUSAL[0], GEMMA) else name
+        kinds = {"minilm": "encoder", MASKED: "masked"}
+        return str(self.small / kinds.get(name, "causal")) if self.small else name
 
     def forget(self) -> None:
         """Drop all models: one that was stopped may be anywhere."""
@@ -99,82 +232,55 @@ class Lane:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def has(self, name: str) -> bool:
-        from ensue.fetch.catalog import catalog
-        from ensue.fetch.store import pulled
+    def finished(self, work: Work) -> bool:
+        if isinstance(work, Training):
+            return (self.keep / work.name / "README.md").is_file()
+        return (self.runs / work.name / "results.json").is_file()
 
-        if name in (*RATERS, *CAUSAL[1:], MASKED):
-            return (self.keep / name / "README.md").is_file()
-        return name != GEMMA or self.tiny or bool(pulled(catalog()[GEMMA]))
+    def do(self, work: Work) -> None:
+        if isinstance(work, Training):
+            self._train(work)
+        else:
+            self._run(work)
 
-    def run(self, name: str, benchmark: str, model: str, data: Path | None, **settings: Any) -> None:
-        """Run a benchmark unless it was, and pack its folder; what is refused is said."""
+    def _run(self, work: Wanted) -> None:
+        """Run a benchmark and send it home; what is refused is said."""
         import ensue
-        from ensue.errors import EnsueError, RunFailed
 
-        if not self.has(model):
-            self.say(name, "is left out: there is no", model)
-            return
-        folder, began = self.runs / name, time.monotonic()
-        if self.tiny:
+        folder, began = self.runs / work.name, time.monotonic()
+        settings = dict(work.settings)
+        if work.benchmark == "transfer":
+            settings["domains"] = [f"{one}:{self._file(where, one)}" for one, where in settings["domains"]]
+            settings["ratings"] = str(self.data / "test" / "summeval.json")
+        if self.small:
             settings["limit"] = 3
             settings |= {"shuffles": 1} if "shuffles" in settings else {}
-        try:
-            loaded = self.place(model) if benchmark == "transfer" else self.model(model)
-            found = ensue.run(benchmark, model=loaded, data=data, output=folder, resume=True, **settings)
-        except (EnsueError, RunFailed) as error:
-            self.say(name, "FAILED:", error)
-            self.write({"run": name, "failed": str(error)})
-            return
-        results = found.results
-        seconds = round(time.monotonic() - began, 1)
-        self.say(name, f"{seconds} s, {results['tokens']:,} tokens")
-        self.write({"run": name, "wall": seconds, "new": found.computed, **results})
-        if found.computed:
-            self.pack(f"runs-{self.name}.tar", folder)
+            settings |= {"block_size": [1, 20]} if "block_size" in settings else {}
+        loaded, path = self.model(work.model), self._file(*work.data)
+        found = ensue.run(work.benchmark, model=loaded, data=path, output=folder, resume=True, **settings)
+        results, seconds = found.results, round(time.monotonic() - began, 1)
+        self.say(work.name, f"{seconds} s, {results['tokens']:,} tokens", figures(results))
+        self.write({"run": work.name, "wall": seconds, **results})
+        self.pack(folder)
 
-    def write(self, line: dict[str, Any]) -> None:
-        with (self.output / f"summary-{self.name}.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-
-    def pack(self, archive: str, folder: Path) -> None:
-        """Add a folder to an archive, so that what is finished is there whatever comes after."""
-        with tarfile.open(self.output / archive, "a") as held:
-            for path in sorted(folder.iterdir()):
-                if not path.is_file() or path.name.startswith((".", "journal", "checkpoint", "profiles")):
-                    continue
-                if path.stat().st_size > LARGEST and path.suffix == ".safetensors":
-                    continue
-                if path.name == "items.jsonl" and folder.name.startswith(("shuffle-", "kbst-")):
-                    continue
-                data, name = path.read_bytes(), path.name
-                if path.suffix == ".jsonl":
-                    data, name = gzip.compress(data), f"{name}.gz"
-                info = tarfile.TarInfo(f"{folder.name}/{name}")
-                info.size = len(data)
-                held.addfile(info, io.BytesIO(data))
-
-    def train(self, name: str, trainer: str, files: list[str], **options: Any) -> None:
-        """Train a model unless it was, and pack its folder."""
+    def _train(self, work: Training) -> None:
+        """Train a model and send it home."""
         import ensue
 
-        if self.has(name):
-            return
-        began = time.monotonic()
+        began, options, files = time.monotonic(), dict(work.options), JOBS[work.name]["data"]
         options["model"] = self.place(options["model"])
-        if self.tiny:
+        if self.small:
             options |= {"epochs": 1, "batch": 2}
-        sources = [str(self.cut(self.data / "train" / file, 12 if self.tiny else None)) for file in files]
         fitted = ensue.train(
-            trainer,
-            data=sources,
-            output=self.keep / name,
+            work.trainer,
+            data=[str(self._file("train", Path(file).stem)) for file in files],
+            output=self.keep / work.name,
             about_data="; ".join(ABOUT[file] for file in files) + ".",
-            resume=(self.keep / name / "training.json").is_file(),
+            resume=(self.keep / work.name / "training.json").is_file(),
             **options,
         )
         line = {
-            "train": name,
+            "train": work.name,
             "wall": round(time.monotonic() - began, 1),
             "loop": round(fitted.seconds, 1),
             "steps": fitted.steps,
@@ -183,206 +289,91 @@ class Lane:
         }
         self.say(line)
         self.write(line)
-        self.pack(f"models-{self.name}.tar", self.keep / name)
+        self.pack(self.keep / work.name)
 
-    def file(self, folder: str, name: str, sentences: int = 8) -> Path:
-        """Return a set of documents; to try the script, three of them and the beginnings alone."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other lanes from writing meanwhile."""
+        with (self.runs / "home.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def write(self, line: dict[str, Any]) -> None:
+        with self._alone(), (self.output / "lines.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"lane": self.name, **line}) + "\n")
+
+    def pack(self, folder: Path) -> None:
+        """Add a folder to the first archive that has room for it."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path in sorted(folder.iterdir()):
+                if path.is_file() and not path.name.startswith((".", "journal", "checkpoint", "profiles")):
+                    data, name = path.read_bytes(), path.name
+                    if path.suffix == ".jsonl":
+                        data, name = lzma.compress(data, preset=4), f"{name}.xz"
+                    info = tarfile.TarInfo(f"{folder.name}/{name}")
+                    info.size = len(data)
+                    archive.addfile(info, io.BytesIO(data))
+        size = len(packed.getvalue())
+        with self._alone():
+            held = {path: path.stat().st_size for path in sorted(self.output.glob("part-*.tar"))}
+            if sum(held.values()) + size > ALL:
+                self.say(folder.name, "does not come home, there is no room")
+                return
+            room = [path for path, used in held.items() if used + size <= PART]
+            place = room[0] if room else self.output / f"part-{len(held)}.tar"
+            with (
+                tarfile.open(place, "a") as archive,
+                tarfile.open(fileobj=io.BytesIO(packed.getvalue())) as new,
+            ):
+                for info in new:
+                    archive.addfile(info, new.extractfile(info))
+
+    def _file(self, folder: str, name: str) -> Path:
+        """Return a set of documents; to try the script, a few of them and the beginnings alone."""
         path: Path = self.data / folder / f"{name}.jsonl"
-        if not self.tiny:
+        if not self.small:
             return path
+        few, sentences = (12, 20) if folder == "train" else (3, 45 if name in LONG else 8)
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        rows = [row for row in rows if len(row["sentences"]) >= sentences][:3]
-        short: Path = self.runs / folder / f"{name}.jsonl"
+        rows = [row for row in rows if len(row["sentences"]) >= sentences][:few]
+        short: Path = self.runs / "few" / self.name / folder / f"{name}.jsonl"
         short.parent.mkdir(parents=True, exist_ok=True)
         cut = [{**row, "sentences": row["sentences"][:sentences]} for row in rows]
         short.write_text("".join(json.dumps(row) + "\n" for row in cut), "utf-8")
         return short
 
-    def cut(self, path: Path, limit: int | None) -> Path:
-        """Return the file, or its first documents where few are wanted; to try the script, the beginnings of them."""
-        if limit is None:
-            return path
-        short: Path = self.runs / f"{path.stem}-{limit}.jsonl"
-        with path.open(encoding="utf-8") as lines:
-            rows = [json.loads(line) for line, _ in zip(lines, range(limit), strict=False)]
-        if self.tiny:
-            rows = [{**row, "sentences": row["sentences"][:20]} for row in rows]
-        short.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-        return short
+
+def figures(results: Any) -> str:
+    """The first figures of a run, to be seen at once."""
+    rows = [row for row in results["metrics"] if row["metric"] in ("accuracy", "kendall_tau")]
+    return " ".join(f"{row['value']:.3f}" for row in rows[:6])
 
 
-def options_of(job: str) -> dict[str, Any]:
-    """Return the options of a training as bench/coherence_train.py has them."""
-    known = dict(JOBS[job])
-    return {key: value for key, value in known.items() if key not in ("trainer", "data")}
-
-
-def train_masked(lane: Lane) -> None:
-    """Find the rate and the number of epochs by short trainings, then train the masked model."""
-    if lane.has(MASKED):
-        return
-    options = options_of("mlm")
-    files = JOBS["mlm"]["data"]
-    if not (lane.keep / MASKED / "training.json").is_file():
-        few = [
-            str(lane.cut(lane.data / "train" / file, 4 if lane.tiny else PILOT_DOCUMENTS)) for file in files
-        ]
-        rates = PILOT_RATES[:1] if lane.tiny else PILOT_RATES
-        found = {rate: pilot(lane, few, rate) for rate in rates}
-        rate = min(found, key=lambda one: found[one][0])
-        (lane.keep / "mlm.json").write_text(json.dumps({"rate": rate, "step": found[rate][1]}), "utf-8")
-        lane.write({"pilots": {str(one): value for one, value in found.items()}})
-    chosen = json.loads((lane.keep / "mlm.json").read_text("utf-8"))
-    # About 1.3 tokens a word and 6 characters one, in rows of 512.
-    size = sum((lane.data / "train" / file).stat().st_size for file in files)
-    steps = max(size / 4.6 / 512 / options["batch"], 1.0)
-    epochs = max(1, min(40, math.floor(MASKED_SECONDS / (steps * chosen["step"]))))
-    lane.say("masked: rate", chosen["rate"], "epochs", epochs, "of about", round(steps), "steps")
-    options |= {"learning_rate": chosen["rate"], "epochs": epochs}
-    lane.train(MASKED, "lm", files, **options)
-
-
-def pilot(lane: Lane, sources: list[str], rate: float) -> tuple[float, float]:
-    """Return the loss after a short training, and the seconds of a step once it runs."""
-    import ensue
-
-    output = lane.runs / f"pilot-{rate}-{time.time():.0f}"
-    options = options_of("mlm") | {"learning_rate": rate, "epochs": 1, "evaluate_every": 10_000}
-    if lane.tiny:
-        options |= {"batch": 2}
-    else:
-        rows = sum(Path(source).stat().st_size for source in sources) / 4.6 / 512
-        options["epochs"] = max(1, round(PILOT_STEPS * options["batch"] / rows))
-    fitted = ensue.train("lm", data=sources, output=output, log_every=10, **options)
-    rows = [json.loads(line) for line in (output / "training.jsonl").read_text("utf-8").splitlines()]
-    timed = [(row["step"], row["seconds"]) for row in rows if "loss" in row]
-    (first, began), (last, ended) = timed[len(timed) // 3], timed[-1]
-    step = (ended - began) / max(last - first, 1)
-    lane.say("pilot", rate, f"dev loss {fitted.best_loss:.3f}", f"{1000 * step:.1f} ms a step")
-    return fitted.best_loss, max(step, 1e-3)
-
-
-def train_causal(lane: Lane) -> None:
-    for name in CAUSAL[1:]:
-        lane.train(name, "lm", JOBS[name]["data"], **options_of(name))
-    for name, options in SUPERVISED.items():
-        lane.train(name, "coherence", JOBS[name]["data"], model="minilm", lora=32, **options)
-
-
-def transfer(lane: Lane) -> None:
-    """Run the command of docs/coherence.md: both supervised models beside the others."""
-    others = [lane.place(name) for name in (RATERS[1], *CAUSAL) if lane.has(name)]
-    places = {"wsj": "test", "blog": "sets", "legal": "sets"}
-    settings = {
-        "models": others,
-        "domains": [f"{name}:{lane.file(folder, name)}" for name, folder in places.items()],
-        "ratings": str(lane.data / "test" / "summeval.json"),
-        "shuffles": 10,
-        "limit": 100,
-    }
-    lane.run("transfer", "transfer", RATERS[0], lane.file("test", "bbc"), **settings)
-
-
-def insertion_dev(lane: Lane) -> None:
-    for data in NEWS:
-        for after in (2, None, 0, 1, 4):
-            name = f"insertion-dev-{data}-after-{after}"
-            lane.run(name, "insertion", "smollm2", lane.file("dev", data), after=after)
-
-
-def insertion(lane: Lane) -> None:
-    for model in (*CAUSAL, *RATERS):
-        for data in NEWS:
-            for after in (2, None) if model in CAUSAL else (2,):
-                name = f"insertion-{data}-{model}-after-{after}"
-                lane.run(name, "insertion", model, lane.file("test", data), after=after)
-
-
-def ordering(lane: Lane) -> None:
-    for model in (*CAUSAL, *RATERS):
-        for data in NEWS:
-            path = lane.file("test", f"{data}-ten")
-            lane.run(f"ordering-{data}-{model}", "ordering", model, path, limit=100, method="beam", beam=8)
-
-
-def shuffle(lane: Lane) -> None:
-    for model in (*CAUSAL, *RATERS):
-        for data in NEWS:
-            path = lane.file("test", data)
-            lane.run(
-                f"shuffle-{data}-{model}", "shuffle", model, path, allow_shuffle_trained="yes", shuffles=20
-            )
-
-
-def intruder(lane: Lane) -> None:
-    for model in CAUSAL + RATERS:
-        for data in NEWS:
-            path, kinds = lane.file("test", data), ["random", "hard"]
-            name = f"intruder-{data}-{model}"
-            lane.run(name, "intruder", model, path, kinds=kinds, limit=100, encoder=None)
-
-
-def masked_shuffle(lane: Lane) -> None:
-    # A text of n tokens costs n copies of it.
-    for masked, shuffles in (("original", 2), ("released", 1)):
-        for data in NEWS:
-            few = {"limit": 50, "shuffles": shuffles}
-            path = lane.file("test", data)
-            lane.run(f"shuffle-{data}-mlm-{masked}", "shuffle", MASKED, path, masked=masked, **few)
-
-
-def masked_tasks(lane: Lane) -> None:
-    for data in NEWS:
-        few = {"limit": 40, "encoder": None, "kinds": ["random", "hard"]}
-        ten = lane.file("test", f"{data}-ten")
-        lane.run(f"ordering-{data}-mlm", "ordering", MASKED, ten, limit=100, method="neighbours")
-        path = lane.file("test", data)
-        lane.run(f"insertion-{data}-mlm", "insertion", MASKED, path, limit=40, removed=1)
-        lane.run(f"intruder-{data}-mlm", "intruder", MASKED, path, **few)
-
-
-def legal(lane: Lane) -> None:
-    lane.run("kbst-legal-smollm2", "shuffle", "smollm2", lane.file("sets", "legal"), shuffles=20)
-
-
-def gemma(lane: Lane) -> None:
-    for data in SETS:
-        lane.run(f"kbst-{data}-gemma3", "shuffle", GEMMA, lane.file("sets", data), shuffles=5)
-
-
-def long(lane: Lane) -> None:
-    for data in ("stories", "chapters"):
-        long_texts(lane, "smollm2", data, 8)
-
-
-def long_gemma(lane: Lane) -> None:
-    for data in ("stories", "chapters"):
-        long_texts(lane, GEMMA, data, 2)
-
-
-def long_texts(lane: Lane, model: str, data: str, shuffles: int) -> None:
-    sizes = [1, 20] if lane.tiny else [1, 2, 3, 5, 10, 20]
-    path = lane.file("sets", data, sentences=45)
-    settings = {"block_size": sizes, "shuffles": shuffles, "max_sentences": None}
-    lane.run(f"long-{data}-{model}", "shuffle", model, path, **settings)
-
-
-WORK = {
-    "train-masked": Job("a", 200, train_masked),
-    "masked-shuffle": Job("a", 120, masked_shuffle),
-    "masked-tasks": Job("a", 60, masked_tasks),
-    "gemma": Job("a", 120, gemma),
-    "long-gemma": Job("a", 60, long_gemma),
-    "train-causal": Job("b", 100, train_causal),
-    "insertion-dev": Job("b", 50, insertion_dev),
-    "transfer": Job("b", 190, transfer),
-    "insertion": Job("b", 90, insertion),
-    "ordering": Job("b", 60, ordering),
-    "legal": Job("b", 40, legal),
-    "long": Job("b", 60, long),
-    "shuffle": Job("b", 90, shuffle),
-    "intruder": Job("b", 90, intruder),
-}
+def go_through(lane: Lane, list_of_work: list[Work], seconds: float) -> None:
+    """Do all of it in order, each within its time; then go on with what was stopped."""
+    failed: set[str] = set()
+    for again in (False, True):
+        for work in list_of_work:
+            left = seconds - (time.monotonic() - lane.began)
+            if lane.finished(work) or work.name in failed:
+                continue
+            if left < 5:
+                if again:
+                    lane.say(work.name, "is left out: the time is over")
+                continue
+            try:
+                with at_most(1e6 if lane.small else left if again else min(work.seconds, left)):
+                    lane.do(work)
+            except Stopped:
+                lane.say(work.name, "was stopped")
+                lane.forget()
+            except Exception as error:
+                failed.add(work.name)
+                lane.say(work.name, "FAILED:", type(error).__name__, error)
+                lane.write({"work": work.name, "failed": f"{type(error).__name__}: {error}"})
+                lane.forget()
+    lane.say("done")
 
 
 @contextmanager
@@ -400,42 +391,48 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def is_there(model: str) -> bool:
+    from ensue.fetch.catalog import catalog
+    from ensue.fetch.store import pulled
+
+    return pulled(catalog()[model])
+
+
+def start_lanes(args: argparse.Namespace, there: Callable[[str], bool]) -> None:
+    """Start a process a lane whose model is there, and wait for all."""
+    names = args.lanes.split(",") if args.lanes else list(LANES)
+    begun = []
+    for name in names:
+        if args.tiny or there(LANES[name][0]):
+            begun.append(subprocess.Popen([sys.executable, *sys.argv, "--lane", name]))
+        else:
+            print(f"[{name}] is left out: there is no {LANES[name][0]}", flush=True)
+    for one in begun:
+        one.wait()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--keep", type=Path, required=True)
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--lane", default="b", help="a, b, or both as `all`")
-    parser.add_argument("--jobs", help=f"only these of {', '.join(WORK)}")
-    parser.add_argument("--seconds", type=float, default=500.0, help="for the whole lane")
+    parser.add_argument("--lanes", help=f"only these of {', '.join(LANES)}")
+    parser.add_argument("--lane", help="go through one list in this process")
+    parser.add_argument("--seconds", type=float, default=500.0, help="for every lane")
     parser.add_argument(
-        "--tiny", type=Path, help="try the script: three documents of everything, this model for larger ones"
+        "--tiny",
+        type=Path,
+        help="try the script: three documents of everything, the small models of this folder",
     )
     args = parser.parse_args()
     stand_in()
+    if args.lane is None:
+        start_lanes(args, is_there)
+        return
     lane = Lane(args)
     lane.say("transformers", transformers.__version__, AutoModelForCausalLM.__name__)
-    for name, job in WORK.items():
-        chosen = name in args.jobs.split(",") if args.jobs else args.lane in (job.lane, "all")
-        left = args.seconds - (time.monotonic() - lane.began)
-        if not chosen:
-            continue
-        if left < 5:
-            lane.say(name, "is left out: the time is over")
-            continue
-        began = time.monotonic()
-        try:
-            with at_most(1e6 if lane.tiny else min(job.seconds, left)):
-                job.work(lane)
-        except Stopped:
-            lane.say(name, "was stopped")
-            lane.forget()
-        except Exception as error:
-            lane.say(name, "FAILED:", type(error).__name__, error)
-            lane.write({"job": name, "failed": f"{type(error).__name__}: {error}"})
-            lane.forget()
-        lane.say("==", name, f"{time.monotonic() - began:.1f} s")
+    go_through(lane, LANES[args.lane][1], args.seconds)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Insertion by the prefix tree against a loop over positions, and how long ordering takes, on real documents.
 
 python bench/insertion.py --data FOLDER_OR_FILE [--model smollm2] [--documents 2] [--removed 2] [--threads 2]
-                          [--ordering 100] [--beam 8] [--methods beam,rescored,neighbours] [--dtype float32]
+                          [--ordering 100] [--beam 8] [--methods beam,rescored+words=8+beam=4] [--dtype float32]
 python bench/insertion.py --data FOLDER_OR_FILE --count --documents 6 --removed 5
 
 The loop scores the whole text at every position, one text after another, nothing shared. Both give a best position
@@ -122,19 +122,21 @@ def ordering(model: Any, data: Path, count: int, beam: int, methods: list[str]) 
     documents = chosen(data, count, 10)
     fed = Fed()
     print(
-        f"| ordering of {len(documents)} documents of ten sentences | wall s | tokens fed | tau | perfect |"
+        f"| ordering of {len(documents)} documents of ten sentences | wall s | CPU s | tokens fed | tau | perfect |"
     )
-    print("|---|---:|---:|---:|---:|")
+    print("|---|---:|---:|---:|---:|---:|")
     for method in methods:
-        settings = resolve("ordering", ORDERING, {"method": method, "beam": beam})
+        name, *more = method.split("+")
+        given = {"method": name, "beam": beam, **dict(one.split("=") for one in more)}
+        settings = resolve("ordering", ORDERING, given)
         fed.again()
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         outcome = OrderingRun(documents, 0, settings).evaluate(model, RunContext())
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         value = {row["metric"]: row["value"] for row in outcome.metrics if row["task"] == "ordering"}
         print(
-            f"| {method}, {beam} | {seconds:.1f} | {fed.tokens:,} | {value['kendall_tau']:.3f} | "
-            f"{value['perfect']:.2f} |",
+            f"| {method}, {settings['beam']} | {seconds:.1f} | {cpu:.1f} | {fed.tokens:,} | "
+            f"{value['kendall_tau']:.3f} | {value['perfect']:.2f} |",
             flush=True,
         )
 

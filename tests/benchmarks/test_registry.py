@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,16 +20,14 @@ from tests.support.command import here
 SOURCE = Path(ensue.__file__).parent
 
 
+@cache
 def references() -> dict[str, Path]:
     """Every `"ensue.…:object"` in the source, with a file it stands in."""
-    found = {}
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                module, colon, name = node.value.partition(":")
-                if colon and module.startswith("ensue.") and name.isidentifier() and " " not in module:
-                    found[node.value] = path.relative_to(SOURCE)
-    return found
+    return {
+        reference: path.relative_to(SOURCE)
+        for path in SOURCE.rglob("*.py")
+        for reference in re.findall(r'"(ensue(?:\.\w+)+:\w+)"', path.read_text("utf-8"))
+    }
 
 
 @pytest.mark.parametrize("reference", sorted(references()))

@@ -28,7 +28,7 @@ def by_pairs(matrices: Sequence[np.ndarray]):
 def test_a_wide_beam_finds_the_best_of_all_orders(counts: list[int], seed: int) -> None:
     generator = np.random.default_rng(seed)
     matrices = [generator.normal(size=(count, count)) for count in counts]
-    for state in ({}, {"state": set_and_last}):
+    for state in ({}, {"state": set_and_last()}, {"state": set_and_last(2)}):
         found = search(counts, 1000, by_pairs(matrices), **state)
         for best, matrix, count in zip(found, matrices, counts, strict=True):
             values = {order: chain(matrix, order) for order in permutations(range(count))}

@@ -89,6 +89,46 @@ def test_neighbours_of_a_scorer_and_of_an_encoder(models, corpus, tmp_path, naiv
     assert chance["value"] == pytest.approx((1 / 4 + 1 / 5 + 1 / 10) / 3)
 
 
+def test_first_words_after_the_last_sentences(models, corpus, tmp_path, naive):
+    """Values against plain torch where less is read, and the best of all orders by them."""
+    sentences = read_lines(corpus)[0]["sentences"]
+    heads = [" ".join(sentence.split()[:2]) for sentence in sentences]
+    assert heads != sentences
+
+    def value(order, context):
+        return sum(
+            naive.after(
+                " " + heads[order[at]], " ".join(sentences[i] for i in order[max(0, at - context) : at])
+            )
+            - naive.after(heads[order[at]], "\n\n")
+            for at in range(1, len(order))
+        )
+
+    for name, context, how in (
+        ("a", 2, {"method": "beam", "beam": 200, "words": 2, "context": 2}),
+        ("b", 9, {"method": "beam", "beam": 200, "words": 2}),
+        ("c", 1, {"method": "neighbours", "words": 2}),
+    ):
+        run = ensue.run("ordering", model=str(models[0]), data=corpus, output=tmp_path / name, limit=1, **how)
+        (item,) = run.items
+        best = max(value(order, context) for order in permutations(range(4)))
+        assert item["outputs"]["value"] == pytest.approx(best, abs=2e-3)
+        assert item["outputs"]["value_written"] == pytest.approx(value(range(4), context), abs=2e-3)
+        assert " words:2" in run.results["signature"]
+    # Orders that are proposed by first words are judged by whole sentences.
+    run = ensue.run(
+        "ordering",
+        model=str(models[0]),
+        data=corpus,
+        output=tmp_path / "d",
+        limit=1,
+        method="rescored",
+        words=2,
+    )
+    (item,) = run.items
+    assert item["outputs"]["value_written"] == pytest.approx(gain(naive, sentences), abs=2e-3)
+
+
 def test_a_model_that_knows_nothing_finds_orders_like_any_other(tmp_path):
     data = write_corpus(tmp_path / "corpus.jsonl", (5,) * 150)
     run = ensue.run("ordering", model="random", data=data, output=tmp_path / "run", beam=2)
@@ -137,6 +177,8 @@ def test_what_is_refused(tmp_path, corpus, models):
         refused(
             run("--set", f"method={method}", model=str(models[1])), "Ordering needs a model that can score"
         )
+    refused(run("--set", "words=3", model=str(models[1])), "words= is of models that score text")
+    refused(run("--set", "context=2", "--set", "method=rescored"), "context= is of method=beam")
     refused(run("--set", "max_sentences=2"), "max_sentences=2", "whole number from 3")
     refused(here("run", "ordering/x", "--model", "random", "--data", corpus), "ordering has no tasks")
     assert not (tmp_path / "no").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -17,15 +16,6 @@ from ensue.benchmarks.probing.converged import Regression, fit_converged, fit_ri
 from ensue.benchmarks.probing.fitting import RELATEDNESS, fit_relatedness, spread_scores
 from ensue.benchmarks.probing.rules import Data, Graded, Rules
 from ensue.errors import EnsueError, RunFailed
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Steps this small wait for a second thread longer than they compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def clouds(rows: int, size: int, classes: int, seed: int) -> Data:

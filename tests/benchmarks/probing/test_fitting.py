@@ -25,13 +25,11 @@ from ensue.benchmarks.probing.training import (
 from ensue.errors import EnsueError
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Steps this small wait for a second thread longer than they compute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    torch.set_num_threads(2)
     yield
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)
 
 
 def blobs(rows: int, size: int, classes: int, seed: int, spread: float = 4.0) -> Data:
@@ -157,11 +155,11 @@ def test_decays_that_stop_early_leave_the_others_as_they_are() -> None:
     assert (together.test_predictions == together.dev_predictions).all()
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_a_thread_a_decay_gives_what_the_stack_gives() -> None:
     data, dev = blobs(300, 10, 3, 1), blobs(100, 10, 3, 2)
     rules = Rules(hidden=8, max_epochs=20, decays=(1e-5, 1e-2, 1e-1))
     stacked = fit(data, dev, dev, 3, rules, seed=3, device="cpu")
-    torch.set_num_threads(2)
     apart = train_decays(
         class_table(data, 3, "cpu"), torch.from_numpy(dev.x), accuracy_judge([dev.y], "cpu"), rules,
         cross_entropy_slope, 3,

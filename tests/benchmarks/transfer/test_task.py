@@ -240,6 +240,48 @@ def test_the_command_with_folders(place, tmp_path):
     refused(here(*words), str(tmp_path / "run"))
 
 
+def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
+    """Where each model has a run of its own, the last gives what one run of all would have."""
+
+    def run(name, model, **more):
+        how = {**HOW, "domains": f"tales:{place / 'tales.jsonl'}", **more}
+        how = {key: value for key, value in how.items() if value is not None}
+        return ensue.run("transfer", model=model, data=place / "own.jsonl", output=tmp_path / name, **how)
+
+    rated = {"ratings": str(place / "rated.jsonl")}
+    run("first", InversionRater(4, shuffled=True), **rated)
+    run("second", InversionRater(2), **rated)
+    beside = f"{tmp_path / 'first'},{tmp_path / 'second'}"
+    joined = run("joined", RandomModel(), beside=beside, **rated)
+    models = [RandomModel(), InversionRater(4, shuffled=True), InversionRater(2)]
+    assert joined.results["metrics"] == outcome(place, models).metrics
+    assert "models:random" in joined.results["signature"]
+    assert "inversions-4/inversions-4,inversions-2/inversions-2 " in joined.results["signature"]
+    # A model that was not asked everything has no figure there, and the others have theirs.
+    run("apart", InversionRater(3), domains=None)
+    less = run("less", RandomModel(), beside=str(tmp_path / "apart"), **rated).results["metrics"]
+    asked = {
+        (row["task"], row["settings"]["set"]) for row in less if row["settings"]["model"] == "inversions-3"
+    }
+    assert asked == {("transfer/shuffle", "own"), ("transfer/intruder", "own")}
+    for name, wrong in {
+        "random is among the models twice": {"beside": str(tmp_path / "joined"), **rated},
+        "was run with shuffles 4, not 3": {"beside": beside, "shuffles": 3},
+        "was run with seed 0, not 1": {"beside": beside, "seed": 1},
+        r"asked about other texts \(shuffle tales\)": {
+            "beside": beside,
+            "domains": f"tales:{place / 'own.jsonl'}",
+        },
+        "there is no such folder": {"beside": str(tmp_path / "none")},
+    }.items():
+        with pytest.raises(EnsueError, match=name):
+            run("wrong", RandomModel(), **wrong)
+    other = ensue.run("shuffle", model=RandomModel(), data=place / "own.jsonl", output=tmp_path / "other")
+    with pytest.raises(EnsueError, match="is a run of shuffle, not of transfer"):
+        run("wrong", RandomModel(), beside=str(other.folder))
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_what_is_refused(place, tmp_path):
     words = (
         "run",

@@ -21,6 +21,7 @@ from ensue.models.protocols import Encoder, Model, Rater, Scorer, require
 from ensue.models.request import Policy, Request
 from ensue.progress import Progress
 from ensue.scoring.engine import score
+from ensue.scoring.following import head_of
 from ensue.scoring.journal import Journal
 
 Matrix = npt.NDArray[np.float64]
@@ -60,6 +61,7 @@ def find_neighbours(
         policy=policy_of(settings),
         journal=context.journal,
         progress=context.progress,
+        words=settings.get("words"),
     )
 
 
@@ -71,13 +73,16 @@ def by_likelihood(
     policy: Policy,
     journal: Journal | None = None,
     progress: Progress | None = None,
+    words: int | None = None,
 ) -> Found:
-    """Score every ordered pair of sentences of every text; nothing is said of how well one opens a text."""
+    """Score every ordered pair of sentences of every text, or the first words of the second one after the first;
+    nothing is said of how well one opens a text."""
     requests: list[Request] = []
     for sentences in texts:
-        requests += [Request(sentence, NOTHING) for sentence in sentences]
+        heads = heads_of(sentences, words)
+        requests += [Request(head, NOTHING) for head in heads]
         requests += [
-            Request(joiner + sentences[j], sentences[i]) for i, j in permutations(range(len(sentences)), 2)
+            Request(joiner + heads[j], sentences[i]) for i, j in permutations(range(len(sentences)), 2)
         ]
     scored = score(scorer, requests, policy=policy, journal=journal, progress=progress)
     values = iter(one.logprob for one in scored.scores)
@@ -90,6 +95,11 @@ def by_likelihood(
             follows[i, j] = next(values) - alone[j]
         found.append(Neighbours(follows, np.zeros(count)))
     return Found(found, scored.tokens, scored.notes)
+
+
+def heads_of(sentences: Sequence[str], words: int | None) -> list[str]:
+    """Return the first words of every sentence, or the whole of it."""
+    return list(sentences) if words is None else [head_of(sentence, words) for sentence in sentences]
 
 
 def by_rating(rater: Rater, texts: Sequence[Sequence[str]], context: RunContext) -> Found:

@@ -34,9 +34,9 @@ def whole_order(order: Order) -> Hashable:
     return order
 
 
-def set_and_last(order: Order) -> Hashable:
-    """Tell beginnings apart by what is in them and their last sentence: what comes depends on that alone."""
-    return frozenset(order), order[-1]
+def set_and_last(count: int = 1) -> State:
+    """Tell beginnings apart by what is in them and their last sentences: what comes depends on that alone."""
+    return lambda order: (frozenset(order), order[-count:])
 
 
 def search(

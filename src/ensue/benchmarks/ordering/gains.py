@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.coherence.documents import of_steps
-from ensue.benchmarks.coherence.neighbours import NOTHING
+from ensue.benchmarks.coherence.neighbours import NOTHING, heads_of
 from ensue.benchmarks.coherence.rating import rate_texts
 from ensue.benchmarks.ordering.beam import Ask, Order
 from ensue.models.protocols import Rater, Scorer
@@ -25,6 +25,9 @@ class Gains:
     Beginnings that hold other sentences can be told apart by that, and by plain log-likelihood they cannot: short,
     likely sentences would come first. Summed over a whole order it is the log-likelihood of the text but for a
     constant, the first sentence counting as on its own.
+
+    Of a sentence only the first `words` may count, and of what stands before it only the last `context` sentences:
+    either takes fewer tokens, and neither is the log-likelihood of the text any more.
     """
 
     def __init__(
@@ -36,29 +39,32 @@ class Gains:
         policy: Policy,
         journal: Journal | None = None,
         progress: Progress | None = None,
+        words: int | None = None,
+        context: int | None = None,
     ) -> None:
         self._scorer, self._texts, self._joiner = scorer, texts, joiner
+        self._heads, self._context = [heads_of(text, words) for text in texts], context or 0
         self._policy, self._journal, self._progress = policy, journal, progress
         # Each sentence alone, the written orders, and a step a sentence after the first.
         self._steps, self._done = max(map(len, texts)) + 1, 0
         self.tokens, self.notes = 0, Counter[str]()
-        sentences = list(dict.fromkeys(sentence for text in texts for sentence in text))
-        alone = self._score([Request(sentence, NOTHING) for sentence in sentences])
-        self._alone = dict(zip(sentences, alone, strict=True))
+        heads = list(dict.fromkeys(head for text in self._heads for head in text))
+        alone = self._score([Request(head, NOTHING) for head in heads])
+        self._alone = dict(zip(heads, alone, strict=True))
 
     def __call__(self, asked: Sequence[Ask]) -> list[float]:
         """Return the gain of each; a sentence that opens a text gains nothing."""
         requests = [
             Request(
-                self._joiner + self._texts[number][following],
-                self._joiner.join(self._texts[number][place] for place in order),
+                self._joiner + self._heads[number][following],
+                self._joiner.join(self._texts[number][place] for place in order[-self._context :]),
             )
             for number, order, following in asked
             if order
         ]
         values = iter(self._score(requests) if requests else ())
         return [
-            next(values) - self._alone[self._texts[number][following]] if order else 0.0
+            next(values) - self._alone[self._heads[number][following]] if order else 0.0
             for number, order, following in asked
         ]
 

@@ -30,6 +30,7 @@ from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search
 from ensue.benchmarks.ordering.gains import Gains, RatedBeginnings
 from ensue.benchmarks.people.export import Record
 from ensue.benchmarks.people.human import people_of
+from ensue.errors import EnsueError
 from ensue.metrics.ordering import (
     edit_distance,
     kendall_tau,
@@ -61,6 +62,16 @@ SETTINGS = {
         read.optional(read.one_of(*METHODS)),
     ),
     "beam": Setting(8, "beginnings that are kept at each step, or orders that are rescored", read.whole()),
+    "words": Setting(
+        None,
+        "first words of a sentence that count when it is looked for (none: all): fewer tokens, and another measure",
+        read.optional(read.whole()),
+    ),
+    "context": Setting(
+        None,
+        "sentences that beam reads before the next one (none: all that are there)",
+        read.optional(read.whole()),
+    ),
     **sentence_settings(10, FEWEST),
 }
 
@@ -105,6 +116,7 @@ class OrderingRun(DocumentsRun):
         method = self.settings["method"] or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
         if not rated and (method != "neighbours" or not isinstance(model, Encoder)):
             require(model, Scorer, "Ordering")
+        self._check(method, rated or not isinstance(model, Scorer))
         documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
         items: list[Item] = []
         tokens = done = 0
@@ -131,6 +143,15 @@ class OrderingRun(DocumentsRun):
             notes=notes,
         )
 
+    def _check(self, method: str, otherwise: bool) -> None:
+        """Refuse settings that would do nothing."""
+        if otherwise and self.settings["words"] is not None:
+            raise EnsueError(
+                "--set words= is of models that score text: one that rates or encodes reads it all."
+            )
+        if self.settings["context"] is not None and (otherwise or method != "beam"):
+            raise EnsueError("--set context= is of method=beam with a model that scores text.")
+
     def _shuffled(self, document: Document) -> Shuffled:
         """Lay the sentences in another order, so that no rule that breaks ties can find the right one."""
         return Shuffled(document, tuple(shuffled_numbers(self.seed, document, ORDERING)))
@@ -146,9 +167,11 @@ class OrderingRun(DocumentsRun):
     def _beam(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
         """Search by what each sentence gains from all that stand before it, in nats over what it is on its own, or by
         how beginnings are rated."""
-        gains = self._gains(model, shuffled, context)
+        last: int | None = self.settings["context"]
+        gains = self._gains(model, shuffled, context, self.settings["words"], last)
         written = gains.of_orders(list(enumerate(one.written for one in shuffled)))
-        found = search([len(one.numbers) for one in shuffled], self.settings["beam"], gains)
+        state = whole_order if last is None else set_and_last(last)
+        found = search([len(one.numbers) for one in shuffled], self.settings["beam"], gains, state)
         return _Ordered([each[0] for each in found], written, gains.tokens, gains.notes)
 
     def _rescored(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
@@ -173,7 +196,7 @@ class OrderingRun(DocumentsRun):
 
     def _pairs(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
         """Search by how well each sentence follows the one before it."""
-        neighbours, found = self._by_neighbours(model, shuffled, context, set_and_last)
+        neighbours, found = self._by_neighbours(model, shuffled, context, set_and_last())
         written = [
             sum(_step(of, one.written[:at], one.written[at]) for at in range(len(one.written)))
             for of, one in zip(neighbours.documents, shuffled, strict=True)
@@ -193,7 +216,12 @@ class OrderingRun(DocumentsRun):
         return neighbours, search([len(one.numbers) for one in shuffled], _WIDE, answer, state)
 
     def _gains(
-        self, model: Model, shuffled: Sequence[Shuffled], context: RunContext
+        self,
+        model: Model,
+        shuffled: Sequence[Shuffled],
+        context: RunContext,
+        words: int | None = None,
+        last: int | None = None,
     ) -> Gains | RatedBeginnings:
         rater = rater_of(model, self.settings, "Ordering")
         if rater is not None:
@@ -206,11 +234,15 @@ class OrderingRun(DocumentsRun):
             policy=policy_of(self.settings),
             journal=context.journal,
             progress=context.progress,
+            words=words,
+            context=last,
         )
 
     def _signature(self, method: str) -> str:
-        beam = f" beam:{self.settings['beam']}" if method != "neighbours" else ""
-        return f"method:{method}{beam} {documents_signature(self.settings, self.seed)}"
+        s = self.settings
+        beam = f" beam:{s['beam']}" if method != "neighbours" else ""
+        less = "".join(f" {key}:{s[key]}" for key in ("words", "context") if s[key] is not None)
+        return f"method:{method}{beam}{less} {documents_signature(s, self.seed)}"
 
 
 def _step(of: Neighbours, order: Order, following: int) -> float:

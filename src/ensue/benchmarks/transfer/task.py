@@ -16,6 +16,7 @@ from ensue.benchmarks.intruder.task import SETTINGS as INTRUDER_SETTINGS
 from ensue.benchmarks.ratings.task import SETTINGS as RATINGS_SETTINGS
 from ensue.benchmarks.shuffle.task import SETTINGS as SHUFFLE_SETTINGS
 from ensue.benchmarks.transfer.asked import Test, tests_of
+from ensue.benchmarks.transfer.earlier import TESTS, Earlier, read_earlier
 from ensue.benchmarks.transfer.judging import metric_rows
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, require
@@ -32,6 +33,11 @@ def _named(text: str) -> str:
 
 SETTINGS = {
     "models": Setting([], "further models by commas, trained ones and others", read.many(read.text)),
+    "beside": Setting(
+        [],
+        "folders of finished runs of the same tests, whose models' answers are put beside, by commas",
+        read.many(read.text),
+    ),
     "domains": Setting([], "documents of other domains, as NAME:PATH by commas", read.many(_named)),
     "ratings": Setting(
         None,
@@ -52,6 +58,7 @@ class TransferRun:
     tests: Sequence[Test]
     seed: int
     settings: dict[str, Any]
+    earlier: Sequence[Earlier] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -62,8 +69,11 @@ class TransferRun:
         return self.tests[0].prepared.source
 
     def depends_on(self, model: Model) -> dict[str, Any]:
-        """Return which folders the further models are in, as they stand: one that was trained anew is another."""
-        return {"folders": {name: mark for name in self.settings["models"] if (mark := _mark(name))}}
+        """Return which folders the further models and runs are in, as they stand: one made anew is another; and the
+        fingerprint of every test, by which later runs know that they ask the same."""
+        named = [*self.settings["models"], *self.settings["beside"]]
+        folders = {name: mark for name in named if (mark := _mark(name))}
+        return {"folders": folders, TESTS: _fingerprints(self.tests)}
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Have every model take every test."""
@@ -71,6 +81,7 @@ class TransferRun:
         named = [(model.card.name, model)]
         named += [(name, context.load_further(name)) for name in self.settings["models"]]
         models = _by_name(named)
+        _refuse_twice([*models, *(name for run in self.earlier for name in run.trained)])
         for one in models.values():
             if rater_of(one, self.settings, "Transfer") is None:
                 require(one, Scorer, "Transfer")
@@ -88,10 +99,14 @@ class TransferRun:
                 skipped |= {f"{test.name}, {test.set}: {what}": n for what, n in outcome.skipped.items()}
                 notes |= {f"{test.name}, {test.set}: {what}": n for what, n in outcome.notes.items()}
         trained = {name: one.card.trained_on_shuffled_text for name, one in models.items()}
+        for run in self.earlier:
+            items += run.items
+            trained |= run.trained
+            skipped |= run.skipped
         return Outcome(
             items=items,
             metrics=list(metric_rows(items, trained)),
-            signature=f"{_models_signature(models)} {self._signature()}",
+            signature=f"{_models_signature(models, self.earlier)} {self._signature()}",
             skipped=dict(skipped),
             tokens=tokens,
             notes=notes,
@@ -103,9 +118,19 @@ class TransferRun:
         return f"{by}shuffles:{s['shuffles']} ties:1e-4 {documents_signature(s, self.seed)}"
 
 
-def _models_signature(models: Mapping[str, Model]) -> str:
-    marked = ",".join("-".join(one.card.marked_name.split()) for one in models.values())
-    return f"models:{marked}"
+def _fingerprints(tests: Sequence[Test]) -> dict[str, str]:
+    return {f"{one.name} {one.set}": one.prepared.fingerprint for one in tests}
+
+
+def _models_signature(models: Mapping[str, Model], earlier: Sequence[Earlier]) -> str:
+    marked = ["-".join(one.card.marked_name.split()) for one in models.values()]
+    return f"models:{','.join([*marked, *(run.signed for run in earlier)])}"
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise EnsueError(f"{name} is among the models twice, here and in the runs beside.")
 
 
 def _by_name(named: Sequence[tuple[str, Model]]) -> dict[str, Model]:
@@ -145,7 +170,10 @@ class TransferTask:
             if name in sets:
                 raise EnsueError(f"Two sets are called {name}; name the domains otherwise (NAME:PATH).")
             sets[name] = str(Path(path).expanduser()) if Path(path).expanduser().exists() else path
-        return TransferRun(tests_of(sets, settings["ratings"], limit, seed, settings), seed, settings)
+        tests = tests_of(sets, settings["ratings"], limit, seed, settings)
+        asked = {**settings, "limit": limit, "seed": seed}
+        earlier = [read_earlier(folder, asked, _fingerprints(tests)) for folder in settings["beside"]]
+        return TransferRun(tests, seed, settings, earlier)
 
 
 TASK = TransferTask()
