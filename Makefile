@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 MUTATION := .venv-mutation
 
-.PHONY: demo test long bench mutation clean
+.PHONY: demo test types suite long bench mutation clean
+
+# Hundreds of processes are started by the tests, and none should compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -27,10 +30,17 @@ demo: $(VENV)/.base
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	# A process a core, a file's tests together, since they share what its fixtures make.
-	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	# One process checks types while the tests run in others.
+	$(MAKE) --no-print-directory -j 2 types suite
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+# A process a core. Tests stay in order, since those of a file share what its fixtures make; who has done his own takes of
+# the others' last ones. What was skipped is named.
+suite: $(VENV)/.dev
+	$(BIN)/pytest -rs -n auto --maxprocesses 4 --dist loadfile
 
 # The same tests, with far more examples of what is tried at random.
 long: $(VENV)/.dev

@@ -28,17 +28,19 @@ HERE = Path(__file__).parent
 
 @dataclass
 class Contender:
-    """Who runs, in which environment, on which job."""
+    """Who runs, in which environment, on which job; `source` is a folder of Python before what is installed."""
 
     name: str
     worker: str
     python: str
     job: dict[str, Any]
+    source: Path | None = None
     runs: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, threads: int) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
-        environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(HERE / "workers")}
+        paths = [HERE / "workers", *([] if self.source is None else [self.source])]
+        environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(map(str, paths))}
         done = subprocess.run(
             [self.python, str(HERE / "workers" / f"{self.worker}.py")],
             input=json.dumps({**self.job, "threads": threads}),

@@ -25,6 +25,7 @@ BRINGS = {
     "a tokenizer": "transformers",
     "The platform": "fastapi",
     "PostgreSQL": "psycopg",
+    "needs Ray": "ray",
 }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ensue.benchmarks.grading.board import grade
     from ensue.benchmarks.qags.commands import question as qags
     from ensue.benchmarks.registry import every as benchmarks
+    from ensue.execute.executor import RayExecutor
     from ensue.runs.build import build
     from ensue.runs.compare import compare_runs as compare
     from ensue.runs.profile import profile
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EnsueError",
+    "RayExecutor",
     "Run",
     "__version__",
     "benchmarks",
@@ -44,6 +46,7 @@ __all__ = [
 
 # The public functions, imported when first used, so that `import ensue` stays instant.
 HOMES = {
+    "RayExecutor": "ensue.execute.executor:RayExecutor",
     "Run": "ensue.runs.run:Run",
     "benchmarks": "ensue.benchmarks.registry:every",
     "build": "ensue.runs.build:build",

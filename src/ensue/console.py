@@ -51,6 +51,25 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="A setting; lists by commas. Repeatable."),
 ]
 
+ExecutorName = Annotated[
+    str,
+    typer.Option(
+        "--executor",
+        help="Where models run: local, ray (workers of this machine) or ray:ADDRESS (a cluster's).",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="With --executor ray: how many (default: all there is room for).")
+]
+WorkerCpus = Annotated[
+    float | None,
+    typer.Option(min=0.01, help="With --executor ray: CPUs, and threads, a worker (default: 1)."),
+]
+WorkerGpus = Annotated[
+    float | None,
+    typer.Option(min=0, help="With --executor ray: GPUs a worker (default: 1 where there are any)."),
+]
+
 
 # The longest that a command without a terminal is silent while it is told of progress.
 _SECONDS_BETWEEN = 20.0
@@ -80,15 +99,44 @@ def takes_model_options(command: Callable[..., None]) -> Callable[..., None]:
         options = {name: given.pop(name) for name in _MODEL_OPTIONS}
         command(**given, options={"name": given["name"], **options})
 
+    return _with_parameters(command, with_options, "options", _MODEL_OPTIONS)
+
+
+def takes_executor(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command's options those that say where its models run; it gets what they choose as `executor`."""
+    more = {
+        "executor": (ExecutorName, "local"),
+        "workers": (Workers, None),
+        "worker_cpus": (WorkerCpus, None),
+        "worker_gpus": (WorkerGpus, None),
+    }
+
+    @wraps(command)
+    def with_executor(**given: Any) -> None:
+        from ensue.executing import choose
+
+        name, workers, cpus, gpus = (given.pop(option) for option in more)
+        command(**given, executor=choose(name, workers=workers, cpus=cpus, gpus=gpus))
+
+    return _with_parameters(command, with_executor, "executor", more)
+
+
+def _with_parameters(
+    command: Callable[..., None],
+    wrapper: Callable[..., None],
+    instead_of: str,
+    more: Mapping[str, tuple[Any, Any]],
+) -> Callable[..., None]:
+    """Give a wrapper the command's signature with more options in place of one parameter."""
     own = dict(signature(command, eval_str=True).parameters)
-    del own["options"]
+    del own[instead_of]
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-        for name, (hint, default) in _MODEL_OPTIONS.items()
+        for name, (hint, default) in more.items()
     ]
-    with_options.__signature__ = Signature([*own.values(), *added])  # type: ignore[attr-defined]
-    with_options.__annotations__ = {one.name: one.annotation for one in (*own.values(), *added)}
-    return with_options
+    wrapper.__signature__ = Signature([*own.values(), *added])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {one.name: one.annotation for one in (*own.values(), *added)}
+    return wrapper
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:
@@ -130,7 +178,10 @@ def print_tables(tables: Sequence[Table], form: str = "table") -> None:
 
     screen = Console(soft_wrap=False)
     for table in tables:
-        screen.print(table.to_rich())
+        drawn = table.to_rich()
+        # Where not even the numbers find room, lines are longer than the terminal and nothing is left out.
+        least = drawn.__rich_measure__(screen, screen.options).minimum
+        (screen if least <= screen.width else Console(soft_wrap=True, width=least)).print(drawn)
 
 
 def say(words: str) -> None:

@@ -1,5 +1,7 @@
 """The errors a user may see: one sentence that names the thing and the next step."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 
@@ -13,6 +15,10 @@ class TooLong(EnsueError):
     def __init__(self, words: str, places: Sequence[int]) -> None:
         super().__init__(words)
         self.places = tuple(places)
+
+    def __reduce__(self) -> tuple[type[TooLong], tuple[str, tuple[int, ...]]]:
+        """Come whole out of another process."""
+        return TooLong, (str(self), self.places)
 
 
 class RunFailed(EnsueError):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.console import print_tables
 from ensue.errors import EnsueError
 from ensue.report.figure import Figure
 from ensue.report.table import Cell, Column, Table, blank_on_page, figure_cell, render
@@ -159,6 +160,23 @@ def test_latex_keeps_its_rows_and_columns_whatever_the_words(cells: list[str]) -
 def test_the_terminal_leaves_out_what_does_not_fit_and_shows_marks_as_they_are() -> None:
     assert "paper" not in " ".join(printed(rich_table().to_rich()))
     assert any("[red]x[/red]" in line for line in printed(two_columns("[red]x[/red]").to_rich()))
+
+
+@pytest.mark.parametrize("width", ["40", "80", "200"])
+def test_no_number_is_cut_however_narrow_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    columns = [Column("annotator", words=True), *(Column(f"number\n{n}") for n in range(8))]
+    table = Table(columns, title="Many")
+    numbers = [[f"{row}.{place}23456" for place in range(8)] for row in range(3)]
+    for row in numbers:
+        table.add("somebody with a long name", *row)
+    print_tables([table])
+    shown = capsys.readouterr().out
+    for row in numbers:
+        assert any(all(number in line for number in row) for line in shown.splitlines()), shown
+    assert shown.count("number") == 8
 
 
 def test_a_row_has_a_cell_for_each_column() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ensue.runs.compare import compare_runs
-from ensue.runs.tables import comparison_table, metrics_tables
+from ensue.runs.tables import agreement_table, comparison_table, metrics_tables
 from tests.report.synthetic import make_items, make_results, write_run
 from tests.support.pages import printed
 
@@ -67,3 +67,17 @@ def test_a_comparison_of_equal_runs_shows_every_metric(tmp_path):
     lines = printed(comparison_table(compare_runs(tmp_path / "a", tmp_path / "a")).to_rich())
     # No item differs, which is not to say that none could.
     assert sum(" 0.000 " in line and "1.000" in line for line in lines) == 6
+
+
+def test_the_share_of_items_scored_the_same_has_a_row_a_metric(tmp_path):
+    items = make_items(documents=40)
+    worse = [{**item, "scores": {**item["scores"], "accuracy": 0.0}} for item in items]
+    write_run(tmp_path / "a", items, make_results(items))
+    write_run(tmp_path / "b", worse, make_results(worse))
+    found = compare_runs(tmp_path / "a", tmp_path / "b")
+    lines = [line.split() for line in printed(agreement_table(found).to_rich())]
+    row = found.rows[0]
+    wrong = f"{1 - row.value_a:.3f}"
+    shown = next(line for line in lines if "accuracy" in line and "token" not in line and wrong in line)
+    assert shown[-2:] == [str(row.same.n), str(row.same.clusters)]
+    assert any("ties" in line and "1.000" in line for line in lines)

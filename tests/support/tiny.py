@@ -49,7 +49,7 @@ def save_reader(folder: Path, *, max_length: int = 128, max_sentence: int = 32) 
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from ensue.backends.hf.reader import READER, ReaderNetwork
+    from ensue.backends.hf.reader_network import READER, ReaderNetwork
 
     base = save_encoder(folder.with_name(f"{folder.name}-base"), max_length=max_length)
     torch.manual_seed(3)
@@ -237,7 +237,6 @@ def _ids(tokenizer: Any, **specials: str) -> dict[str, int]:
 def _save(folder: Path, kind: Any, config: Any, seed: int, tokenizer: Any) -> Path:
     import torch
 
-    torch.set_num_threads(1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = kind(config)

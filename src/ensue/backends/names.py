@@ -49,13 +49,13 @@ SHIPPED = {
     "minilm-mlm": Shipped(
         "mlm", "predicts masked words", "ensue train lm", "masked scoring: an adapter and a head on minilm"
     ),
-    "minilm-reader": Shipped(
+    "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg", "asks for QAGS: an adapter on smollm2"),
+    "smollm2-reader": Shipped(
         "reader",
         "says which sentences belong",
         "ensue train reader",
-        "finds sentences that do not belong, for profiles: an adapter and head on minilm",
+        "finds sentences that do not belong, for profiles: an adapter and head on half of smollm2",
     ),
-    "smollm2-qg": Shipped("qg", "asks questions", "ensue train qg", "asks for QAGS: an adapter on smollm2"),
 }
 # What is named with a file, as in unigram:FILE.
 _OF_FILES = {
@@ -136,7 +136,7 @@ def load_model(
     if name is not None:
         _check_name(name, model)
     if model.startswith(("http://", "https://")):
-        served: Any = load("ensue.backends.endpoint.model:EndpointModel")(model, concurrency=concurrency)
+        served: Any = load("ensue.backends.endpoint.model:open_endpoint")(model, concurrency=concurrency)
         if name is not None:
             served.card = replace(served.card, name=name)
         return served  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from ensue.errors import EnsueError, RunFailed
 # The commands of the house: where each is, and what the list of commands says of it.
 HOUSE = {
     "run": ("ensue.cli.run:run", "Run a benchmark with a model and write a run folder."),
+    "plan": ("ensue.cli.plan:plan", "Say what a run will cost before it starts."),
     "score": ("ensue.cli.score:score", "Score texts: log-likelihoods in nats, in input order."),
     "calibrate": ("ensue.cli.calibrate:calibrate", "Fit the verdict of `score --profile` on sound texts."),
     "compare": ("ensue.cli.compare:compare", "Compare two runs by a paired test over whole clusters."),

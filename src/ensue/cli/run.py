@@ -12,10 +12,22 @@ from ensue.errors import EnsueError
 
 # What `runs.run` takes beside a benchmark's settings.
 _NO_SETTINGS = frozenset(
-    {"benchmark", "model", "data", "limit", "seed", "output", "resume", "model_options", "progress"}
+    {
+        "benchmark",
+        "model",
+        "data",
+        "limit",
+        "seed",
+        "output",
+        "resume",
+        "model_options",
+        "executor",
+        "progress",
+    }
 )
 
 
+@console.takes_executor
 @console.takes_model_options
 def run(
     benchmark: Annotated[
@@ -59,6 +71,7 @@ def run(
     json: console.Json = False,
     *,
     options: dict[str, Any],
+    executor: Any,
 ) -> None:
     """Run a benchmark with a model and write a run folder."""
     from ensue.report.table import check_format
@@ -86,6 +99,7 @@ def run(
             output=output,
             resume=resume,
             model_options=options,
+            executor=executor,
             progress=progress,
             **own,
             **chosen,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _NOTES = {"windowed": "texts longer than the model takes at once, scored in windows"}
 
 
+@console.takes_executor
 @console.takes_model_options
 def score(
     file: Annotated[
@@ -52,6 +53,7 @@ def score(
     json: console.Json = False,
     *,
     options: dict[str, Any],
+    executor: Any,
 ) -> None:
     """Score texts: log-likelihoods in nats, in input order.
 
@@ -61,6 +63,8 @@ def score(
     only = {"--html": html, "--output": output, "--fail-on-break": fail_on_break or None}
     for option in (name for name, value in only.items() if value is not None and not profile):
         raise EnsueError(f"{option} is for profiles; add --profile.")
+    if profile and not executor.is_local:
+        raise EnsueError("Profiles are made in this process; leave out --executor or --profile.")
     if profile:
         from ensue.cli.profile import print_profiles
 
@@ -92,6 +96,7 @@ def score(
             journal=journal,
             progress=progress,
             model_options=options,
+            executor=executor,
         )
     if json:
         for text, result in zip(texts, scored.scores, strict=True):

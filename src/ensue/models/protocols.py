@@ -55,6 +55,17 @@ class Streaming(Scorer, Protocol):
 
 
 @runtime_checkable
+class Divisible(Scorer, Protocol):
+    """A scorer whose work can be done in shares by several of its kind, with the scores of one to the last bit."""
+
+    def divide(self, parts: Sequence[Part], done: Set[int]) -> Iterator[Any]:
+        """Yield shares of what `execute` would do; they need nothing of each other and can be pickled."""
+
+    def work(self, share: Any) -> Iterator[list[Any]]:
+        """Do a share, and yield `scoring.shares.Piece`s."""
+
+
+@runtime_checkable
 class Bounded(Model, Protocol):
     """Takes only so much text at once."""
 
@@ -78,6 +89,15 @@ class Cutting(Encoder, Protocol):
 
     def count_cut(self, texts: Sequence[str]) -> int:
         """Count the texts that are longer than it takes."""
+
+
+@runtime_checkable
+class Together(Model, Protocol):
+    """A model that says which texts it reads together, so that others of its kind can each read some of them and get
+    the same to the last bit."""
+
+    def together(self, texts: Sequence[Any]) -> list[list[int]]:
+        """Return the places of the texts that are read in one batch, batch after batch."""
 
 
 @runtime_checkable
@@ -114,6 +134,24 @@ class Generator(Model, Protocol):
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
     ) -> list[str]: ...
+
+
+@runtime_checkable
+class EachGenerator(Generator, Protocol):
+    """A generator that gives its texts one by one; none depends on what else is asked for."""
+
+    def generate_each(
+        self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
+    ) -> Iterator[list[tuple[int, str]]]:
+        """Yield texts as they are finished, in any order, each with the place of its prompt."""
+
+
+@runtime_checkable
+class TextCutter(Model, Protocol):
+    """Cuts texts in its own tokens."""
+
+    def cut_texts(self, texts: Sequence[str], tokens: int, *, last: bool = False) -> list[str]:
+        """Return the first so many tokens of each text, or the last ones."""
 
 
 @runtime_checkable
@@ -254,7 +292,7 @@ _ABILITIES: dict[type, str] = {
     Reader: "say which sentences belong",
 }
 # Finer ones, asked for by name; a list of what a model can do has the coarser one already.
-_FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens"}
+_FINER: dict[type, str] = {TokenEncoder: "give vectors of tokens", TextCutter: "cut texts in its tokens"}
 
 
 def room_of(model: Model, policy: Policy) -> int | None:

@@ -115,7 +115,7 @@ class Table:
                 justify="left" if column.words else "right",
                 no_wrap=not column.fold,
                 overflow="fold" if column.fold else "ellipsis",
-                min_width=column.min_width,
+                min_width=column.min_width if column.words else self._widest(index),
             )
         for row in self.rows:
             if row.section:
@@ -126,6 +126,13 @@ class Table:
                 *(_rich_text(_cell(row.cells[index])) for index in shown), style=_RICH[row.tone] or None
             )
         return table
+
+    def _widest(self, index: int) -> int:
+        """Return how wide a column of numbers is: half a number is a wrong one, so none is ever cut."""
+        column, cells = self.columns[index], [_cell(row.cells[index]) for row in self.rows if row.in_terminal]
+        texts = [column.heading, *(text for cell in cells for text in (cell.text, cell.below))]
+        widest = max(len(visible(line)) for text in texts for line in (text.splitlines() or [""]))
+        return max(widest, column.min_width or 0)
 
     def to_html(self) -> Markup:
         """Return the table for a page, in a box that scrolls where it is too wide; the first column heads rows."""

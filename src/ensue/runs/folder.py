@@ -72,6 +72,12 @@ class RunFolder:
         then, now = _flat(before), _flat(asked)
         for key in dict.fromkeys([*now, *then]):
             if then.get(key) != now.get(key):
+                if key == "identity behaviour":
+                    raise EnsueError(
+                        f"{self.path} holds {state} run of the model that answered at {now.get('identity endpoint')} "
+                        f"then, which gives short texts other log-probabilities than the one that answers there now; "
+                        f"serve that model again, or choose another --output."
+                    )
                 raise EnsueError(
                     f"{self.path} holds {state} run with {key} {_short(then.get(key))}, not {_short(now.get(key))}; "
                     f"choose another --output."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from ensue.benchmarks.base import HUMAN, PEOPLE, Benchmark, Depending, LoadModel
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
+from ensue.executing import Chosen, Executor, LocalExecutor, executing
 from ensue.models.protocols import Model
 from ensue.progress import Progress
 from ensue.records import DAMAGED, Records
@@ -88,6 +89,7 @@ def run(
     output: str | Path | None = None,
     resume: bool = False,
     model_options: Mapping[str, Any] | None = None,
+    executor: str | Chosen | Executor | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Run:
@@ -96,6 +98,9 @@ def run(
     Without `model` it is the benchmark's default. Without `output` the folder is `runs/BENCHMARK-MODEL-HASH`, the
     hash that of the question asked. A folder that holds the finished run of the same question is read and nothing is
     computed; an unfinished one is gone on with only where `resume` says so; one of another question is refused.
+
+    `executor` says where models run: `local`, `ray` (`ray:ADDRESS` for a cluster), or one that is open. Numbers do
+    not depend on it, and a run that one began another may go on with.
     """
     name, _, task = benchmark.partition("/")
     found = registry.find(name)
@@ -106,33 +111,55 @@ def run(
     if (needed := getattr(prepared, "dtype", None)) and options.get("dtype", "auto") == "auto":
         options["dtype"] = needed
     named = model if model is not None else found.default_model
-    loaded = load_for(found, named, **options) if isinstance(named, str) else named
-    asked = {
-        "benchmark": benchmark,
-        "model": loaded.card.name,
-        "limit": limit,
-        "seed": seed,
-        "settings": values,
-        "model_identity": loaded.card.identity,
-        "model_generation": loaded.card.generation,
-        "data_fingerprint": prepared.fingerprint,
-        "version": __version__,
-    }
-    if isinstance(prepared, Depending):
-        asked |= prepared.depends_on(loaded)
-    folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
-    computed = not folder.finished
-    try:
-        if not computed:
-            # It may have been killed in between.
-            folder.clean()
-        else:
-            # What a further model shares with the run's own; its revision and what it is trusted with are not.
-            shared = {key: options[key] for key in ("dtype", "device") if key in options}
-            _evaluate(folder, prepared, loaded, progress, cache(partial(load_for, found, **shared)))
-    finally:
-        folder.close()
+    with executing(executor) as hands:
+        loaded = _load(hands, found, named, options)
+        asked = {
+            "benchmark": benchmark,
+            "model": loaded.card.name,
+            "limit": limit,
+            "seed": seed,
+            "settings": values,
+            "model_identity": loaded.card.identity,
+            "model_generation": loaded.card.generation,
+            "data_fingerprint": prepared.fingerprint,
+            "version": __version__,
+        }
+        if isinstance(prepared, Depending):
+            asked |= prepared.depends_on(loaded)
+        folder = RunFolder(Path(output) if output else _default_output(asked), asked, resume=resume)
+        computed = not folder.finished
+        try:
+            if not computed:
+                # It may have been killed in between.
+                folder.clean()
+            else:
+                # What a further model shares with the run's own; its revision and what it is trusted with are not.
+                shared: dict[str, Any] = {key: options[key] for key in ("dtype", "device") if key in options}
+                further = cache(partial(_load, hands, found, options=shared))
+                _evaluate(folder, prepared, loaded, progress, further, hands)
+        finally:
+            folder.close()
     return Run(folder.path, computed)
+
+
+def _load(hands: Executor, benchmark: Benchmark, model: str | Model, /, options: Mapping[str, Any]) -> Model:
+    """Load a model where it is to run; what is no more than a name or a file of answers is loaded here."""
+    if not isinstance(model, str):
+        if not isinstance(hands, LocalExecutor):
+            raise EnsueError(f"Workers load models by their names; give that of {model.card.name}.")
+        return model
+    load = partial(load_for, benchmark, model, **options)
+    return load() if model.startswith(HUMAN) or model in benchmark.systems else load_by(hands, model, load)
+
+
+def load_by(hands: Executor, model: str, load: Callable[[], Model]) -> Model:
+    """Load a model of that name where it is to run; a server runs on machines of its own."""
+    if model.startswith(("http://", "https://")) and not isinstance(hands, LocalExecutor):
+        raise EnsueError(
+            f"{model} runs on machines of its own; leave --executor out and say with --concurrency how much is asked "
+            f"at once."
+        )
+    return hands.load(load)
 
 
 def load_for(benchmark: Benchmark, model: str, /, **options: Any) -> Model:
@@ -163,7 +190,12 @@ def _default_output(asked: dict[str, Any]) -> Path:
 
 
 def _evaluate(
-    folder: RunFolder, prepared: Prepared, model: Model, progress: Progress | None, load: LoadModel
+    folder: RunFolder,
+    prepared: Prepared,
+    model: Model,
+    progress: Progress | None,
+    load: LoadModel,
+    hands: Executor,
 ) -> None:
     began, cpu_began = time.monotonic(), time.process_time()
     about: dict[str, Any] = {
@@ -199,6 +231,7 @@ def _evaluate(
         "seconds": round(time.monotonic() - began, 2),
         "cpu_seconds": round(time.process_time() - cpu_began, 2),
         "peak_memory": peak_memory(),
+        **hands.about(),
     }
     folder.write_lines(ITEMS, outcome.items)
     for name, rows in outcome.extras.items():

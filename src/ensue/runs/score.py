@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
+from ensue.executing import Chosen, Executor, LocalExecutor, executing
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Window
 from ensue.progress import Progress
-from ensue.runs.run import refuse_systems
+from ensue.runs.run import load_by, refuse_systems
 from ensue.scoring.engine import Scored
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
@@ -40,12 +43,13 @@ def score(
     journal: str | Path | None = None,
     detail: bool = False,
     model_options: Mapping[str, Any] | None = None,
+    executor: str | Chosen | Executor | None = None,
     progress: Progress | None = None,
 ) -> Scored:
     """Return the log-likelihoods of texts, or of continuations given as (context, continuation).
 
     Without a policy every token of a text longer than the model is scored once (`window="strided"`). `model_options`
-    go to `load_model` (dtype, device, …), as they do in `run`.
+    go to `load_model` (dtype, device, …), and `executor` says where the model runs, as they do in `run`.
 
     >>> import ensue
     >>> scored = ensue.score(["One day.", ("One", " day.")], model="random")
@@ -57,18 +61,21 @@ def score(
         Request(text, detail=detail) if isinstance(text, str) else Request(text[1], text[0], detail)
         for text in texts
     ]
-    scorer = load_scorer(model, model_options)
-    if journal is None:
-        return score_requests(scorer, requests, policy=policy, progress=progress)
-    with Journal(Path(journal)) as kept:
+    with executing(executor) as hands, nullcontext() if journal is None else Journal(Path(journal)) as kept:
+        scorer = load_scorer(model, model_options, hands=hands)
         return score_requests(scorer, requests, policy=policy, journal=kept, progress=progress)
 
 
-def load_scorer(model: str | Model, options: Mapping[str, Any] | None = None, why: str = "Scoring") -> Scorer:
+def load_scorer(
+    model: str | Model,
+    options: Mapping[str, Any] | None = None,
+    why: str = "Scoring",
+    hands: Executor | None = None,
+) -> Scorer:
     """Load a model by its name, or take one that is loaded; refuse what scores no text."""
     if isinstance(model, str):
         refuse_systems(model, "which scores no text")
-        model = load_model(model, **(options or {}))
+        model = load_by(hands or LocalExecutor(), model, partial(load_model, model, **(options or {})))
     return require(model, Scorer, why)
 
 

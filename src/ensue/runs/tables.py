@@ -102,6 +102,30 @@ def comparison_table(comparison: Comparison) -> Table:
     return table
 
 
+def agreement_table(comparison: Comparison) -> Table:
+    """One row per metric and setting of items that are right, wrong or undecided: the share scored the same."""
+    rows = [(row, row.same) for row in comparison.rows if row.same is not None]
+    several_tasks = len({row.task for row, _ in rows}) > 1
+    table = Table(
+        [
+            Column("settings", words=True, fold=True),
+            Column("metric", words=True, fold=True),
+            *map(Column, ("same score", "95 % interval", "items", "clusters")),
+        ],
+        title="Items that both runs score the same",
+        caption="" if rows else "No metric here has items that are right or wrong.",
+    )
+    for row, same in rows:
+        figure = Figure(*same)
+        table.add(
+            _place_words(row, False, several_tasks, {}),
+            row.metric.replace("_", " "),
+            Cell(figure.text(), "strong", value=figure.value),
+            *(figure.interval(), figure.n, figure.clusters),
+        )
+    return table
+
+
 def _place_words(row: ComparedRow, only_sizes: bool, several_tasks: bool, same: Mapping[str, Any]) -> str:
     """What tells a row from others of its metric."""
     own = {key: value for key, value in row.settings.items() if key not in same}

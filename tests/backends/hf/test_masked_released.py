@@ -12,7 +12,9 @@ from ensue.backends.names import load_model
 from ensue.benchmarks.shuffle.task import TASK
 from ensue.models.protocols import Scorer, require, room_of
 from ensue.models.request import Policy, Request
+from ensue.scoring import masked
 from ensue.scoring.engine import score, signature
+from ensue.scoring.tokens import Released
 from tests.support import tiny
 from tests.support.corpus import document
 
@@ -30,7 +32,7 @@ def scorer(folder: Path) -> Scorer:
     return require(load_model(str(folder)), Scorer, "A test")
 
 
-def masked_means(folder: Path, text: str, *, stride: int = 256, longest: int = 512) -> list[float]:
+def masked_means(folder: Path, text: str, *, stride: int, longest: int) -> list[float]:
     """The mean log-probability of each window's tokens, each masked once, nothing put around them."""
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -51,12 +53,20 @@ def masked_means(folder: Path, text: str, *, stride: int = 256, longest: int = 5
     return means
 
 
-@pytest.mark.parametrize("sentences", [3, 20, 42])
-def test_the_score_is_the_mean_of_the_windows_means(folder: Path, scorer: Scorer, sentences: int) -> None:
+def test_windows_are_the_authors() -> None:
+    assert masked.RELEASED_MASKED == (256, False, 512)
+
+
+@pytest.mark.parametrize(("sentences", "windows"), [(1, 1), (3, 2), (5, 3)])
+def test_the_score_is_the_mean_of_the_windows_means(
+    folder: Path, scorer: Scorer, monkeypatch: pytest.MonkeyPatch, sentences: int, windows: int
+) -> None:
+    """Windows of an eighth: the reference runs each as often as it has tokens."""
+    monkeypatch.setattr(masked, "RELEASED_MASKED", Released(stride=32, by_advance=False, longest=64))
     text = " ".join(document(3, sentences))
     (found,) = score(scorer, [Request(text)], policy=RELEASED).scores
-    means = masked_means(folder, text)
-    assert len(means) == {3: 1, 20: 2, 42: 3}[sentences]
+    means = masked_means(folder, text, stride=32, longest=64)
+    assert len(means) == windows
     assert found.logprob_per_token == pytest.approx(sum(means) / len(means), abs=2e-5)
     assert found.logprob == pytest.approx(found.tokens * found.logprob_per_token)
 

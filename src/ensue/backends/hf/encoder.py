@@ -23,6 +23,8 @@ from ensue.scoring.finite import check_rows
 
 OVER_LAYERS = "cls-average-over-layers"
 POOLINGS = ("mean", "cls", "last", OVER_LAYERS)
+# Texts that a worker is given at once to read on its GPU.
+_FLOW = 4096
 # To these a word without a space before it is another word, so a text is begun with one.
 _SPACE_FIRST = ("Roberta", "GPT2")
 
@@ -71,6 +73,13 @@ class VectorModel:
             if not np.isfinite(vectors).all():
                 check_rows(list(vectors), [texts[i] for i in chosen], self.card)
         return out
+
+    def together(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return which texts are read in one batch; on a GPU, where they flow, so many at a time."""
+        if self.device_kind != "cpu":
+            return [list(range(i, min(i + _FLOW, len(texts)))) for i in range(0, len(texts), _FLOW)]
+        rows = self._tokenised(texts)["input_ids"] if texts else []
+        return list(batches(self.network, [len(row) for row in rows])) if rows else []
 
     def _in_turn(
         self, texts: Sequence[str], pooled: Callable[[Any], Any], all_layers: bool

@@ -38,6 +38,14 @@ class LanguageModel(VectorModel):
     def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
         yield from self.executor.run(parts, done)
 
+    def divide(self, parts: Sequence[Part], done: Set[int]) -> Iterator[Any]:
+        """Divide scoring into shares that need nothing of each other."""
+        yield from self.executor.divide(parts, done)
+
+    def work(self, share: Any) -> Iterator[list[Any]]:
+        """Do a share of scoring."""
+        yield from self.executor.work(share)
+
 
 class CausalModel(LanguageModel):
     """A causal language model and its tokenizer."""
@@ -48,14 +56,18 @@ class CausalModel(LanguageModel):
     @cached_property
     def executor(self) -> Any:
         """The executor, probed once: how this model may be run is found out, not assumed."""
-        from ensue.scoring.probe import CausalWay, find_causal_way
+        from ensue.scoring.probe import CausalWay, TreeWay, find_causal_way, find_tree_way
 
         options = self._loaded.options
         way = known_way(self._loaded, CausalWay, lambda: find_causal_way(self.network))
         if not options.share_prefixes:
-            way = way._replace(share=False, pack=False, trees=False)
-        budget = default_budget(self.network, options.batch_tokens)
-        return way.executor(self.network, budget, options.compile)
+            way = way._replace(share=False, pack=False)
+        return way.executor(
+            self.network,
+            default_budget(self.network, options.batch_tokens),
+            options.compile,
+            lambda network: known_way(self._loaded, TreeWay, lambda: find_tree_way(network)).trees,
+        )
 
     def in_lanes(self, longest: int) -> Any | None:
         """Return the executor where prompts, the longest of so many tokens with what follows it, may be searched in
@@ -161,6 +173,11 @@ class CausalModel(LanguageModel):
             options=options,
             in_lanes=self.in_lanes,
         )
+
+    def cut_texts(self, texts: Sequence[str], tokens: int, *, last: bool = False) -> list[str]:
+        """Return the first so many tokens of each text, or the last ones."""
+        cut = [ids[-tokens:] if last else ids[:tokens] for ids in tokenise(self.tokenizer, texts)]
+        return [self.tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in cut]
 
     def ask(
         self, contexts: Sequence[str], answers: Sequence[AnswerSpan], **settings: Any
