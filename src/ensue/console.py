@@ -153,6 +153,19 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
     return found
 
 
+def settings_beside(
+    pairs: list[str] | None, function: Callable[..., Any], own: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the settings that `function` is given: `own`, which options name, and the pairs, which may name no other
+    parameter of it."""
+    chosen = parse_settings(pairs)
+    for key in (key for key in chosen if key in own or key in signature(function).parameters):
+        raise EnsueError(
+            f"{key} is given with an option, not with --set: leave out --set {key}={chosen[key]}."
+        )
+    return {**own, **chosen}
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)

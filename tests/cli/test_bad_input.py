@@ -76,6 +76,7 @@ def test_documents_too_short_to_shuffle_are_one_sentence(tmp_path):
     [
         (["run", "shuffle", "--set", "seed=1"], ["seed is given with an option"]),
         (["run", "shuffle", "--set", "model-options=x"], ["model_options is given"]),
+        (["plan", "shuffle", "--set", "seed=1"], ["seed is given with an option"]),
         (["run", "shuffle", "--mode", "lp", "--set", "mode=x"], ["leave out --set mode=x"]),
         (["run", "shufle"], ["'shufle'", "did you mean shuffle?"]),
         (["run", "zzz"], ["'zzz'", "shuffle"]),

@@ -62,7 +62,7 @@ def plan(
     from ensue.runs.planning.tables import plan_json, plan_tables
 
     check_format(form)
-    chosen = console.parse_settings(settings) | ({"mode": mode} if mode else {})
+    chosen = console.settings_beside(settings, plan_run, {"mode": mode} if mode else {})
     with console.progress_bar(f"plan {benchmark}") as progress:
         made = plan_run(
             benchmark,

@@ -8,23 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ensue import console
-from ensue.errors import EnsueError
 
 # What `runs.run` takes beside a benchmark's settings.
-_NO_SETTINGS = frozenset(
-    {
-        "benchmark",
-        "model",
-        "data",
-        "limit",
-        "seed",
-        "output",
-        "resume",
-        "model_options",
-        "executor",
-        "progress",
-    }
-)
 
 
 @console.takes_executor
@@ -80,11 +65,7 @@ def run(
     check_format(form)
     own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
     own = {key: value for key, value in own.items() if value}
-    chosen = console.parse_settings(settings)
-    for key in (key for key in chosen if key in _NO_SETTINGS or key in own):
-        raise EnsueError(
-            f"{key} is given with an option, not with --set: leave out --set {key}={chosen[key]}."
-        )
+    chosen = console.settings_beside(settings, run_benchmark, own)
     kept = "what was scored is kept: run the same command with --resume to go on"
     with (
         console.stoppable(kept),
@@ -101,7 +82,6 @@ def run(
             model_options=options,
             executor=executor,
             progress=progress,
-            **own,
             **chosen,
         )
     results = done.results

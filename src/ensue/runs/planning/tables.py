@@ -40,12 +40,12 @@ def duration(seconds: float) -> str:
 def size(count: float) -> str:
     """Write a number of bytes.
 
-    >>> size(3 * 2**30), size(500)
-    ('3 GiB', '500 bytes')
+    >>> size(3 * 2**30), size(500), size(1012 * 2**10)
+    ('3 GiB', '500 bytes', '1012 KiB')
     """
     for unit, word in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= unit:
-            return f"{count / unit:.3g} {word}"
+            return f"{count / unit:.{'4' if count >= 1000 * unit else '3'}g} {word}"
     return f"{count:.0f} bytes"
 
 
