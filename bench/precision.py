@@ -1,9 +1,11 @@
-"""Does bfloat16 choose as float32 does? Runs a Shuffle Test in each on a GPU, and packs the runs to be compared.
+"""Does bfloat16 choose as float32 does? Runs a Shuffle Test in each, and packs the runs to be compared.
 
     python bench/precision.py --model FOLDER --data DOCUMENTS.jsonl --output OUT [--ways float32,bfloat16]
-    tar xzf OUT/precision.tar.gz && ensue compare float32 bfloat16
+    tar xzf OUT/precision.tar.gz && ensue compare --agreement float32 bfloat16
 
-`bfloat16-compiled` is the same with `--compile always`. Needs torch, transformers and the folder `src` on PYTHONPATH
+`bfloat16-compiled` is the same with `--compile always`. `rounded` stands for bfloat16 on a processor that has no such
+products: float32, but weights and what every module returns are rounded to bfloat16, as a GPU's are, which sums in
+float32 too. Needs torch, transformers and the folder `src` on PYTHONPATH
 alone. `--limit 3 --device cpu` tries the script itself.
 """
 
@@ -15,12 +17,15 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 # Importing these first avoids a circular import in some versions of transformers.
+import torch
 import transformers
 from coherence_train import stand_in
 from transformers import AutoModelForCausalLM
 
+ROUNDED = "rounded"
 KEPT = ("run.json", "results.json", "items.jsonl")
 
 
@@ -42,7 +47,7 @@ def main() -> None:
     folders: dict[str, Path] = {}
     with tempfile.TemporaryDirectory() as held:
         for way in options.ways.split(","):
-            dtype, _, compiled = way.partition("-")
+            dtype, _, compiled = way.replace(ROUNDED, "float32").partition("-")
             model = ensue.load_model(
                 options.model,
                 name="smollm2",
@@ -50,6 +55,8 @@ def main() -> None:
                 device=options.device,
                 compile="always" if compiled else "auto",
             )
+            if way == ROUNDED:
+                round_all(model.network)
             began = time.perf_counter()
             folders[way] = Path(held) / way
             found = ensue.run(
@@ -67,6 +74,22 @@ def main() -> None:
                     print("  ", json.dumps({key: row[key] for key in ("metric", "settings", "value", "n")}))
             del model
             pack(options.output / "precision.tar.gz", folders)
+
+
+def round_all(network: Any) -> None:
+    """Round the weights of a network, and from now on whatever its modules return, to bfloat16."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(rounded, value))
+        floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+        return value.bfloat16().float() if floats else value
+
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.copy_(rounded(weight))
+    for module in network.modules():
+        module.register_forward_hook(lambda _, __, found: rounded(found))
 
 
 def pack(archive: Path, folders: dict[str, Path]) -> None:

@@ -146,7 +146,7 @@ def blocks_table(rows: Sequence[BlockRow]) -> Table:
             Column("pairs"),
             _DOCUMENTS,
             Column("publ.\nhuman", wide="published: human, WSJ", published=True),
-            Column("publ.\nGPT2-med", wide="published: GPT2-medium, average", published=True),
+            Column("publ.\nGPT2-M", wide="published: GPT2-medium, average", published=True),
         ]
     )
     for row in rows:
