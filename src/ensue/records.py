@@ -11,8 +11,8 @@ name its lines go and how a value becomes JSON:
 
 A key must hold everything that changes a value (use `digest_of`), so that a record only ever answers the question
 it was made for. A line that is damaged is dropped, counted in `damaged` and said on standard error; the others stay.
-What a kill leaves of the last line is cut off. A file that is something else is left as it is. Without a path all is
-kept in memory only.
+What a kill leaves of the last line is cut off. A file that is something else is left as it is. Without a path the
+file is a temporary one without a name. Memory holds where each line lies and no more: a million are 150 MB.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import json
 import os
 import re
 import sys
+import tempfile
+import weakref
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -40,6 +42,8 @@ T = TypeVar("T")
 # What a run that met damaged lines says among its notes.
 DAMAGED = "damaged records of finished work, dropped and done again"
 _START = b'["ensue","'
+# Bytes of a line that are read at once: most have fewer.
+_CHUNK = 1024
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 # ["ensue",CHECKSUM,USE,KEY,VALUE], the checksum that of all that follows it.
 _LINE = re.compile(
@@ -75,11 +79,11 @@ class Records:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self.damaged = 0
-        # Values as written, by use and key: as Python objects they take several times the memory.
-        self._values: dict[str, dict[str, bytes]] = {}
+        # By use and the hash of a key, where its line begins; the line says whether it is of that key.
+        self._places: dict[str, dict[int, int]] = {}
         self._size = 0
         self._made: list[Path] = []
-        self._file = None if path is None else self._open(path)
+        self._file = _nameless() if path is None else self._open(path)
         if self.damaged:
             lines = "1 line was" if self.damaged == 1 else f"{self.damaged:,} lines were"
             print(
@@ -121,7 +125,7 @@ class Records:
                     continue
                 if found[2] not in uses:
                     uses[found[2]] = json.loads(found[2])
-                self._values.setdefault(uses[found[2]], {})[json.loads(found[3])] = found[4]
+                self._places.setdefault(uses[found[2]], {})[hash(json.loads(found[3]))] = whole - len(line)
         if not len(self) and not _is_ours(path):
             raise EnsueError(
                 f"{path} holds no finished work that this version of Ensue can read, so it was left as it is; name "
@@ -130,30 +134,50 @@ class Records:
         return whole
 
     def __len__(self) -> int:
-        return sum(map(len, self._values.values()))
+        return sum(map(len, self._places.values()))
 
     def count(self, codec: Codec[Any]) -> int:
         """How many records of one use there are."""
-        return len(self._values.get(codec.use, ()))
+        return len(self._places.get(codec.use, ()))
 
     def has(self, codec: Codec[Any], key: str) -> bool:
-        return key in self._values.get(codec.use, ())
+        return self._value(codec.use, key) is not None
 
     def get(self, codec: Codec[T], key: str) -> T | None:
         """The value under a key, None where there is none; of several lines with the key, the last."""
-        value = self._values.get(codec.use, {}).get(key)
+        value = self._value(codec.use, key)
         return None if value is None else codec.from_json(json.loads(value))
+
+    def _value(self, use: str, key: str) -> bytes | None:
+        """The value under a key as it is written."""
+        place = self._places.get(use, {}).get(hash(key))
+        if place is None:
+            return None
+        found = _LINE.match(self._line_at(place))
+        # Two keys may have one hash; the earlier one's work is then done again.
+        return found[4] if found is not None and json.loads(found[3]) == key else None
+
+    def _line_at(self, place: int) -> bytes:
+        if self._file is None:
+            assert self.path is not None  # what has no name is never closed before it is forgotten
+            with self.path.open("rb", buffering=0) as file:
+                return _read_line(file.fileno(), place)
+        return _read_line(self._file.fileno(), place)
 
     def add(self, codec: Codec[T], records: Iterable[tuple[str, T]]) -> None:
         """Append a batch and hand it to the operating system."""
-        values, lines = {}, []
+        places, lines = {}, []
         use = json.dumps(codec.use).encode()
+        end = self._size
         for key, value in records:
-            values[key] = json.dumps(codec.to_json(value), separators=(",", ":")).encode()
-            lines.append(_line(use, key, values[key]))
-        if self._file is not None:
-            self._write(self._file, b"".join(lines))
-        self._values.setdefault(codec.use, {}).update(values)
+            written = json.dumps(codec.to_json(value), separators=(",", ":")).encode()
+            lines.append(_line(use, key, written))
+            places[hash(key)] = end
+            end += len(lines[-1])
+        if self._file is None:
+            raise ValueError(f"{self.path} is closed, so nothing can be added to it.")
+        self._write(self._file, b"".join(lines))
+        self._places.setdefault(codec.use, {}).update(places)
 
     def _write(self, file: FileIO, lines: bytes) -> None:
         left = memoryview(lines)
@@ -173,9 +197,9 @@ class Records:
 
     def close(self) -> None:
         """Have all of it on the disk and let other processes at the file."""
-        file, self._file = self._file, None
-        if file is None or self.path is None:
+        if self._file is None or self.path is None:
             return
+        file, self._file = self._file, None
         try:
             if self._size:
                 os.fsync(file.fileno())
@@ -192,6 +216,25 @@ class Records:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _nameless() -> FileIO:
+    """A file without a name, which is gone when nobody has it any more."""
+    with tempfile.TemporaryFile(buffering=0) as named:
+        number = os.dup(named.fileno())
+    file = FileIO(number, "r+b", closefd=False)
+    weakref.finalize(file, os.close, number)
+    return file
+
+
+def _read_line(file: int, place: int) -> bytes:
+    line = os.pread(file, _CHUNK, place)
+    while b"\n" not in line:
+        more = os.pread(file, 16 * _CHUNK, place + len(line))
+        if not more:
+            break
+        line += more
+    return line[: line.find(b"\n") + 1]
 
 
 def _is_ours(path: Path) -> bool:

@@ -341,12 +341,18 @@ class _Elsewhere(_Watched):
         self.portions.append([request.continuation for request in requests])
         return super().prepare(requests, policy)
 
+    def execute_more(
+        self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
+    ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
+        yield from self.execute(parts, done)
+        return set()
+
 
 def test_texts_are_made_ready_in_growing_portions_where_a_device_works_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ensue.scoring.engine._FIRST", 40)
-    monkeypatch.setattr("ensue.scoring.engine._LARGEST", 100)
+    monkeypatch.setattr("ensue.scoring.portions._FIRST", 40)
+    monkeypatch.setattr("ensue.scoring.portions._LARGEST", 100)
     scorer, seen = _Elsewhere(), []
     requests = [Request(text, detail=number % 3 == 0) for number, text in enumerate(TEXTS * 2)]
     found = score(scorer, requests, progress=lambda done, total, _: seen.append((done, total)))
@@ -364,7 +370,7 @@ def test_texts_are_made_ready_in_growing_portions_where_a_device_works_meanwhile
 
 
 def test_detail_that_a_later_portion_asks_for_is_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ensue.scoring.engine._FIRST", 1)
+    monkeypatch.setattr("ensue.scoring.portions._FIRST", 1)
     # The scorer drops case, so both have the same tokens and one key.
     requests = [Request("The old dog."), Request("the OLD dog.", detail=True)]
     alone = [score(_Watched(), [request]).scores[0] for request in requests]
@@ -373,7 +379,7 @@ def test_detail_that_a_later_portion_asks_for_is_had(monkeypatch: pytest.MonkeyP
 
 
 def test_what_may_be_refused_is_made_ready_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ensue.scoring.engine._FIRST", 1)
+    monkeypatch.setattr("ensue.scoring.portions._FIRST", 1)
     scorer = _Elsewhere()
     score(scorer, [Request(text) for text in TEXTS], policy=Policy(window="refuse"))
     assert len(scorer.portions) == 1
@@ -404,8 +410,8 @@ class _Leaving(_Elsewhere):
 def test_what_a_scorer_leaves_of_a_portion_it_is_given_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ensue.scoring.engine._FIRST", 40)
-    monkeypatch.setattr("ensue.scoring.engine._LARGEST", 60)
+    monkeypatch.setattr("ensue.scoring.portions._FIRST", 40)
+    monkeypatch.setattr("ensue.scoring.portions._LARGEST", 60)
     requests = [Request(text) for text in TEXTS]
     expected = score(_Watched(), requests).scores
     seen: list[tuple[int, int]] = []

@@ -6,27 +6,25 @@ import gc
 import json
 import math
 import sys
-from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ensue.errors import RunFailed
-from ensue.models.protocols import Placed, Scorer, Streaming
+from ensue.models.protocols import Scorer, Streaming
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
-from ensue.parallel import ahead
 from ensue.progress import Progress
+from ensue.records import Records
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
+from ensue.scoring.portions import count_characters, made_ready, may_refuse, on_cpu
 from ensue.version import __version__
 
-# Where another device than the CPU works while texts are tokenised: the characters of the first portion (one row of a
-# GPU), how many times larger each next one is, and those of the largest. The device waits where a portion takes
-# longer to lay than the rows that it still has: of a small model an H200 runs one in 50 ms, and the host needs half.
-_FIRST, _GROWTH, _LARGEST = 500_000, 1.6, 2_000_000
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -73,39 +71,84 @@ def score(
     progress: Progress | None = None,
 ) -> Scored:
     """Score every request; each distinct one is computed once and journaled as soon as it is known."""
-    policy = policy or Policy()
-    scorer.check(policy)
-    distinct = _distinct(requests)
-    # Before a thread has the tokenizer; else after what may be refused: a server is asked who it is.
-    who = b"" if _on_cpu(scorer) else identity(scorer, policy)
-    prepared: list[Prepared] = []
-    keys: list[str] = []
-    work = _Work(scorer, journal, progress, sum(map(_characters, distinct)))
-    with _undisturbed(scorer):
-        for portion, ready, last in _prepared(scorer, distinct, policy):
-            who = who or identity(scorer, policy)
-            digests = [one.digest(who) for one in ready]
-            work.add([_Asked(*one) for one in zip(digests, portion, ready, strict=True)], last=last)
-            prepared += ready
-            keys += digests
-    place = {_question(request): index for index, request in enumerate(distinct)}
-    places = [place[_question(request)] for request in requests]
-    scores = [
-        _own(work.known[keys[index]], prepared[index], detail=request.detail)
-        for index, request in zip(places, requests, strict=True)
-    ]
-    notes: Counter[str] = Counter()
-    for item in prepared:
-        notes.update(item.notes)
+    scoring = Scoring(scorer, policy=policy, journal=journal, progress=progress)
+    place = _distinct(requests)
+    distinct = [request for request, _ in place.values()]
+    refusing = may_refuse(scoring.policy, distinct)
+    asked = ((None, request) for request in distinct)
+    found = [one for _, one in scoring.each(asked, count_characters(distinct), refusing=refusing)]
+    answers = [(found[place[_question(request)][1]], request.detail) for request in requests]
+    scores = [one.score if detail else _bare(one.score) for one, detail in answers]
     return Scored(
         scores=scores,
-        signature=signature(scorer, policy),
-        notes=notes,
+        signature=scoring.signature,
+        notes=scoring.notes,
         tokens=sum(s.tokens for s in scores),
-        distinct=len(set(keys)),
-        computed=work.computed,
-        context_tokens=[prepared[index].context_tokens for index in places],
+        distinct=len({one.key for one in found}),
+        computed=scoring.computed,
+        context_tokens=[one.context_tokens for one, _ in answers],
     )
+
+
+class Answer(NamedTuple):
+    """The score of a request, its journal key, and how much context one that was cut in tokens was left with."""
+
+    score: Score
+    key: str
+    context_tokens: int | None
+
+
+class Scoring:
+    """Scores a stream of requests, and says what was done: what is held of it at once is a portion.
+
+    `notes` counts what was done to requests on the way, `computed` those that were not in the journal. Without a
+    journal, what is known is kept in one that goes when the scoring does.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        *,
+        policy: Policy | None = None,
+        journal: Journal | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.scorer, self.policy, self.progress = scorer, policy or Policy(), progress
+        self.journal = Journal(Records()) if journal is None else journal
+        scorer.check(self.policy)
+        self.notes: Counter[str] = Counter()
+        self.computed = 0
+
+    @property
+    def signature(self) -> str:
+        return signature(self.scorer, self.policy)
+
+    def each(
+        self, asked: Iterable[tuple[Thing, Request]], characters: int, *, refusing: bool
+    ) -> Iterator[tuple[Thing, Answer]]:
+        """Score each request, in order, and yield what it was asked for with its answer.
+
+        `characters` are about those of all (`count_characters`); `refusing` says whether some may be refused
+        (`may_refuse`): a refusal comes before any work, and so all are made ready at once.
+        """
+        # Before a thread has the tokenizer; else after what may be refused: a server is asked who it is.
+        who = b"" if on_cpu(self.scorer) else identity(self.scorer, self.policy)
+        work = _Work(self.scorer, self.journal, self.progress, characters)
+        waiting: deque[tuple[Thing, _Asked]] = deque()
+        with _undisturbed(self.scorer):
+            for portion, prepared, last in made_ready(self.scorer, asked, self.policy, refusing=refusing):
+                who = who or identity(self.scorer, self.policy)
+                keys = (one.digest(who) for one in prepared)
+                fresh = [_Asked(*one) for one in zip(keys, portion.requests, prepared, strict=True)]
+                for one in prepared:
+                    self.notes.update(one.notes)
+                waiting.extend(zip(portion.things, fresh, strict=True))
+                left = work.add(fresh, portion.characters, last=last)
+                self.computed = work.computed
+                while waiting and waiting[0][1].key not in left:
+                    thing, done = waiting.popleft()
+                    yield thing, done.answer(work.known[done.key])
+                work.forget_all_but({one.key for _, one in waiting})
 
 
 class _Asked(NamedTuple):
@@ -115,46 +158,36 @@ class _Asked(NamedTuple):
     request: Request
     prepared: Prepared
 
+    def answer(self, score: Score) -> Answer:
+        """Return a score as this request asked for it.
 
-def _question(request: Request) -> tuple[str, str, TokenCut | None]:
+        Texts that differ only in what their tokenizer drops (case, accents, spaces) have tokens and score in common,
+        but each has its own characters.
+        """
+        spans = self.prepared.spans
+        if not self.request.detail:
+            score = _bare(score)
+        elif spans is not None and score.token_logprobs is not None:
+            score = score._replace(token_spans=spans)
+        return Answer(score, self.key, self.prepared.context_tokens)
+
+
+Question = tuple[str, str, TokenCut | None]
+
+
+def _question(request: Request) -> Question:
     """Return what is asked, but for the detail of the answer."""
     return request.context, request.continuation, request.cut
 
 
-def _distinct(requests: Sequence[Request]) -> list[Request]:
-    """Return each question once, in order of first appearance; detail if any asks for it."""
-    seen: dict[tuple[str, str, TokenCut | None], Request] = {}
+def _distinct(requests: Sequence[Request]) -> dict[Question, tuple[Request, int]]:
+    """Return each question once, in order of first appearance, and its place; detail if any asks for it."""
+    seen: dict[Question, tuple[Request, int]] = {}
     for request in requests:
-        key = _question(request)
-        if key not in seen or (request.detail and not seen[key].detail):
-            seen[key] = request
-    return list(seen.values())
-
-
-def _characters(request: Request) -> int:
-    return len(request.context) + len(request.continuation)
-
-
-def _prepared(
-    scorer: Scorer, requests: Sequence[Request], policy: Policy
-) -> Iterator[tuple[Sequence[Request], list[Prepared], bool]]:
-    """Yield portions of requests made ready, the next while the one before is scored where a device of its own does
-    that, and whether a portion is the last.
-
-    A portion depends on the requests alone, so that a run that goes on is divided as it was. What may be refused is
-    made ready whole: a refusal comes before any work.
-    """
-    refusing = policy.window == "refuse" or (
-        policy.overflow == "refuse" and any(request.context or request.cut for request in requests)
-    )
-    if _on_cpu(scorer) or refusing or not requests:
-        yield requests, scorer.prepare(requests, policy), True
-        return
-    portions = list(_portions(requests))
-    # No more than one ahead: whoever tokenises keeps the interpreter from whoever lays rows.
-    made = ahead(lambda portion: scorer.prepare(portion, policy), portions, depth=1)
-    for portion, ready in zip(portions, made, strict=True):
-        yield portion, ready, portion is portions[-1]
+        known, place = seen.setdefault(_question(request), (request, len(seen)))
+        if request.detail and not known.detail:
+            seen[_question(request)] = (request, place)
+    return seen
 
 
 @contextmanager
@@ -164,7 +197,7 @@ def _undisturbed(scorer: Scorer) -> Iterator[None]:
     To look for cycles of objects takes as long as ten rows. And whoever lays rows gets the interpreter back soon from
     the thread that tokenises: by default it keeps it for 5 ms each time.
     """
-    if _on_cpu(scorer):
+    if on_cpu(scorer):
         yield
         return
     collects, interval = gc.isenabled(), sys.getswitchinterval()
@@ -178,62 +211,43 @@ def _undisturbed(scorer: Scorer) -> Iterator[None]:
             gc.enable()
 
 
-def _on_cpu(scorer: Scorer) -> bool:
-    return not isinstance(scorer, Placed) or scorer.device_kind == "cpu"
-
-
-def _portions(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
-    """Divide requests into ever larger portions: the device begins soon, and seldom has to wait."""
-    begin = held = 0
-    most: float = _FIRST
-    for place, request in enumerate(requests):
-        held += _characters(request)
-        if held >= most:
-            yield requests[begin : place + 1]
-            begin, held, most = place + 1, 0, min(most * _GROWTH, _LARGEST)
-    if begin < len(requests):
-        yield requests[begin:]
-
-
-def _own(score: Score, prepared: Prepared, *, detail: bool) -> Score:
-    """Return a score as one request asked for it.
-
-    Texts that differ only in what their tokenizer drops (case, accents, spaces) have tokens and score in common, but
-    each has its own characters.
-    """
-    if not detail:
-        return score._replace(token_logprobs=None, token_spans=None)
-    if prepared.spans is None or score.token_logprobs is None:
-        return score
-    return score._replace(token_spans=prepared.spans)
+def _bare(score: Score) -> Score:
+    """Return a score without the detail of its tokens."""
+    return score._replace(token_logprobs=None, token_spans=None)
 
 
 class _Work:
     """The requests of a run, portion by portion: runs what is not known yet and adds it to what is, and to the
     journal, batch by batch."""
 
-    def __init__(
-        self, scorer: Scorer, journal: Journal | None, progress: Progress | None, characters: int
-    ) -> None:
+    def __init__(self, scorer: Scorer, journal: Journal, progress: Progress | None, characters: int) -> None:
         self.scorer, self.journal, self.progress, self.characters = scorer, journal, progress, characters
         self.known: dict[str, Score] = {}
         self.computed = 0
         self._finished = self._reached = 0
         self._left: list[_Asked] = []
+        self._first = True
 
-    def add(self, fresh: Sequence[_Asked], *, last: bool) -> None:
-        """Run a portion, with what the scorer left of the one before."""
+    def add(self, fresh: Sequence[_Asked], characters: int, *, last: bool) -> set[str]:
+        """Run a portion, with what the scorer left of the one before; return the keys of what it leaves now."""
         asked = [*self._left, *fresh]
         wants_detail = dict.fromkeys((one.key for one in asked), False)
         for one in asked:
             wants_detail[one.key] |= one.request.detail
         self._recall(wants_detail)
         self.computed += len({one.key for one in fresh} - {one.key for one in self._left} - self.known.keys())
-        characters = sum(_characters(one.request) for one in fresh)
         self._reached += characters
-        self._left = self._run(
-            {one.key: one for one in asked}, wants_detail, characters / max(self.characters, 1), last
-        )
+        if last:
+            self.characters = self._reached
+        # A scorer that is given all there is at once need not be told so.
+        share = None if self._first and last else min(characters / max(self.characters, 1), 1.0)
+        self._first = False
+        self._left = self._run({one.key: one for one in asked}, wants_detail, share, last)
+        return {one.key for one in self._left}
+
+    def forget_all_but(self, keys: Set[str]) -> None:
+        """Forget scores that the journal has, and nobody waits for any more."""
+        self.known = {key: score for key, score in self.known.items() if key in keys}
 
     def _recall(self, wants_detail: Mapping[str, bool]) -> None:
         """Take what the journal has, and forget what is known without the detail that is now asked for."""
@@ -243,12 +257,12 @@ class _Work:
                 if not detail or score.token_logprobs is not None or not score.tokens:
                     continue
                 del self.known[key]
-            found = None if self.journal is None else self.journal.get(key, detail=detail)
+            found = self.journal.get(key, detail=detail)
             if found is not None and math.isfinite(found.logprob):
                 self.known[key] = found
 
     def _run(
-        self, asked: Mapping[str, _Asked], wants_detail: Mapping[str, bool], share: float, last: bool
+        self, asked: Mapping[str, _Asked], wants_detail: Mapping[str, bool], share: float | None, last: bool
     ) -> list[_Asked]:
         """Run the parts that requests of this portion wait for, and return the requests that were left."""
         known = self.known
@@ -276,7 +290,7 @@ class _Work:
                 for key in ready
             ]
             known.update(batch)
-            if self.journal is not None and batch:
+            if batch:
                 self.journal.add(batch)
             for key in ready:
                 for place in set(places[key]):
@@ -309,9 +323,9 @@ class _Work:
         return [one for key, one in asked.items() if not batches.left.isdisjoint(places[key])]
 
     def _execute(
-        self, parts: Sequence[Part], done: set[int], share: float, last: bool
+        self, parts: Sequence[Part], done: set[int], share: float | None, last: bool
     ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
-        if isinstance(self.scorer, Streaming) and not (last and share == 1.0):
+        if isinstance(self.scorer, Streaming) and share is not None:
             # Even where all is done: what is left of it belongs to the next portion, as it did before.
             left: set[int] = yield from self.scorer.execute_more(parts, done, share=share, last=last)
             return left

@@ -14,6 +14,7 @@ from ensue.models.request import TokenPart
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
+from ensue.scoring.portions import with_last
 from ensue.scoring.rows import Row, make_rows
 from ensue.scoring.runners import IN_FLIGHT, Launched, Runner, TextRunner, TreeRunner, layers_of
 from ensue.scoring.shares import Piece, TreeShare
@@ -185,7 +186,7 @@ class PackedExecutor(Executor):
         if runner is not None:
             if not runner.shares:
                 nodes = build_tree(fresh, min_run=NO_SHARING)
-            for row, last in _with_last(make_rows(nodes, [part.start for part in fresh], self.budget.batch)):
+            for row, last in with_last(make_rows(nodes, [part.start for part in fresh], self.budget.batch)):
                 own = {fresh[i] for i in row.of}
                 if last and self._more and len(row.ids) < _FULL * self.budget.batch:
                     held = own
@@ -239,12 +240,3 @@ class PackedExecutor(Executor):
                 gap = np.abs(found[some[j]].logprobs - expected.logprobs).mean()
                 if not gap <= _TOLERANCE and np.isfinite(expected.logprobs).all():
                     raise RuntimeError(f"their scores are {gap:.3g} nats a token away from the plain ones")
-
-
-def _with_last(rows: Iterator[Row]) -> Iterator[tuple[Row, bool]]:
-    """Yield each row, and whether it is the last."""
-    row = next(rows, None)
-    while row is not None:
-        following = next(rows, None)
-        yield row, following is None
-        row = following
