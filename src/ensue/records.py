@@ -23,8 +23,6 @@ import json
 import os
 import re
 import sys
-import tempfile
-import weakref
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -36,6 +34,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from ensue.atomic import make_folders, remove_empty
 from ensue.errors import EnsueError
+from ensue.shelf import nameless_file
 
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ class Records:
         self._places: dict[str, dict[int, int]] = {}
         self._size = 0
         self._made: list[Path] = []
-        self._file = _nameless() if path is None else self._open(path)
+        self._file: FileIO | None = nameless_file() if path is None else self._open(path)
         if self.damaged:
             lines = "1 line was" if self.damaged == 1 else f"{self.damaged:,} lines were"
             print(
@@ -216,15 +215,6 @@ class Records:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _nameless() -> FileIO:
-    """A file without a name, which is gone when nobody has it any more."""
-    with tempfile.TemporaryFile(buffering=0) as named:
-        number = os.dup(named.fileno())
-    file = FileIO(number, "r+b", closefd=False)
-    weakref.finalize(file, os.close, number)
-    return file
 
 
 def _read_line(file: int, place: int) -> bytes:

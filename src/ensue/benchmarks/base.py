@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -102,12 +102,12 @@ class Outcome:
     The signature states the model and the benchmark's own choices; the run puts version, data and limit before it.
     """
 
-    items: Iterator[Item] | list[Item]
+    items: Iterable[Item]
     metrics: list[MetricRow]
     signature: str
     skipped: dict[str, int]
     tokens: int
-    extras: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    extras: Mapping[str, Iterable[dict[str, Any]]] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
 
 

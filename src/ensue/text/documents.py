@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import as_file, files
@@ -14,6 +14,7 @@ from typing import Literal
 
 from ensue.errors import EnsueError
 from ensue.jsonl import JSON_LINES
+from ensue.shelf import Shelf
 from ensue.text.io.rows import (
     TEXT_FILES,
     SourceRow,
@@ -45,10 +46,10 @@ class Documents:
     """Documents in the order of their source.
 
     `fingerprint` changes with the ids, the sentences and the domains that the source states, and stays the
-    same when the files move. `skipped` counts what could not be read, by reason.
+    same when the files move. `skipped` counts what could not be read, by reason. Many documents lie on disk.
     """
 
-    items: tuple[Document, ...]
+    items: Sequence[Document]
     fingerprint: str
     skipped: dict[str, int]
     source: str
@@ -82,7 +83,7 @@ def read_documents(
     if limit is not None and limit < 1:
         raise EnsueError(f"The limit of documents is {limit}, but must be at least 1.")
     splitter = _splitter(split, language)
-    items: list[Document] = []
+    items: Shelf[Document] = Shelf()
     skipped: Counter[str] = Counter()
     digest = hashlib.sha256()
     for row in read_rows(source, text_column=text_column, encoding=encoding):
@@ -97,7 +98,7 @@ def read_documents(
             break
     if not items:
         raise EnsueError(f"{source} has no document with text.")
-    return Documents(tuple(items), digest.hexdigest(), dict(skipped), str(source))
+    return Documents(items, digest.hexdigest(), dict(skipped), str(source))
 
 
 def _splitter(split: str, language: str) -> Callable[[str], list[str]]:

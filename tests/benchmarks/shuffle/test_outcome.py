@@ -130,7 +130,7 @@ def test_everything_handed_back_by_value(joiner: str) -> None:
                         "asked": content_of(document.sentences, size, order),
                     }
                 )
-    assert found.items == items
+    assert list(found.items) == items
     assert {item["scores"]["accuracy"] for item in items} == {0.0, 1.0}
     assert {item["scores"]["ties"] for item in items} == {0.0, 1.0}
     rows = []

@@ -29,9 +29,9 @@ class ShuffleBoard(PredictionsBoard):
     """The pairs that a run with these settings makes of the documents; ranked by the smallest blocks."""
 
     def __init__(self, run: ShuffleRun, partial: bool) -> None:
-        documents, versions, _, _ = run.versions()
-        self._versions: list[ShuffledVersion] = versions
-        self._single = run.single_blocks(documents, versions)
+        self._versions: list[ShuffledVersion]
+        _, self._versions, used = run.versions()
+        self._single = used.single
         questions = {one.id: Question("shuffle", one.asked, _read) for one in self._versions}
         super().__init__("shuffle", "test", questions, partial=partial)
 

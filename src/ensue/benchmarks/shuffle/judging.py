@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ensue.metrics.preference import Verdict
 from ensue.report.figure import Figure
@@ -28,37 +29,58 @@ def scores_of(total: Verdict, mean: Verdict | None) -> dict[str, float]:
     return found
 
 
-def metric_rows(items: list[Item], single: SingleBlocks | None = None) -> Iterator[MetricRow]:
+class _Column:
+    """What metrics need of the items of one block size: eight bytes for each number of each item."""
+
+    def __init__(self, first: Item) -> None:
+        self.settings = first["settings"]
+        self.clusters: list[str] = []
+        self.domains: list[str] = []
+        self.values = {metric: array("d") for metric in METRICS if metric in first["scores"]}
+
+    def add(self, item: Item, known: dict[str, str]) -> None:
+        # Each name is held once, however many items have it.
+        for names, name in ((self.clusters, item["cluster"]), (self.domains, item["outputs"]["domain"])):
+            names.append(known.setdefault(name, name))
+        for metric, values in self.values.items():
+            values.append(item["scores"][metric])
+
+    def rows(self, task: str, single: int, domain: str | None = None) -> Iterator[MetricRow]:
+        """Yield the rows of all items, or of those of a domain."""
+        chosen = [place for place, own in enumerate(self.domains) if domain in (None, own)]
+        if not chosen:
+            return
+        clusters = [self.clusters[place] for place in chosen]
+        by_metric = {name: [values[place] for place in chosen] for name, values in self.values.items()}
+        for metric, values in by_metric.items():
+            found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
+            yield found.row(task, metric, self.settings)
+        for metric in _BY_DOCUMENT:
+            if metric in by_metric:
+                for name, figure in _by_document(metric, by_metric[metric], clusters, single):
+                    yield figure.row(task, name, self.settings)
+
+
+def metric_rows(items: Iterable[Item], single: SingleBlocks | None = None) -> Iterator[MetricRow]:
     """Yield one row per task, block size and metric; with several domains, rows for each domain follow.
 
     What else than the block size an item's settings say, all items and rows of a run say alike.
     """
-    single = single or {}
-    domains = sorted({item["outputs"]["domain"] for item in items})
-    yield from _rows("shuffle", items, {size: len(those) for size, those in single.items()})
-    if len(domains) > 1:
-        for domain in domains:
-            own = {size: those.count(domain) for size, those in single.items()}
-            yield from _rows(f"shuffle/{domain}", [i for i in items if i["outputs"]["domain"] == domain], own)
-
-
-def _rows(task: str, items: list[Item], single: Mapping[int, int]) -> Iterator[MetricRow]:
-    for size in sorted({item["settings"]["block_size"] for item in items}):
-        chosen = [item for item in items if item["settings"]["block_size"] == size]
-        clusters = [item["cluster"] for item in chosen]
-        settings = chosen[0]["settings"]
-        by_metric = {
-            metric: [item["scores"][metric] for item in chosen]
-            for metric in METRICS
-            if metric in chosen[0]["scores"]
-        }
-        for metric, values in by_metric.items():
-            found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
-            yield found.row(task, metric, settings)
-        for metric in _BY_DOCUMENT:
-            if metric in by_metric:
-                for name, figure in _by_document(metric, by_metric[metric], clusters, single.get(size, 0)):
-                    yield figure.row(task, name, settings)
+    columns: dict[int, _Column] = {}
+    known: dict[str, str] = {}
+    for item in items:
+        size = item["settings"]["block_size"]
+        if size not in columns:
+            columns[size] = _Column(item)
+        columns[size].add(item, known)
+    without = single or {}
+    for size, column in sorted(columns.items()):
+        yield from column.rows("shuffle", len(without.get(size, ())))
+    domains = sorted({domain for column in columns.values() for domain in column.domains})
+    for domain in domains if len(domains) > 1 else ():
+        for size, column in sorted(columns.items()):
+            count = sum(one == domain for one in without.get(size, ()))
+            yield from column.rows(f"shuffle/{domain}", count, domain)
 
 
 def _by_document(

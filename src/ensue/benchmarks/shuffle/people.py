@@ -58,7 +58,7 @@ class Shuffle(Plain):
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
         documents = read.documents_of("shuffle", "", data, None, settings)
         run = ShuffleRun(documents, seed, {**settings, "shuffles": 1})
-        found, versions, _, _ = run.versions()
+        found, versions, _ = run.versions()
         known = {(one.document.id, one.block_size): one for one in versions}
         usable = {id for id, _ in known}
         aside = set_aside([one for one in reversed(found) if one.id in usable], settings)
@@ -167,7 +167,8 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
     An item's accuracy is the share of its annotators who found the original, so that annotators are averaged over and
     items stay what `ensue compare` pairs; `accuracy_majority` counts votes, a tie as half.
     """
-    documents, _, skipped, notes = run.versions()
+    documents, _, used = run.versions()
+    skipped = used.skipped
     known = {document.id: document for document in documents}
     records: dict[str, list[Record]] = {}
     for one in export.answers():
@@ -199,7 +200,7 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
         signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
         skipped={words: count for words, count in skipped.items() if count},
         tokens=0,
-        notes=notes,
+        notes=used.notes,
     )
 
 

@@ -17,6 +17,11 @@ def blocks_of(count: int, size: int) -> list[range]:
     return [range(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
+def order_count(count: int, size: int) -> int:
+    """Count the orders of so many sentences in blocks of a size."""
+    return math.factorial(len(blocks_of(count, size)))
+
+
 def document_seed(seed: int, document: str, block_size: int) -> int:
     """Return a seed that depends on the run's seed and the document alone, not on its neighbours or on --limit."""
     digest = hashlib.sha256(f"{seed}\0{document}\0{block_size}".encode("utf-8", "surrogatepass")).digest()

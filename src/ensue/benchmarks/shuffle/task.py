@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ensue.benchmarks import naming
@@ -14,15 +15,16 @@ from ensue.benchmarks.coherence.documents import DocumentsRun, DocumentsTask
 from ensue.benchmarks.coherence.rating import rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.marks import BY, MARK
 from ensue.benchmarks.people.human import people_of
-from ensue.benchmarks.shuffle.judging import SingleBlocks, metric_rows, scores_of
-from ensue.benchmarks.shuffle.permute import document_seed, sentence_order, shuffled_orders
+from ensue.benchmarks.shuffle.judging import metric_rows, scores_of
+from ensue.benchmarks.shuffle.permute import document_seed, order_count, sentence_order, shuffled_orders
 from ensue.errors import EnsueError
 from ensue.metrics.preference import Verdict, prefer_per_token, prefer_total
 from ensue.models.protocols import Generator, Model, Rater, Scorer, require
 from ensue.models.request import Policy, Request, Score
 from ensue.report.results import Item
-from ensue.scoring.engine import choices, score
+from ensue.scoring.engine import Scoring, choices
 from ensue.scoring.surprisal import joined_ends, profile_version
+from ensue.shelf import Joined, Shelf
 from ensue.text.documents import Document
 
 SETTINGS = {
@@ -86,11 +88,27 @@ class ShuffledVersion(NamedTuple):
 class _Judged(NamedTuple):
     """The items of all versions, what was scored for them, and how."""
 
-    items: list[Item]
+    items: Collection[Item]
     signature: str
     tokens: int
-    extras: dict[str, list[dict[str, Any]]]
+    extras: Mapping[str, Iterable[dict[str, Any]]]
     notes: Counter[str]
+
+
+class _Asked(NamedTuple):
+    """What a request is of: a document as it is, or a shuffled version of it."""
+
+    document: Document
+    version: ShuffledVersion | None = None
+
+
+@dataclass
+class Used:
+    """What was left out of documents or cut, and by block size the domains of those that have no shuffled version."""
+
+    skipped: Counter[str]
+    notes: Counter[str] = field(default_factory=Counter)
+    single: dict[int, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,61 +129,66 @@ class ShuffleRun(DocumentsRun):
             None if rater is not None or generator is not None else require(model, Scorer, "The Shuffle Test")
         )
         self._zero_shot(model)
-        documents, versions, skipped, notes = self.versions()
-        used = {v.document.id for v in versions}
-        single = self.single_blocks(documents, versions)
-        documents = [d for d in documents if d.id in used]
         if scorer is not None:
-            found = self._by_likelihood(scorer, documents, versions, context)
-        elif generator is not None:
-            found = self._by_generation(generator, versions, context)
+            used = Used(Counter(self.documents.skipped))
+            found = self._by_likelihood(scorer, used, context)
         else:
-            assert rater is not None
-            found = _by_rating(rater, documents, versions, context)
-        notes.update(found.notes)
+            documents, versions, used = self.versions()
+            if generator is not None:
+                found = self._by_generation(generator, versions, context)
+            else:
+                assert rater is not None
+                found = _by_rating(rater, documents, versions, context)
         return Outcome(
             items=found.items,
-            metrics=list(metric_rows(found.items, single)),
+            metrics=list(metric_rows(found.items, used.single)),
             signature=f"{found.signature} {self._signature()}",
-            skipped=skipped,
+            skipped=dict(used.skipped),
             tokens=found.tokens,
             extras=found.extras,
-            notes=notes,
+            notes=used.notes + found.notes,
         )
 
-    def _by_likelihood(
-        self,
-        scorer: Scorer,
-        documents: Sequence[Document],
-        versions: Sequence[ShuffledVersion],
-        context: RunContext,
-    ) -> _Judged:
-        shown = _first_versions(versions)
-        # Document by document, so that what an interrupted run has scored is a sample of documents.
-        asked: dict[Document | ShuffledVersion, Request] = {}
-        for document, its_versions in _by_document(documents, versions):
-            asked[document] = Request(self._text(document.sentences), detail=True)
-            asked |= {version: Request(version.text, detail=version in shown) for version in its_versions}
-        scored = score(
-            scorer,
-            list(asked.values()),
-            policy=self._policy(),
-            journal=context.journal,
-            progress=context.progress,
-        )
-        found = dict(zip(asked, scored.scores, strict=True))
-        originals = {document.id: found[document] for document in documents}
-        pairs = [(version, found[version]) for version in versions]
-        items = [_scored_item(v, originals[v.document.id], s) for v, s in pairs]
-        accuracy = _accuracy_by_document(items)
-        joiner = self.settings["joiner"]
-        profiles = [
-            _profile_row(v, joiner, originals[v.document.id], s, accuracy[v.document.id])
-            for v, s in pairs
-            if v in shown
-        ]
+    def _by_likelihood(self, scorer: Scorer, used: Used, context: RunContext) -> _Judged:
+        """Judge document by document as scores come, and keep on disk what is not needed for the metrics."""
+        scoring = Scoring(scorer, policy=self._policy(), journal=context.journal, progress=context.progress)
+        refusing = scoring.policy.window == "refuse"
+        found = scoring.each(self._requests(used), self._characters(), refusing=refusing)
+        by_size: dict[int, Shelf[Item]] = {size: Shelf() for size in self.settings["block_size"]}
+        profiles: Shelf[dict[str, Any]] = Shelf()
+        tokens = 0
+        for _, group in groupby(found, key=lambda one: one[0].document.id):
+            (_, (original, *_)), *others = group
+            pairs = [(one.version, answer.score) for one, answer in others if one.version is not None]
+            its_items = [_scored_item(version, original, score) for version, score in pairs]
+            for item in its_items:
+                by_size[item["settings"]["block_size"]].append(item)
+            accuracy = _accuracy(its_items)
+            profiles.append(_profile_row(*pairs[0], original, self.settings["joiner"], accuracy))
+            tokens += original.tokens + sum(score.tokens for _, score in pairs)
+        items = Joined(by_size.values())
+        self._some(items)
         signature = choices(scorer, self._policy())
-        return _Judged(items, signature, scored.tokens, {"profiles": profiles}, scored.notes)
+        return _Judged(items, signature, tokens, {"profiles": profiles}, scoring.notes)
+
+    def _requests(self, used: Used) -> Iterator[tuple[_Asked, Request]]:
+        """Yield each document that has shuffled versions, and these; the first of them is profiled as well."""
+        for document, versions in self._shuffled(used):
+            if versions:
+                yield _Asked(document), Request(self._text(document.sentences), detail=True)
+            for place, version in enumerate(versions):
+                yield _Asked(document, version), Request(version.text, detail=place == 0)
+
+    def _characters(self) -> int:
+        """Count about the characters of all texts that are scored."""
+        limit, shuffles = self.settings["max_sentences"], self.settings["shuffles"]
+        total = 0
+        for document in self.documents.items:
+            sentences = document.sentences[:limit]
+            orders = [order_count(len(sentences), size) - 1 for size in self.settings["block_size"]]
+            times = sum(min(shuffles, count) for count in orders)
+            total += (1 + times) * sum(map(len, sentences)) if times else 0
+        return total
 
     def _by_generation(
         self, generator: Generator, versions: Sequence[ShuffledVersion], context: RunContext
@@ -193,57 +216,58 @@ class ShuffleRun(DocumentsRun):
                 f"run it all the same with --set allow_shuffle_trained=yes."
             )
 
-    def versions(self) -> tuple[list[Document], list[ShuffledVersion], dict[str, int], Counter[str]]:
-        """Return the documents as they are used, their shuffled versions, and counts of what was left out or cut."""
-        documents, notes = self._cut()
-        versions, skipped = self._versions(documents)
-        if not versions:
+    def versions(self) -> tuple[list[Document], list[ShuffledVersion], Used]:
+        """Return the documents as they are used, their shuffled versions block size by block size, and what was left
+        out or cut."""
+        used = Used(Counter(self.documents.skipped))
+        shuffled = list(self._shuffled(used))
+        versions = [version for _, its_own in shuffled for version in its_own]
+        self._some(versions)
+        sizes = self.settings["block_size"]
+        versions.sort(key=lambda version: sizes.index(version.block_size))
+        return [document for document, _ in shuffled], versions, used
+
+    def _some(self, found: Collection[Any]) -> None:
+        if not found:
             raise EnsueError(
                 f"No document of {self.source} is long enough to shuffle: each needs two blocks of different text."
             )
-        return documents, versions, skipped, notes
 
-    def single_blocks(
-        self, documents: Sequence[Document], versions: Sequence[ShuffledVersion]
-    ) -> SingleBlocks:
-        """Return the domains of the documents that have no shuffled version at each block size."""
-        have = {(version.block_size, version.document.id) for version in versions}
-        return {
-            size: [document.domain for document in documents if (size, document.id) not in have]
-            for size in self.settings["block_size"]
-        }
-
-    def _cut(self) -> tuple[list[Document], Counter[str]]:
-        """Cut documents to the sentence limit, and count how many were."""
+    def _shuffled(self, used: Used) -> Iterator[tuple[Document, list[ShuffledVersion]]]:
+        """Yield each document, cut to the sentence limit, and its shuffled versions; count what is left out."""
         limit = self.settings["max_sentences"]
-        notes: Counter[str] = Counter()
-        out = []
         for document in self.documents.items:
             if limit is not None and len(document.sentences) > limit:
-                notes[f"documents cut to {limit} sentences"] += 1
+                used.notes[f"documents cut to {limit} sentences"] += 1
                 document = Document(document.id, document.sentences[:limit], document.domain)
-            out.append(document)
-        return out, notes
+            versions = []
+            for size in self.settings["block_size"]:
+                own = self._versions(document, size, used.skipped)
+                if not own:
+                    used.single.setdefault(size, []).append(document.domain)
+                versions += own
+            yield document, versions
 
-    def _versions(self, documents: list[Document]) -> tuple[list[ShuffledVersion], dict[str, int]]:
-        skipped = Counter(self.documents.skipped)
-        versions = []
-        for size in self.settings["block_size"]:
-            for document in documents:
-                count = len(document.sentences)
-                if count <= size:
-                    skipped[f"too short for block size {size}"] += 1
-                    continue
-                seed = document_seed(self.seed, document.id, size)
-                orders = shuffled_orders(
-                    document.sentences, size, self.settings["shuffles"], seed, self.settings["joiner"]
-                )
-                if not orders:
-                    skipped[f"all orders read alike at block size {size}"] += 1
-                for number, order in enumerate(orders):
-                    sentences = tuple(document.sentences[i] for i in sentence_order(count, size, order))
-                    versions.append(ShuffledVersion(document, size, number, order, self._text(sentences)))
-        return versions, dict(skipped)
+    def _versions(self, document: Document, size: int, skipped: Counter[str]) -> list[ShuffledVersion]:
+        count = len(document.sentences)
+        if count <= size:
+            skipped[f"too short for block size {size}"] += 1
+            return []
+        seed = document_seed(self.seed, document.id, size)
+        wanted, joiner = self.settings["shuffles"], self.settings["joiner"]
+        orders = shuffled_orders(document.sentences, size, wanted, seed, joiner)
+        if not orders:
+            skipped[f"all orders read alike at block size {size}"] += 1
+        return [
+            ShuffledVersion(
+                document,
+                size,
+                number,
+                order,
+                self._text(tuple(document.sentences[i] for i in sentence_order(count, size, order))),
+            )
+            for number, order in enumerate(orders)
+        ]
 
     def _text(self, sentences: tuple[str, ...]) -> str:
         return str(self.settings["joiner"]).join(sentences)
@@ -262,19 +286,12 @@ class ShuffleRun(DocumentsRun):
         )
 
 
-def _by_document(
-    documents: Sequence[Document], versions: Sequence[ShuffledVersion]
-) -> list[tuple[Document, list[ShuffledVersion]]]:
-    of: dict[str, list[ShuffledVersion]] = {document.id: [] for document in documents}
-    for version in versions:
-        of[version.document.id].append(version)
-    return [(document, of[document.id]) for document in documents]
-
-
 def _by_rating(
     rater: Rater, documents: Sequence[Document], versions: Sequence[ShuffledVersion], context: RunContext
 ) -> _Judged:
     """Judge by ratings: the rating of a text has no tokens, so there is nothing per token and no profile."""
+    having = {version.document.id for version in versions}
+    documents = [document for document in documents if document.id in having]
     texts = [list(document.sentences) for document in documents]
     ratings = rate_texts(rater, [*texts, *(version.sentences for version in versions)], context)
     originals = dict(zip((document.id for document in documents), ratings, strict=False))
@@ -284,14 +301,6 @@ def _by_rating(
         scores = scores_of(prefer_total(original, shuffled), None)
         items.append(_item(version, scores, {"rating": original}, {"rating": shuffled}))
     return _Judged(items, rater_signature(rater), 0, {}, read_in_part(rater, texts))
-
-
-def _first_versions(versions: Sequence[ShuffledVersion]) -> set[ShuffledVersion]:
-    """Return the first shuffled version of each document, whose surprisal profile is kept."""
-    first: dict[str, ShuffledVersion] = {}
-    for version in versions:
-        first.setdefault(version.document.id, version)
-    return set(first.values())
 
 
 def _scored_item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:
@@ -325,7 +334,7 @@ def _item(
 
 
 def _profile_row(
-    version: ShuffledVersion, joiner: str, original: Score, shuffled: Score, accuracy: dict[str, float]
+    version: ShuffledVersion, shuffled: Score, original: Score, joiner: str, accuracy: dict[str, float]
 ) -> dict[str, Any]:
     """Return a line of profiles.jsonl: each sentence's surprisal, in the document as it is and as first shuffled."""
     document = version.document
@@ -349,12 +358,12 @@ def _numbers(score: Score) -> dict[str, float]:
     return {"logprob": score.logprob, "tokens": score.tokens, "logprob_per_token": score.logprob_per_token}
 
 
-def _accuracy_by_document(items: list[Item]) -> dict[str, dict[str, float]]:
-    """Return each document's accuracy at each block size."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+def _accuracy(items: Sequence[Item]) -> dict[str, float]:
+    """Return a document's accuracy at each block size."""
+    found: dict[str, list[float]] = {}
     for item in items:
-        found[item["cluster"]][str(item["settings"]["block_size"])].append(item["scores"]["accuracy"])
-    return {d: {size: sum(v) / len(v) for size, v in sizes.items()} for d, sizes in found.items()}
+        found.setdefault(str(item["settings"]["block_size"]), []).append(item["scores"]["accuracy"])
+    return {size: sum(values) / len(values) for size, values in found.items()}
 
 
 TASK = DocumentsTask("shuffle", SETTINGS, ShuffleRun)
