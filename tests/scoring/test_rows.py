@@ -89,3 +89,16 @@ def test_blocks_are_what_their_tokens_see(
             # What is said to be seen whole is; what is seen at all is listed. The diagonal is never whole.
             assert whole == [k for k in range(length // block) if tiles[q, k].all() and k != q]
             assert {k for k in range(length // block) if tiles[q, k].any()} <= set(some + whole)
+
+
+def test_nothing_is_asked_in_a_run_that_only_conditions() -> None:
+    """All parts begin to be scored some tokens after the run that they share."""
+    texts = [[*range(40), *range(100 * n, 100 * n + 20)] for n in (1, 2, 3)]
+    parts = [TokenPart(np.asarray(text, np.int32), 45) for text in texts]
+    nodes = build_tree(parts)
+    assert nodes[0].end == 40 < nodes[0].scored_from
+    (row,) = make_rows(nodes, [45, 45, 45], 4096)
+    assert len(row.ids) == 40 + 3 * 19
+    assert row.targets.tolist() == [token for text in texts for token in text[45:]]
+    assert [row.ids[place] for place in row.states] == [token for text in texts for token in text[44:-1]]
+    assert row.of == {part: [(15 * part, 15 * part + 15)] for part in range(3)}

@@ -8,7 +8,8 @@ forward pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -53,18 +54,19 @@ def make_rows(nodes: Sequence[Node], starts: Sequence[int], room: int) -> Iterat
     documents. Where a tree is cut, the path above the cut is repeated in the next row (a path longer than `room`
     makes a longer row). Every part is read off one row.
     """
-    for chosen, repeated in _divided(nodes, room):
-        yield _laid(nodes, starts, chosen, repeated)
+    fed = [_fed(node) for node in nodes]
+    for chosen, repeated in _divided(nodes, fed, room):
+        yield _laid(nodes, fed, starts, chosen, repeated)
 
 
 def _fed(node: Node) -> int:
     """Count the tokens of a node that are run: the last one of a text is only asked about."""
-    return node.length if node.children else node.length - 1
+    return node.end - node.begin - (0 if node.children else 1)
 
 
-def _divided(nodes: Sequence[Node], room: int) -> Iterator[tuple[list[int], int]]:
+def _divided(nodes: Sequence[Node], fed: Sequence[int], room: int) -> Iterator[tuple[list[int], int]]:
     """Yield the nodes of each row in depth-first order, each after its whole path, and how many are repeated."""
-    first = [min(node.ends, default=2**62) for node in nodes]
+    first = [min(node.ends) if node.ends else 2**62 for node in nodes]
     for node in reversed(nodes):
         if node.parent is not None:
             first[node.parent] = min(first[node.parent], first[node.index])
@@ -76,69 +78,79 @@ def _divided(nodes: Sequence[Node], room: int) -> Iterator[tuple[list[int], int]
     while stack:
         index, depth = stack.pop()
         del path[depth:]
-        node = nodes[index]
         # A row is filled up even where that cuts a tree: to leave it unfilled costs more than to repeat a path.
-        if row and held + _fed(node) > room:
+        if row and held + fed[index] > room:
             yield row, repeated
             row = []
         if not row:
-            row, held, repeated = list(path), node.begin, len(path)
+            row, held, repeated = list(path), nodes[index].begin, len(path)
         row.append(index)
-        held += _fed(node)
-        path.append(index)
-        stack.extend((child, depth + 1) for child in reversed(node.children))
+        held += fed[index]
+        if children := nodes[index].children:
+            path.append(index)
+            stack.extend((child, depth + 1) for child in reversed(children))
     if row:
         yield row, repeated
 
 
-def _laid(nodes: Sequence[Node], starts: Sequence[int], chosen: Sequence[int], repeated: int) -> Row:
+def _laid(
+    nodes: Sequence[Node], fed: Sequence[int], starts: Sequence[int], chosen: Sequence[int], repeated: int
+) -> Row:
     """Lay nodes side by side, parents before their children."""
-    place, after = {}, {}
-    held = 0
-    for index in chosen:
-        place[index] = held
-        held += _fed(nodes[index])
-        after[index] = held
-    for index in reversed(chosen):
-        above = nodes[index].parent
-        if above is not None:
-            after[above] = max(after[above], after[index])
-    ids, positions, ends = (np.empty(held, np.int32) for _ in range(3))
-    states, targets = [], []
-    scored: dict[int, int] = {}  # where the targets of each node begin
-    asked = 0
-    for index in chosen:
-        node, begin = nodes[index], place[index]
-        run = slice(begin, begin + _fed(node))
-        ids[run] = node.ids[node.begin : node.begin + _fed(node)]
-        positions[run] = np.arange(node.begin, node.begin + _fed(node))
-        ends[run] = after[index]
-        scored[index] = asked
-        if node.end > node.scored_from:
-            before = np.arange(node.scored_from, node.end, dtype=np.int32) + (begin - node.begin - 1)
-            if node.scored_from == node.begin:  # read off the last state of the parent
-                assert node.parent is not None  # the first token of a text is never scored
-                before[0] = place[node.parent] + nodes[node.parent].length - 1
-            states.append(before)
-            targets.append(node.ids[node.scored_from : node.end])
-            asked += node.end - node.scored_from
-    fresh = [(part, index) for index in chosen[repeated:] for part in nodes[index].ends]
-    of = {part: _pieces(nodes, scored, index, starts[part]) for part, index in fresh}
-    nothing = [np.empty(0, np.int32)]
+    own = [nodes[index] for index in chosen]
+    runs = [fed[index] for index in chosen]
+    begins = [node.begin for node in own]
+    borders = [0, *accumulate(runs)]
+    place = dict(zip(chosen, borders, strict=False))
+    after = dict(zip(chosen, borders[1:], strict=True))
+    for node in reversed(own):
+        above = node.parent
+        if above is not None and after[above] < after[node.index]:
+            after[above] = after[node.index]
+    asked = [max(node.end - node.scored_from, 0) for node in own]
+    scored = dict(zip(chosen, accumulate(asked, initial=0), strict=False))  # where the targets of each begin
+    # Each token is asked about at the state before it.
+    before = [node.scored_from + at - node.begin - 1 for node, at in zip(own, borders, strict=False)]
+    states = _counting_up(before, asked)
+    for node in own:
+        if node.scored_from == node.begin < node.end:  # read off the last state of the parent
+            assert node.parent is not None  # the first token of a text is never scored
+            last = nodes[node.parent]
+            states[scored[node.index]] = place[node.parent] + last.end - last.begin - 1
     return Row(
-        ids, positions, ends, np.concatenate(states or nothing), np.concatenate(targets or nothing), of
+        ids=np.concatenate(
+            [node.ids[begin : begin + run] for node, begin, run in zip(own, begins, runs, strict=True)]
+        ),
+        positions=_counting_up(begins, runs),
+        ends=np.repeat(np.asarray(list(after.values()), np.int32), runs),
+        states=states,
+        targets=np.concatenate([node.ids[node.scored_from : node.end] for node in own]),
+        of={
+            part: _pieces(nodes, scored, node, starts[part]) for node in own[repeated:] for part in node.ends
+        },
     )
 
 
-def _pieces(nodes: Sequence[Node], scored: dict[int, int], index: int, start: int) -> list[tuple[int, int]]:
+def _counting_up(begins: Sequence[int], counts: Sequence[int]) -> Ints:
+    """Return numbers that count up from each of these, so many of each."""
+    many = np.asarray(counts)
+    ends = np.cumsum(many)
+    found = np.repeat((np.asarray(begins) - ends + many).astype(np.int32), many)
+    found += np.arange(len(found), dtype=np.int32)
+    return found
+
+
+def _pieces(
+    nodes: Sequence[Node], scored: Mapping[int, int], node: Node, start: int
+) -> list[tuple[int, int]]:
     """Return which targets belong to a part that ends in a node, along its path."""
-    pieces = []
-    current: int | None = index
-    while current is not None and nodes[current].end > start:
-        node = nodes[current]
-        offset = scored[current] - node.scored_from
+    pieces: list[tuple[int, int]] = []
+    while node.end > start:
+        offset = scored[node.index] - node.scored_from
         pieces.append((offset + max(start, node.scored_from), offset + node.end))
-        current = node.parent
+        if node.parent is None:
+            break
+        node = nodes[node.parent]
     return pieces[::-1]
 
 

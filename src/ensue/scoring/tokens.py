@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.models.request import Mix, Policy, Prepared, Request, TokenPart, Window
+from ensue.scoring.prefixes import common_prefix
 from ensue.scoring.repeated import tokenise_repeated
-from ensue.scoring.tree import common_prefix
 
 
 def specials_around(tokenizer: Any, model: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.models.request import TokenPart
-
-Ids = npt.NDArray[np.int32]
+from ensue.scoring.prefixes import Ids, common_prefix, in_order
 
 
 @dataclass(slots=True, eq=False)
@@ -57,76 +56,67 @@ class _Branch:
     children: list[_Branch] = field(default_factory=list)
 
 
-def common_prefix(a: Ids, b: Ids) -> int:
-    """Count the leading tokens that two sequences share."""
-    n = min(len(a), len(b))
-    different = np.flatnonzero(a[:n] != b[:n])
-    return int(different[0]) if len(different) else n
-
-
 def build_tree(parts: Sequence[TokenPart], *, min_run: int = 8, min_saved: int = 32) -> list[Node]:
     """Build the prefix tree; parents come before children.
 
     A shared run becomes a node of its own when it has at least `min_run` tokens and saves at least
     `min_saved`; shorter ones are cheaper to compute again than to branch from.
     """
-    if not parts:
-        return []
-    order = sorted(range(len(parts)), key=lambda i: (parts[i].ids.astype(">u4").tobytes(), i))
-    root = _branches(parts, order)
+    order, shared = in_order([part.ids for part in parts])
+    # In this order, too.
+    lengths = [len(parts[i].ids) for i in order]
+    starts = [parts[i].start for i in order]
     nodes: list[Node] = []
-    pending: list[tuple[_Branch, int | None, int]] = [(root, None, 0)]
+    pending: list[tuple[_Branch, int | None, int]] = [(_branches(lengths, shared), None, 0)] if parts else []
     while pending:
         branch, parent, begin = pending.pop()
-        below = parent
-        run = branch.depth - begin
-        ends = [i for i in order[branch.low : branch.high] if len(parts[i].ids) == branch.depth]
-        leaf = not branch.children
-        fan_out = len(branch.children) + bool(ends)
-        if leaf or (run >= min_run and run * (fan_out - 1) >= min_saved):
-            through = order[branch.low : branch.high]
-            node = Node(
-                index=len(nodes),
-                parent=parent,
-                begin=begin,
-                end=branch.depth,
-                ids=parts[through[0]].ids,
-                scored_from=max(begin, min(parts[i].start for i in through)),
-                ends=ends,
-            )
-            nodes.append(node)
+        depth, low, high, children = branch.depth, branch.low, branch.high, branch.children
+        # What ends here begins all else that comes through here, and so stands before it.
+        first = low
+        while first < high and lengths[first] == depth:
+            first += 1
+        run = depth - begin
+        fan_out = len(children) + (first > low)
+        if not children or (run >= min_run and run * (fan_out - 1) >= min_saved):
+            start = starts[low] if high == low + 1 else min(starts[low:high])
+            index = len(nodes)
+            ids = parts[order[low]].ids
+            nodes.append(Node(index, parent, begin, depth, ids, max(begin, start), order[low:first]))
             if parent is not None:
-                nodes[parent].children.append(node.index)
-            below, begin = node.index, branch.depth
-        elif ends:
+                nodes[parent].children.append(index)
+            pending.extend((child, index, depth) for child in reversed(children))
+            continue
+        if first > low:
             # Not worth a node, yet some part ends here: it gets a leaf of its own.
-            pending.append((_Branch(branch.depth, branch.low, branch.low + len(ends)), parent, begin))
-        pending.extend((child, below, begin) for child in reversed(branch.children))
+            pending.append((_Branch(depth, low, first), parent, begin))
+        pending.extend((child, parent, begin) for child in reversed(children))
     return nodes
 
 
-def _branches(parts: Sequence[TokenPart], order: list[int]) -> _Branch:
-    """Build the full radix tree over the sorted parts, from the shared prefixes of neighbours."""
-    root = _Branch(0, 0, len(order))
+def _branches(lengths: Sequence[int], shared: Sequence[int]) -> _Branch:
+    """Build the full radix tree over sorted parts, from their lengths and the prefixes shared by neighbours."""
+    count = len(lengths)
+    root = _Branch(0, 0, count)
     stack = [root]
-    for position, index in enumerate(order):
-        ids = parts[index].ids
-        shared = common_prefix(parts[order[position - 1]].ids, ids) if position else 0
+    for position, (length, common) in enumerate(zip(lengths, shared, strict=True)):
+        top = stack[-1]
         last: _Branch | None = None
-        while stack[-1].depth > shared:
+        while top.depth > common:
             last = stack.pop()
             last.high = position
-        if stack[-1].depth < shared:
+            top = stack[-1]
+        if top.depth < common:
             assert last is not None  # a deeper branch was popped, else the depth would not exceed it
-            middle = _Branch(shared, last.low, len(order), [last])
-            stack[-1].children[-1] = middle
+            middle = _Branch(common, last.low, count, [last])
+            top.children[-1] = middle
             stack.append(middle)
-        if stack[-1].depth < len(ids):
-            leaf = _Branch(len(ids), position, len(order))
-            stack[-1].children.append(leaf)
+            top = middle
+        if top.depth < length:
+            leaf = _Branch(length, position, count)
+            top.children.append(leaf)
             stack.append(leaf)
     for branch in stack:
-        branch.high = len(order)
+        branch.high = count
     return root
 
 
