@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ensue.models.request import TokenPart
 from ensue.scoring.rows import Row, make_rows, seen_blocks
 from ensue.scoring.tree import build_tree
 from tests.scoring.test_tree import as_parts, sequences, thresholds

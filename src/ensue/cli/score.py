@@ -81,8 +81,7 @@ def score(
         )
         raise typer.Exit(int(found and fail_on_break))
     from ensue.benchmarks.settings import resolve
-    from ensue.runs.score import SETTINGS, policy_of
-    from ensue.runs.score import score as score_texts
+    from ensue.runs.score import SETTINGS, policy_of, score_texts
     from ensue.runs.texts import read_texts
 
     values = resolve("score", SETTINGS, console.parse_settings(settings))
@@ -90,7 +89,7 @@ def score(
     kept = "with --journal what was scored is kept"
     with console.stoppable(kept), console.progress_bar(f"score {name or model}") as progress:
         scored = score_texts(
-            [(t.request.context, t.request.continuation) for t in texts],
+            texts,
             model=model,
             policy=policy_of(values),
             journal=journal,
@@ -99,9 +98,9 @@ def score(
             executor=executor,
         )
     if json:
-        for text, result in zip(texts, scored.scores, strict=True):
+        for text, result in scored.scores:
             row = {
-                "id": text.id,
+                "id": text,
                 "tokens": result.tokens,
                 "logprob": _total(result),
                 "logprob_per_token": result.logprob_per_token,
@@ -109,10 +108,10 @@ def score(
             console.print_json(row)
     else:
         print(f"{'total, nats':>14} {'per token':>10} {'tokens':>7}  text")
-        for text, result in zip(texts, scored.scores, strict=True):
+        for text, result in scored.scores:
             total = _total(result)
             shown = "–" if total is None else f"{total:.4f}"
-            print(f"{shown:>14} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text.id}")
+            print(f"{shown:>14} {result.logprob_per_token:10.4f} {result.tokens:7d}  {text}")
     for note, count in sorted(scored.notes.items()):
         console.say(f"{_NOTES.get(note, note)}: {count}")
     if scored.notes["windowed"] and values["window"] == "average":

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
 from ensue.executing import Chosen, Executor, LocalExecutor, executing
 from ensue.models.protocols import Model, Scorer, require
-from ensue.models.request import Policy, Request, Window
+from ensue.models.request import Policy, Request, Score, Window
 from ensue.progress import Progress
 from ensue.runs.run import load_by, refuse_systems
-from ensue.scoring.engine import Scored
+from ensue.runs.texts import Text
+from ensue.scoring.engine import Scored, Scoring
 from ensue.scoring.engine import score as score_requests
 from ensue.scoring.journal import Journal
+from ensue.scoring.portions import count_characters, may_refuse
+from ensue.shelf import Shelf
 
 # Of a text longer than the model every token is scored once, so that the total is a log-likelihood.
 _WINDOW: Window = "strided"
@@ -64,6 +68,35 @@ def score(
     with executing(executor) as hands, nullcontext() if journal is None else Journal(Path(journal)) as kept:
         scorer = load_scorer(model, model_options, hands=hands)
         return score_requests(scorer, requests, policy=policy, journal=kept, progress=progress)
+
+
+class TextScores(NamedTuple):
+    """The scores of texts by their names, in order, and what was done to get them."""
+
+    scores: Collection[tuple[str, Score]]
+    notes: Counter[str]
+    signature: str
+
+
+def score_texts(
+    texts: Collection[Text],
+    *,
+    model: str | Model,
+    policy: Policy,
+    journal: Path | None = None,
+    model_options: Mapping[str, Any] | None = None,
+    executor: str | Chosen | Executor | None = None,
+    progress: Progress | None = None,
+) -> TextScores:
+    """Score texts that may be more than memory holds; so may their scores."""
+    with executing(executor) as hands, nullcontext() if journal is None else Journal(journal) as kept:
+        scorer = load_scorer(model, model_options, hands=hands)
+        scoring = Scoring(scorer, policy=policy, journal=kept, progress=progress)
+        refusing = may_refuse(policy, (text.request for text in texts))
+        characters = count_characters(text.request for text in texts)
+        asked = ((text.id, text.request) for text in texts)
+        found = Shelf((name, one.score) for name, one in scoring.each(asked, characters, refusing=refusing))
+        return TextScores(found, scoring.notes, scoring.signature)
 
 
 def load_scorer(

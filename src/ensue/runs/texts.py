@@ -14,6 +14,7 @@ from typing import Any
 from ensue.errors import EnsueError
 from ensue.jsonl import JSON_LINES, parse_line
 from ensue.models.request import Request
+from ensue.shelf import Shelf
 from ensue.text.documents import read_rows
 from ensue.text.io.rows import SourceRow, checked, json_objects, path_of, row_from_columns
 
@@ -40,12 +41,13 @@ class Texts:
         return self.read()
 
 
-def read_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -> list[Text]:
+def read_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -> Shelf[Text]:
     """Read the texts of a file: JSON lines with `text`, `sentences` or `context` and `continuation`, or plain text.
 
     A text is scored as it stands. `-` is standard input: JSON lines where it begins with an object, else one text.
+    All are read before any is worked on, and many lie on disk.
     """
-    return list(open_texts(source, settings, limit=limit))
+    return Shelf(open_texts(source, settings, limit=limit))
 
 
 def whole_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) -> Texts:

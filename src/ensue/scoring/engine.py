@@ -16,12 +16,12 @@ import numpy as np
 
 from ensue.errors import RunFailed
 from ensue.models.protocols import Scorer, Streaming
-from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score, TokenCut
+from ensue.models.request import Part, PartScore, Policy, Prepared, Request, Score
 from ensue.progress import Progress
 from ensue.records import Records
 from ensue.scoring.finite import beginning, not_finite
 from ensue.scoring.journal import Journal
-from ensue.scoring.portions import count_characters, made_ready, may_refuse, on_cpu
+from ensue.scoring.portions import Wanted, count_characters, made_ready, may_refuse, on_cpu
 from ensue.version import __version__
 
 Thing = TypeVar("Thing")
@@ -72,21 +72,17 @@ def score(
 ) -> Scored:
     """Score every request; each distinct one is computed once and journaled as soon as it is known."""
     scoring = Scoring(scorer, policy=policy, journal=journal, progress=progress)
-    place = _distinct(requests)
-    distinct = [request for request, _ in place.values()]
-    refusing = may_refuse(scoring.policy, distinct)
-    asked = ((None, request) for request in distinct)
-    found = [one for _, one in scoring.each(asked, count_characters(distinct), refusing=refusing)]
-    answers = [(found[place[_question(request)][1]], request.detail) for request in requests]
-    scores = [one.score if detail else _bare(one.score) for one, detail in answers]
+    refusing = may_refuse(scoring.policy, requests)
+    asked = ((None, request) for request in requests)
+    answers = [one for _, one in scoring.each(asked, count_characters(requests), refusing=refusing)]
     return Scored(
-        scores=scores,
+        scores=[one.score for one in answers],
         signature=scoring.signature,
         notes=scoring.notes,
-        tokens=sum(s.tokens for s in scores),
-        distinct=len({one.key for one in found}),
+        tokens=sum(one.score.tokens for one in answers),
+        distinct=len({one.key for one in answers}),
         computed=scoring.computed,
-        context_tokens=[one.context_tokens for one, _ in answers],
+        context_tokens=[one.context_tokens for one in answers],
     )
 
 
@@ -134,7 +130,7 @@ class Scoring:
         # Before a thread has the tokenizer; else after what may be refused: a server is asked who it is.
         who = b"" if on_cpu(self.scorer) else identity(self.scorer, self.policy)
         work = _Work(self.scorer, self.journal, self.progress, characters)
-        waiting: deque[tuple[Thing, _Asked]] = deque()
+        waiting: deque[tuple[Wanted[Thing], _Asked]] = deque()
         with _undisturbed(self.scorer):
             for portion, prepared, last in made_ready(self.scorer, asked, self.policy, refusing=refusing):
                 who = who or identity(self.scorer, self.policy)
@@ -142,12 +138,12 @@ class Scoring:
                 fresh = [_Asked(*one) for one in zip(keys, portion.requests, prepared, strict=True)]
                 for one in prepared:
                     self.notes.update(one.notes)
-                waiting.extend(zip(portion.things, fresh, strict=True))
+                waiting.extend((wanted, fresh[wanted.place]) for wanted in portion.wanted)
                 left = work.add(fresh, portion.characters, last=last)
                 self.computed = work.computed
                 while waiting and waiting[0][1].key not in left:
-                    thing, done = waiting.popleft()
-                    yield thing, done.answer(work.known[done.key])
+                    wanted, done = waiting.popleft()
+                    yield wanted.thing, done.answer(work.known[done.key], wanted.detail)
                 work.forget_all_but({one.key for _, one in waiting})
 
 
@@ -158,36 +154,18 @@ class _Asked(NamedTuple):
     request: Request
     prepared: Prepared
 
-    def answer(self, score: Score) -> Answer:
-        """Return a score as this request asked for it.
+    def answer(self, score: Score, detail: bool) -> Answer:
+        """Return a score as it was asked for, in detail or not.
 
         Texts that differ only in what their tokenizer drops (case, accents, spaces) have tokens and score in common,
         but each has its own characters.
         """
         spans = self.prepared.spans
-        if not self.request.detail:
-            score = _bare(score)
+        if not detail:
+            score = score._replace(token_logprobs=None, token_spans=None)
         elif spans is not None and score.token_logprobs is not None:
             score = score._replace(token_spans=spans)
         return Answer(score, self.key, self.prepared.context_tokens)
-
-
-Question = tuple[str, str, TokenCut | None]
-
-
-def _question(request: Request) -> Question:
-    """Return what is asked, but for the detail of the answer."""
-    return request.context, request.continuation, request.cut
-
-
-def _distinct(requests: Sequence[Request]) -> dict[Question, tuple[Request, int]]:
-    """Return each question once, in order of first appearance, and its place; detail if any asks for it."""
-    seen: dict[Question, tuple[Request, int]] = {}
-    for request in requests:
-        known, place = seen.setdefault(_question(request), (request, len(seen)))
-        if request.detail and not known.detail:
-            seen[_question(request)] = (request, place)
-    return seen
 
 
 @contextmanager
@@ -209,11 +187,6 @@ def _undisturbed(scorer: Scorer) -> Iterator[None]:
         sys.setswitchinterval(interval)
         if collects:
             gc.enable()
-
-
-def _bare(score: Score) -> Score:
-    """Return a score without the detail of its tokens."""
-    return score._replace(token_logprobs=None, token_spans=None)
 
 
 class _Work:

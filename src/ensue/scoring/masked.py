@@ -17,6 +17,7 @@ from ensue.models.request import MaskedPart, PartScore, Policy, Prepared, Reques
 from ensue.scoring.causal import Finished, out_of_memory
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
+from ensue.scoring.prefixes import common_prefix
 from ensue.scoring.shares import Piece
 from ensue.scoring.texts import EndToEnd, lay
 from ensue.scoring.tokens import (
@@ -31,7 +32,6 @@ from ensue.scoring.tokens import (
     tokenise_requests,
 )
 from ensue.scoring.transfers import Arriving, fetch, send
-from ensue.scoring.tree import common_prefix
 
 # A part and one of its targets: a sequence with that target masked.
 Copy = tuple[int, int]

@@ -7,11 +7,11 @@ help with, is divided as it was.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from ensue.models.protocols import Placed, Scorer, Streaming
-from ensue.models.request import Policy, Prepared, Request
+from ensue.models.request import Policy, Prepared, Request, TokenCut
 from ensue.parallel import ahead
 
 Thing = TypeVar("Thing")
@@ -28,10 +28,18 @@ _ELSEWHERE = 64_000_000
 _TOO_LARGE = 2
 
 
-class Portion(NamedTuple, Generic[Thing]):
-    """Requests that are made ready and run together, what each was asked for, and their characters."""
+class Wanted(NamedTuple, Generic[Thing]):
+    """What a request was asked for, its place among the distinct ones of a portion, and whether in detail."""
 
-    things: list[Thing]
+    thing: Thing
+    place: int
+    detail: bool
+
+
+class Portion(NamedTuple, Generic[Thing]):
+    """Distinct requests that are made ready and run together, what they were asked for, and their characters."""
+
+    wanted: list[Wanted[Thing]]
     requests: list[Request]
     characters: int
 
@@ -73,22 +81,31 @@ def _new_characters(request: Request, context: str) -> int:
 def divided(
     asked: Iterable[tuple[Thing, Request]], first: int, largest: int, growth: float = 1.0
 ) -> Iterator[Portion[Thing]]:
-    """Divide requests into portions of about so many characters, between contexts where that can be."""
-    things: list[Thing] = []
+    """Divide requests into portions of about so many characters, between contexts where that can be.
+
+    What is asked several times in a portion is one request, in detail if any asks for that.
+    """
+    wanted: list[Wanted[Thing]] = []
     requests: list[Request] = []
+    known: dict[tuple[str, str, TokenCut | None], int] = {}
     held, most = 0, float(first)
     context = ""
     for thing, request in asked:
         goes_on = bool(context) and request.context == context and held < _TOO_LARGE * most
         if held >= most and not goes_on:
-            yield Portion(things, requests, held)
-            things, requests, held, most = [], [], 0, min(most * growth, float(largest))
-        held += _new_characters(request, context if requests else "")
-        things.append(thing)
-        requests.append(request)
+            yield Portion(wanted, requests, held)
+            wanted, requests, known = [], [], {}
+            held, most, context = 0, min(most * growth, float(largest)), ""
+        held += _new_characters(request, context)
         context = request.context
+        place = known.setdefault((context, request.continuation, request.cut), len(requests))
+        if place == len(requests):
+            requests.append(request)
+        elif request.detail:
+            requests[place] = request
+        wanted.append(Wanted(thing, place, request.detail))
     if requests:
-        yield Portion(things, requests, held)
+        yield Portion(wanted, requests, held)
 
 
 def made_ready(
@@ -101,9 +118,13 @@ def made_ready(
     """
     if on_cpu(scorer) or refusing or not isinstance(scorer, Streaming):
         most = _ON_CPU if on_cpu(scorer) else _ELSEWHERE
-        prepare = _at_once(scorer, asked := list(asked), policy) if refusing else _each(scorer, policy)
-        for portion, last in with_last(divided(asked, most, most)):
-            yield Ready(portion, prepare(portion), last)
+        portions: Iterable[Portion[Thing]] = divided(asked, most, most)
+        if refusing:
+            portions = list(portions)
+            made = deque(scorer.prepare([one for portion in portions for one in portion.requests], policy))
+        for portion, last in with_last(portions):
+            own = [made.popleft() for _ in portion.requests] if refusing else None
+            yield Ready(portion, own or scorer.prepare(portion.requests, policy), last)
         return
 
     def make(given: tuple[Portion[Thing], bool]) -> Ready[Thing]:
@@ -112,18 +133,6 @@ def made_ready(
 
     # No more than one ahead: whoever tokenises keeps the interpreter from whoever lays rows.
     yield from ahead(make, with_last(divided(asked, _FIRST, _LARGEST, _GROWTH)), depth=1)
-
-
-def _each(scorer: Scorer, policy: Policy) -> Callable[[Portion[Thing]], list[Prepared]]:
-    return lambda portion: scorer.prepare(portion.requests, policy)
-
-
-def _at_once(
-    scorer: Scorer, asked: list[tuple[Thing, Request]], policy: Policy
-) -> Callable[[Portion[Thing]], list[Prepared]]:
-    """Make all requests ready now, and hand them out portion by portion."""
-    ready = deque(scorer.prepare([request for _, request in asked], policy))
-    return lambda portion: [ready.popleft() for _ in portion.requests]
 
 
 def with_last(things: Iterable[Thing]) -> Iterator[tuple[Thing, bool]]:

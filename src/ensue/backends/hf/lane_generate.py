@@ -11,7 +11,7 @@ from ensue.backends.hf.beam import BeamRules, NoNumber, TokenPrompt
 from ensue.backends.hf.choosing import Stops
 from ensue.backends.hf.lane_search import search_lanes
 from ensue.scoring.finite import beginning, not_finite
-from ensue.scoring.tree import common_prefix
+from ensue.scoring.prefixes import common_prefix
 
 # A beginning that prompts share is run once from so many tokens on; fewer are cheaper to run again.
 _SHARED = 64

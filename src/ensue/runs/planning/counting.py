@@ -43,7 +43,8 @@ from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.tokens import tokenise
 
-# Texts of one call beyond so many characters are tokenised and planned in so many blocks of consecutive ones.
+# Of texts beyond so many characters, blocks of consecutive ones are tokenised and planned: so many blocks where one
+# call has all, and ever less of each where there are many.
 SAMPLED, BLOCKS = 12_000_000, 12
 # Tokens in a pass, the bytes of the cache, and the longest row, as backends/hf/running.py has them.
 _CPU_BATCH, _CPU_CACHE, _CPU_RUN, _LONGEST = 1024, 384 * 2**20, 256 * 2**20, 8192
@@ -207,7 +208,8 @@ class _Scoring(_Vectors):
     def __init__(self, loaded: Loaded, counter: Counter) -> None:
         super().__init__(_marked(loaded, counter))
         self.counter = counter
-        self._sampled: dict[int, int] = {}  # the block of each part that is looked at, by its identity
+        # The block of each part that is looked at, by its identity, until it has been.
+        self._sampled: dict[int, tuple[int, Part]] = {}
         self._stubs = 0
 
     def _prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
@@ -227,11 +229,12 @@ class _Scoring(_Vectors):
         sizes = _new_characters(requests)
         work.characters += float(sizes.sum())
         work.texts += len(requests)
-        if sizes.sum() <= SAMPLED:
+        if work.counted.characters + sizes.sum() <= SAMPLED:
             ready = self._prepare(requests, policy)
             work.counted.characters += float(sizes.sum())
             return ready
-        blocks = _blocks(sizes)
+        # As large a part of this call as may be looked at of all that has come.
+        blocks = _blocks(sizes, SAMPLED * float(sizes.sum()) / work.characters)
         prepared: list[Prepared] = [Prepared(())] * len(requests)
         taken = np.zeros(len(requests), np.bool_)
         for begin, end in blocks:
@@ -241,7 +244,7 @@ class _Scoring(_Vectors):
             number = len(work.blocks)
             work.blocks.append(Tally(characters=float(sizes[begin:end].sum())))
             work.counted.characters += float(sizes[begin:end].sum())
-            self._sampled |= {id(part): number for one in ready for part in one.parts}
+            self._sampled |= {id(part): (number, part) for one in ready for part in one.parts}
         for place in np.flatnonzero(~taken).tolist():
             prepared[place] = self._stub(requests[place])
         return prepared
@@ -260,15 +263,16 @@ class _Scoring(_Vectors):
         real: dict[int | None, list[Any]] = {}
         for part in parts:
             if not _is_stub(part):
-                real.setdefault(self._sampled.get(id(part)), []).append(part)
+                block, _ = self._sampled.pop(id(part), (None, part))
+                real.setdefault(block, []).append(part)
         work = self.counter.work("scored")
-        for block, some in real.items():
+        for number, some in real.items():
             with self.counter.ledger.within():
                 tally, held = self._tally(some)
             work.held = max(work.held, held)
             work.counted += tally
-            if block is not None:
-                work.blocks[block] += tally
+            if number is not None:
+                work.blocks[number] += tally
         yield [(place, PartScore(_stand_in(part))) for place, part in enumerate(parts) if place not in done]
 
     def execute_more(
@@ -294,14 +298,15 @@ def _new_characters(requests: Sequence[Request]) -> npt.NDArray[np.int64]:
     )
 
 
-def _blocks(sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Choose blocks of consecutive texts, evenly apart, that have about as many characters as may be looked at."""
+def _blocks(sizes: npt.NDArray[np.int64], wanted: float) -> list[tuple[int, int]]:
+    """Choose blocks of consecutive texts, evenly apart, that have about so many characters."""
     reached = np.cumsum(sizes)
-    starts = (np.arange(BLOCKS) + 0.5) / BLOCKS * reached[-1] - SAMPLED / BLOCKS / 2
+    count = max(round(BLOCKS * wanted / SAMPLED), 1)
+    starts = (np.arange(count) + 0.5) / count * reached[-1] - wanted / count / 2
     found: list[tuple[int, int]] = []
     for start in starts:
         begin = int(np.searchsorted(reached, max(start, 0)))
-        end = int(np.searchsorted(reached, max(start, 0) + SAMPLED / BLOCKS)) + 1
+        end = int(np.searchsorted(reached, max(start, 0) + wanted / count)) + 1
         begin = max(begin, found[-1][1] if found else 0)
         if begin < min(end, len(sizes)):
             found.append((begin, min(end, len(sizes))))
