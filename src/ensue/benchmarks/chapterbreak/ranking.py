@@ -6,9 +6,9 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from ensue.benchmarks.chapterbreak.data.examples import Example
 from ensue.errors import EnsueError
@@ -40,6 +40,42 @@ class SuffixChoice:
         return list(
             dict.fromkeys([self.example.gold, *(text for texts in self.negatives.values() for text in texts)])
         )
+
+
+class Questions(Sequence[SuffixChoice]):
+    """The choices that examples at these places make; each is put together when it is asked for.
+
+    `kinds` has the drawn negatives of each kind by the example's id; None stands for the example's own.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        places: Sequence[int],
+        kinds: Mapping[str, Mapping[str, tuple[str, ...]] | None],
+    ) -> None:
+        self._examples, self._places, self._kinds = examples, places, kinds
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> SuffixChoice: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[SuffixChoice]: ...
+    def __getitem__(self, place: int | slice) -> SuffixChoice | list[SuffixChoice]:
+        if isinstance(place, slice):
+            return [self._made(one) for one in self._places[place]]
+        return self._made(self._places[place])
+
+    def _made(self, place: int) -> SuffixChoice:
+        example = self._examples[place]
+        negatives = {
+            kind: example.negatives if drawn is None else drawn[example.id]
+            for kind, drawn in self._kinds.items()
+            if drawn is None or example.id in drawn
+        }
+        return SuffixChoice(example, negatives)
 
 
 class Gold(NamedTuple):

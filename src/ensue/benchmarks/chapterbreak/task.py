@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,14 @@ from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, conten
 from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.data.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.named import NamedSuffix, name_suffixes
-from ensue.benchmarks.chapterbreak.ranking import Ranked, Ranker, SegmentRanker, SuffixChoice, TokenRanker
+from ensue.benchmarks.chapterbreak.ranking import (
+    Questions,
+    Ranked,
+    Ranker,
+    SegmentRanker,
+    SuffixChoice,
+    TokenRanker,
+)
 from ensue.benchmarks.comparing import Asked, MeanScores
 from ensue.benchmarks.marks import BY, MARK
 from ensue.benchmarks.people.human import people_of
@@ -23,6 +31,7 @@ from ensue.models.protocols import Generator, Model, Scorer, SuffixScorer, requi
 from ensue.models.request import Policy
 from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
+from ensue.shelf import Shelf
 from ensue.stats.clustered import Interval, clustered_interval, clustered_ratio
 from ensue.stats.ranges import POSITIVE, range_of
 
@@ -92,9 +101,9 @@ class ChapterBreakRun:
         ranker = self._ranker(model, context)
         questions, skipped = self.questions()
         several = len(self.settings["suffix_tokens"]) > 1
-        items = [
+        items = Shelf(
             item for ranked in ranker.rank(questions, context.progress) for item in items_of(ranked, several)
-        ]
+        )
         if not items:
             raise EnsueError(f"No example of {self.source} could be scored.")
         return Outcome(
@@ -134,42 +143,50 @@ class ChapterBreakRun:
             model=scorer, policy=policy, separator=s["separator"], journal=context.journal, **lengths
         )
 
-    def questions(self) -> tuple[list[SuffixChoice], Counter[str]]:
+    def questions(self) -> tuple[Questions, Counter[str]]:
         """Return the examples asked about with their negatives of each kind; one that lacks a kind has the others."""
-        pool = self._of_boundary(self.examples.items)
-        chosen = self._first(pool)
+        examples = self.examples.items
+        # Of each example no more than this is held.
+        brief = [(example.id, example.split, example.boundary) for example in examples]
+        pool = self._of_boundary([boundary for _, _, boundary in brief])
+        chosen = self._first(pool, brief)
         skipped = Counter(self.examples.skipped)
-        negatives: dict[str, dict[str, tuple[str, ...]]] = {}
+        kinds: dict[str, dict[str, tuple[str, ...]] | None] = {}
         for kind in self.settings["negatives"]:
-            drawn = chosen if kind == IN_BOOK else out_of_book(pool, kind, self.seed)[0]
-            negatives[kind] = {example.id: example.negatives for example in drawn}
-            if lacking := sum(example.id not in negatives[kind] for example in chosen):
+            if kind == IN_BOOK:
+                kinds[kind] = None
+                continue
+            drawn, _ = out_of_book([examples[place] for place in pool], kind, self.seed)
+            known = kinds[kind] = {example.id: example.negatives for example in drawn}
+            if lacking := sum(brief[place][0] not in known for place in chosen):
                 skipped[f"examples without enough {kind} negatives"] += lacking
-        questions = [
-            SuffixChoice(e, {kind: found[e.id] for kind, found in negatives.items() if e.id in found})
-            for e in chosen
+        having = [
+            place
+            for place in chosen
+            if any(drawn is None or brief[place][0] in drawn for drawn in kinds.values())
         ]
-        return [question for question in questions if question.negatives], skipped
+        return Questions(examples, having, kinds), skipped
 
-    def _of_boundary(self, examples: list[Example]) -> list[Example]:
+    def _of_boundary(self, boundaries: Sequence[str]) -> list[int]:
+        """Return the places of the examples at boundaries that are asked about."""
         wanted = self.settings["boundary"] or BOUNDARIES
-        chosen = [example for example in examples if example.boundary in wanted]
+        chosen = [place for place, boundary in enumerate(boundaries) if boundary in wanted]
         if not chosen:
-            there = ", ".join(dict.fromkeys(example.boundary for example in examples))
+            there = ", ".join(dict.fromkeys(boundaries))
             raise EnsueError(f"{self.source} has no {' or '.join(wanted)} boundaries; it has {there}.")
         return chosen
 
-    def _first(self, examples: list[Example]) -> list[Example]:
-        """Return the examples of the split, up to the limit for each split and boundary."""
+    def _first(self, places: Sequence[int], brief: Sequence[tuple[str, str, str]]) -> list[int]:
+        """Return those in the split, up to the limit for each split and boundary."""
         taken: Counter[tuple[str, str]] = Counter()
         chosen = []
-        for example in examples:
-            place = (example.split, example.boundary)
-            if self.split in (None, example.split) and (self.limit is None or taken[place] < self.limit):
-                taken[place] += 1
-                chosen.append(example)
+        for place in places:
+            _, split, boundary = brief[place]
+            if self.split in (None, split) and (self.limit is None or taken[split, boundary] < self.limit):
+                taken[split, boundary] += 1
+                chosen.append(place)
         if not chosen:
-            there = ", ".join(dict.fromkeys(example.split for example in examples))
+            there = ", ".join(dict.fromkeys(brief[place][1] for place in places))
             raise EnsueError(f"{self.source} has no split {self.split!r}; it has {there}.")
         return chosen
 
@@ -289,45 +306,65 @@ def _item(
     )
 
 
-def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
+class _Column:
+    """What metrics need of the items of one task and setting: a number takes eight bytes."""
+
+    def __init__(self, first: Item) -> None:
+        self.task, self.settings = first["task"], first["settings"]
+        self.clusters: list[str] = []
+        self.scores = {metric: array("d") for metric in METRICS if metric in first["scores"]}
+        # Of gold suffixes whose words are known.
+        self.counted: list[str] = []
+        self.gold = {name: array("d") for name in ("logprob", "tokens", "words")}
+
+    def add(self, item: Item, cluster: str) -> None:
+        self.clusters.append(cluster)
+        for metric, values in self.scores.items():
+            values.append(item["scores"][metric])
+        gold = item["outputs"].get("gold", {})
+        if gold.get("words"):
+            self.counted.append(cluster)
+            for name, values in self.gold.items():
+                values.append(gold[name])
+
+    def rows(self) -> Iterator[MetricRow]:
+        for metric, values in self.scores.items():
+            yield self._row(metric, clustered_interval(values, self.clusters, bounds=range_of(metric)))
+        if self.counted:
+            logprobs, tokens, words = (values.tolist() for values in self.gold.values())
+            lost = [-logprob for logprob in logprobs]
+            surprisal = clustered_ratio(lost, words, self.counted, bounds=POSITIVE)
+            # The mean over subwords times subwords per word is the sum over words (the paper's appendix E).
+            yield self._row("word_perplexity", _exponential(surprisal))
+            ratio = clustered_ratio(tokens, words, self.counted, bounds=POSITIVE)
+            yield self._row("subwords_per_word", ratio)
+
+    def _row(self, metric: str, found: Interval) -> MetricRow:
+        return Figure(*found).row(self.task, metric, self.settings)
+
+
+def metric_rows(items: Iterable[Item]) -> Iterator[MetricRow]:
     """Yield rows for each split, boundary, kind of negatives, suffix and prefix length, shorter prefixes first."""
-    groups: dict[tuple[str, str, str, int], dict[int, list[Item]]] = {}
+    groups: dict[tuple[str, str, str, int], dict[int, _Column]] = {}
+    # Each name is held once, however many items have it.
+    names: dict[str, str] = {}
     for item in items:
         s = item["settings"]
         place = (item["task"], s["boundary"], s["negatives"], s["suffix_tokens"])
-        groups.setdefault(place, {}).setdefault(s["prefix_tokens"], []).append(item)
+        by_prefix = groups.setdefault(place, {})
+        if s["prefix_tokens"] not in by_prefix:
+            by_prefix[s["prefix_tokens"]] = _Column(item)
+        cluster = item["cluster"]
+        by_prefix[s["prefix_tokens"]].add(item, names.setdefault(cluster, cluster))
     for by_prefix in groups.values():
-        for _, chosen in sorted(by_prefix.items()):
-            yield from _rows(chosen)
-
-
-def _rows(items: list[Item]) -> Iterator[MetricRow]:
-    clusters = [item["cluster"] for item in items]
-    for metric in METRICS:
-        if metric not in items[0]["scores"]:
-            continue
-        values = [item["scores"][metric] for item in items]
-        yield _row(items, metric, clustered_interval(values, clusters, bounds=range_of(metric)))
-    counted = [item for item in items if item["outputs"].get("gold", {}).get("words")]
-    if counted:
-        golds = [item["outputs"]["gold"] for item in counted]
-        clusters = [item["cluster"] for item in counted]
-        words = [gold["words"] for gold in golds]
-        surprisal = clustered_ratio([-gold["logprob"] for gold in golds], words, clusters, bounds=POSITIVE)
-        # The mean over subwords times subwords per word is the sum over words (the paper's appendix E).
-        yield _row(items, "word_perplexity", _exponential(surprisal))
-        ratio = clustered_ratio([gold["tokens"] for gold in golds], words, clusters, bounds=POSITIVE)
-        yield _row(items, "subwords_per_word", ratio)
+        for _, column in sorted(by_prefix.items()):
+            yield from column.rows()
 
 
 def _exponential(interval: Interval) -> Interval:
     value, low, high = (None if x is None else math.exp(min(x, 700.0)) for x in interval[:3])
     assert value is not None  # only the ends of an interval may be missing
     return interval._replace(value=value, low=low, high=high)
-
-
-def _row(items: list[Item], metric: str, found: Interval) -> MetricRow:
-    return Figure(*found).row(items[0]["task"], metric, items[0]["settings"])
 
 
 class ChapterBreakComparing(MeanScores):

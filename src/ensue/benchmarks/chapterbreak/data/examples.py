@@ -8,7 +8,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from ensue.errors import EnsueError
 from ensue.jsonl import in_words
+from ensue.shelf import Shelf
 from ensue.text.io.rows import from_hub, path_of
 
 Boundary = Literal["chapter", "cause", "dialogue"]
@@ -44,9 +45,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Examples:
-    """All examples of a source, a digest of what was read, and what was left out by reason."""
+    """All examples of a source, a digest of what was read, and what was left out by reason. Many lie on disk."""
 
-    items: list[Example]
+    items: Sequence[Example]
     source: str
     fingerprint: str
     skipped: dict[str, int]
@@ -84,7 +85,7 @@ def read_examples(source: str, *, split: str | None = None, limit: int | None = 
     return Examples(reading.items, source, fingerprint(reading.items), dict(reading.skipped), dict(notes))
 
 
-def fingerprint(examples: list[Example]) -> str:
+def fingerprint(examples: Iterable[Example]) -> str:
     """Return a digest of the examples: their ids and all their texts."""
     digest = hashlib.sha256()
     for example in examples:
@@ -109,7 +110,7 @@ class _Reading:
     def __init__(self, split: str | None, limit: int | None) -> None:
         self.wanted = split
         self.limit = limit
-        self.items: list[Example] = []
+        self.items: Shelf[Example] = Shelf()
         self.splits: dict[str, None] = {}
         self.skipped: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
