@@ -2,11 +2,12 @@
 
     python bench/growth.py [--output bench/results] [--requests 1000000]
 
-Documents ×1, ×10, ×100 (invented, all different) are built, planned and scored with a tiny random model, where
-scoring itself is not the point; contexts of 1,024 to 8,192 tokens with six continuations each are planned and
-scored with a wider one; and a million requests are planned in one tree. Seconds are the process's own, so that a busy
-machine changes them little; memory is the process's peak above what it had once everything was imported. Writes
-growth.md, growth.json and growth.png.
+Documents, texts and examples ×1, ×10, ×100 (invented, all different) are built, read, planned, scored and run with a
+tiny random model, where scoring itself is not the point; contexts of 1,024 to 8,192 tokens with six continuations
+each are planned and scored with a wider one; and a million requests are planned, in portions as a GPU is given them.
+Seconds are the process's own, so that a busy machine changes them little; memory is the process's peak above what it
+had once everything was imported. Writes growth.md, growth.json and growth.png. `--only KIND …` measures these again and
+keeps the other figures.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ import numpy as np
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "s", "l")]
 SHUFFLE = {"block_size": [1, 2], "shuffles": 5}
 FACTORS, LENGTHS = (1, 10, 100), (1024, 2048, 4096, 8192)
-# Documents and works that ×1 stands for.
-DOCUMENTS, WORKS = 5, 3
+# Documents, works, texts and examples that ×1 stands for.
+DOCUMENTS, WORKS, TEXTS, EXAMPLES = 50, 3, 200, 20
+# Tokens that a GPU is given in one portion, at most: 2,000,000 characters.
+PORTION = 465_000
 
 
 def sentence(draw: np.random.Generator, length: int = 12) -> str:
@@ -58,6 +61,28 @@ def write_works(path: Path, count: int) -> Path:
                 json.dumps({"id": f"w{number}", "title": f"Work {number}", "chapters": chapters}) + "\n"
             )
     return path
+
+
+def write_texts(path: Path, count: int) -> Path:
+    """Write texts of twelve sentences."""
+    draw = np.random.default_rng(0)
+    with path.open("w") as file:
+        for _ in range(count):
+            file.write(json.dumps({"text": " ".join(sentence(draw) for _ in range(12))}) + "\n")
+    return path
+
+
+def write_examples(folder: Path, count: int) -> Path:
+    """Write ChapterBreak examples, 100 to a file: contexts of 2,000 words, and suffixes of 100."""
+    draw = np.random.default_rng(0)
+    folder.mkdir()
+    for begin in range(0, count, 100):
+        works = {}
+        for number in range(begin, min(begin + 100, count)):
+            gold, *others = (" ".join(draw.choice(WORDS, 100)) for _ in range(6))
+            works[f"w{number}"] = [{"ctx": " ".join(draw.choice(WORDS, 2000)), "pos": gold, "negs": others}]
+        (folder / f"examples-{begin}.json").write_text(json.dumps({"invented": works}))
+    return folder
 
 
 def tiny_model(folder: Path, width: int, layers: int) -> str:
@@ -143,6 +168,42 @@ def run(work: Path, factor: int) -> dict[str, float]:
     return found | {"count": DOCUMENTS * factor}
 
 
+def texts(work: Path, factor: int) -> dict[str, float]:
+    """Score a file of texts as `ensue score` does."""
+    import torch
+
+    import ensue
+    from ensue.models.request import Policy
+    from ensue.runs.score import SETTINGS, score_texts
+    from ensue.runs.texts import read_texts
+
+    torch.set_num_threads(1)
+    model = ensue.load_model(tiny_model(work / "model", 32, 2))
+    values = {name: setting.default for name, setting in SETTINGS.items()}
+
+    def score(source: Path) -> None:
+        score_texts(read_texts(str(source), values, limit=None), model=model, policy=Policy(window="strided"))
+
+    score(write_texts(work / "few.jsonl", 2))
+    source = write_texts(work / "texts.jsonl", TEXTS * factor)
+    return _timed(lambda: score(source)) | {"count": TEXTS * factor}
+
+
+def examples(work: Path, factor: int) -> dict[str, float]:
+    """Run ChapterBreak at two prefix lengths."""
+    import torch
+
+    import ensue
+
+    torch.set_num_threads(1)
+    model = ensue.load_model(tiny_model(work / "model", 32, 2))
+    lengths = {"prefix_tokens": [128, 512], "suffix_tokens": [32]}
+    few, many = write_examples(work / "few", 1), write_examples(work / "many", EXAMPLES * factor)
+    ensue.run("chapterbreak", model=model, data=few, output=work / "warm", **lengths)
+    found = _timed(lambda: ensue.run("chapterbreak", model=model, data=many, output=work / "run", **lengths))
+    return found | {"count": EXAMPLES * factor}
+
+
 def prefix(work: Path, length: int) -> dict[str, float]:
     """Six continuations of 64 tokens after a context, planned and scored."""
     import torch
@@ -172,32 +233,50 @@ def prefix(work: Path, length: int) -> dict[str, float]:
 
 
 def million(work: Path, count: int) -> dict[str, float]:
-    """Requests of 400 tokens, of which 64 are shared by four, about as Shuffle Tests share theirs, in one tree."""
+    """Requests of 400 tokens, of which 64 are shared by four, about as Shuffle Tests share theirs, in portions."""
     from ensue.models.request import TokenPart
     from ensue.scoring.plan import Budget, make_plan
     from ensue.scoring.rows import make_rows
     from ensue.scoring.tree import build_tree
 
     draw = np.random.default_rng(0)
-    parts = []
-    for _ in range(count // 4):
-        shared = draw.integers(0, 50_000, 64, dtype=np.int32)
-        parts += [
-            TokenPart(np.concatenate([shared, draw.integers(0, 50_000, 336, dtype=np.int32)]), 1)
-            for _ in range(4)
-        ]
+    took = {"tree": 0.0, "steps": 0.0, "rows": 0.0}
+    mib, fed, asked = 0.0, 0, 0
     tree: list[Any] = []
-    found = _timed(lambda: tree.append(build_tree(parts)))
-    steps = _timed(lambda: make_plan(tree[0], Budget(65_536, 32_768, 4_000_000, 65_536 * 24)))
-    rows = _timed(lambda: sum(1 for _ in make_rows(tree[0], [part.start for part in parts], 65_536)))
-    fed = sum(node.length for node in tree[0])
-    return {
-        "count": count, "tree": found["seconds"], "steps": steps["seconds"], "rows": rows["seconds"],
-        "mib": found["mib"] + steps["mib"] + rows["mib"], "fed": fed, "given": 400 * count,
-    }  # fmt: skip
+    while asked < count:
+        parts: list[Any] = []
+        while len(parts) < PORTION // 400:
+            shared = draw.integers(0, 50_000, 64, dtype=np.int32)
+            own = draw.integers(0, 50_000, (4, 336), dtype=np.int32)
+            parts += [TokenPart(np.concatenate([shared, one]), 1) for one in own]
+        asked += len(parts)
+        for name, do in (
+            ("tree", lambda parts=parts: tree.__setitem__(slice(None), build_tree(parts))),
+            ("steps", lambda: make_plan(tree, Budget(65_536, 32_768, 4_000_000, 65_536 * 24))),
+            (
+                "rows",
+                lambda parts=parts: sum(1 for _ in make_rows(tree, [part.start for part in parts], 65_536)),
+            ),
+        ):
+            found = _timed(do)
+            took[name] += found["seconds"]
+            mib += found["mib"]
+        fed += sum(node.length for node in tree)
+    return {"count": asked, **took, "mib": mib, "fed": fed, "given": 400 * asked}
 
 
-KINDS = {"build": build, "read": read, "plan": plan, "run": run, "prefix": prefix, "million": million}
+KINDS = {
+    "build": build, "read": read, "plan": plan, "run": run, "texts": texts, "examples": examples, "prefix": prefix,
+    "million": million,
+}  # fmt: skip
+NAMES = {
+    "build": "works built",
+    "read": "documents read",
+    "plan": "documents planned (Shuffle Test)",
+    "run": "documents run (Shuffle Test)",
+    "texts": "texts scored",
+    "examples": "examples run (ChapterBreak)",
+}
 
 
 def one(kind: str, size: int) -> dict[str, Any]:
@@ -229,16 +308,10 @@ def scoring_seconds(fed: float, asked: float) -> dict[str, float]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the measurements in Markdown."""
     lines = ["| what | size | CPU seconds | MiB above imports |", "|---|---|---|---|"]
-    names = {
-        "build": "works built",
-        "read": "documents read",
-        "plan": "documents planned",
-        "run": "documents run whole",
-    }
     lines += [
-        f"| {names[row['kind']]} | {row['count']:,} | {row['seconds']:.2f} | {row['mib']:.0f} |"
+        f"| {NAMES[row['kind']]} | {row['count']:,} | {row['seconds']:.2f} | {row['mib']:.0f} |"
         for row in rows
-        if row["kind"] in names
+        if row["kind"] in NAMES
     ]
     lines += [
         "",
@@ -256,8 +329,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         all_of_it = row["tree"] + row["rows"]
         lines += [
             "",
-            f"{row['count']:,} requests of 400 tokens: tree {row['tree']:.1f} s, steps of batches "
-            f"{row['steps']:.1f} s, rows for a GPU {row['rows']:.1f} s of one core, {row['mib']:,.0f} MiB; "
+            f"{row['count']:,} requests of 400 tokens in portions of {PORTION // 400:,}: tree {row['tree']:.1f} s, "
+            f"steps of batches {row['steps']:.1f} s, rows for a GPU {row['rows']:.1f} s of one core, {row['mib']:,.0f} MiB; "
             f"{row['given']:,} tokens become {row['fed']:,}. Scoring them with 135 M parameters takes, by the "
             f"profiles of `ensue plan`, {took['h200']:,.0f} s on an H200 and {took['cpu'] / 3600:,.0f} h of one "
             f"core: planning is {100 * all_of_it / took['h200']:.1f} % (tree and rows) and "
@@ -271,17 +344,18 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from ensue.report.svg import BLUE, GREEN, ORANGE, STYLE, VIOLET
+    from ensue.report.svg import BLUE, COLOURS, MARKERS, ORANGE, STYLE
 
-    colours = {"build": GREEN, "read": VIOLET, "plan": ORANGE, "run": BLUE}
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(10, 3.4), layout="constrained")
         times, memory, contexts = figure.subplots(1, 3)
-        for kind, colour in colours.items():
+        for kind, colour, marker in zip(NAMES, COLOURS, MARKERS, strict=True):
             own = [row for row in rows if row["kind"] == kind]
             sizes = [row["size"] for row in own]
-            times.plot(sizes, [max(row["seconds"], 1e-3) for row in own], "o-", color=colour, label=kind)
-            memory.plot(sizes, [max(row["mib"], 0.5) for row in own], "o-", color=colour, label=kind)
+            times.plot(
+                sizes, [max(row["seconds"], 1e-3) for row in own], f"{marker}-", color=colour, label=kind
+            )
+            memory.plot(sizes, [max(row["mib"], 0.5) for row in own], f"{marker}-", color=colour, label=kind)
         own = [row for row in rows if row["kind"] == "prefix"]
         lengths = [row["count"] for row in own]
         contexts.plot(lengths, [row["seconds"] for row in own], "o-", color=BLUE, label="scoring")
@@ -307,16 +381,23 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--only", nargs="+", choices=list(KINDS), help="measure these kinds alone")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
         with tempfile.TemporaryDirectory() as work:
             print(json.dumps(KINDS[args.one[0]](Path(work), int(args.one[1]))))
         return
-    rows = [one(kind, factor) for kind in ("build", "read", "plan", "run") for factor in FACTORS]
-    rows += [one("prefix", length) for length in LENGTHS]
-    rows.append(one("million", args.requests))
-    (args.output / "growth.json").write_text(json.dumps(rows, indent=1) + "\n")
+    kept = args.output / "growth.json"
+    known = json.loads(kept.read_text()) if args.only and kept.exists() else []
+    rows: list[dict[str, Any]] = []
+    for kind in KINDS:
+        if args.only and kind not in args.only:
+            rows += [row for row in known if row["kind"] == kind]
+            continue
+        sizes = {"prefix": LENGTHS, "million": (args.requests,)}.get(kind, FACTORS)
+        rows += [one(kind, size) for size in sizes]
+    kept.write_text(json.dumps(rows, indent=1) + "\n")
     words = "Made by `python bench/growth.py`, one core; see there for what is measured.\n\n"
     (args.output / "growth.md").write_text(f"# How work grows\n\n{words}{table(rows)}")
     picture(rows, args.output / "growth.png")
