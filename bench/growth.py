@@ -6,8 +6,8 @@ Documents, texts and examples ×1, ×10, ×100 (invented, all different) are bui
 tiny random model, where scoring itself is not the point; contexts of 1,024 to 8,192 tokens with six continuations
 each are planned and scored with a wider one; and a million requests are planned, in portions as a GPU is given them.
 Seconds are the process's own, so that a busy machine changes them little; memory is the process's peak above what it
-had once everything was imported. Writes growth.md, growth.json and growth.png. `--only KIND …` measures these again and
-keeps the other figures.
+had once everything was imported. Writes growth.md, growth.json and growth.png. `--only KIND …` measures these again
+and keeps the other figures.
 """
 
 from __future__ import annotations
@@ -330,11 +330,11 @@ def table(rows: list[dict[str, Any]]) -> str:
         lines += [
             "",
             f"{row['count']:,} requests of 400 tokens in portions of {PORTION // 400:,}: tree {row['tree']:.1f} s, "
-            f"steps of batches {row['steps']:.1f} s, rows for a GPU {row['rows']:.1f} s of one core, {row['mib']:,.0f} MiB; "
-            f"{row['given']:,} tokens become {row['fed']:,}. Scoring them with 135 M parameters takes, by the "
-            f"profiles of `ensue plan`, {took['h200']:,.0f} s on an H200 and {took['cpu'] / 3600:,.0f} h of one "
-            f"core: planning is {100 * all_of_it / took['h200']:.1f} % (tree and rows) and "
-            f"{100 * (row['tree'] + row['steps']) / took['cpu']:.4f} % (tree and steps) of that.",
+            f"steps of batches {row['steps']:.1f} s, rows for a GPU {row['rows']:.1f} s of one core, "
+            f"{row['mib']:,.0f} MiB; {row['given']:,} tokens become {row['fed']:,}. Scoring them with 135 M "
+            f"parameters takes, by the profiles of `ensue plan`, {took['h200']:,.0f} s on an H200 and "
+            f"{took['cpu'] / 3600:,.0f} h of one core: planning is {100 * all_of_it / took['h200']:.1f} % (tree and "
+            f"rows) and {100 * (row['tree'] + row['steps']) / took['cpu']:.4f} % (tree and steps) of that.",
         ]
     return "\n".join(lines) + "\n"
 
