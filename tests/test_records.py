@@ -118,7 +118,7 @@ def test_uses_are_kept_apart_and_each_has_its_codec(tmp_path):
         assert not records.has(pairs, "l")
 
 
-def test_without_a_path_all_is_in_memory():
+def test_without_a_path_nothing_is_left():
     records = Records()
     records.add(THINGS, [("k", (1, "é"))])
     # As it would be read from a file.
@@ -188,3 +188,43 @@ def test_nothing_put_in_leaves_nothing_behind(tmp_path):
 def test_a_digest_is_that_of_the_facts_whatever_their_order():
     assert digest_of("a", {"x": 1, "y": 2}) == digest_of("a", {"y": 2, "x": 1})
     assert len({digest_of("a"), digest_of("b"), digest_of("a", "b"), digest_of(["a"])}) == 4
+
+
+def test_two_keys_of_one_hash_never_get_each_others_value(tmp_path, monkeypatch):
+    monkeypatch.setattr("ensue.records.hash", lambda key: 1, raising=False)
+    with Records(tmp_path / "records") as records:
+        records.add(THINGS, [("one", 1)])
+        assert records.get(THINGS, "one") == 1
+        assert records.get(THINGS, "two") is None
+        assert not records.has(THINGS, "two")
+        records.add(THINGS, [("two", 2)])
+        # The first one's work is done again.
+        assert (records.get(THINGS, "one"), records.get(THINGS, "two")) == (None, 2)
+
+
+@pytest.mark.parametrize("length", [0, 900, 1024, 5000, 100_000])
+def test_lines_of_any_length_are_read_where_they_lie(tmp_path, length):
+    path = tmp_path / "records"
+    values = {f"key {n}": "x" * (length + n) for n in range(3)}
+    with Records(path) as records:
+        records.add(THINGS, values.items())
+        records.add(THINGS, [("last", 7)])
+        assert {key: records.get(THINGS, key) for key in values} == values
+    # Finished work may be asked for until it is thrown away.
+    assert records.get(THINGS, "last") == 7
+    with pytest.raises(ValueError, match="closed"):
+        records.add(THINGS, [("more", 8)])
+    with Records(path) as records:
+        assert {key: records.get(THINGS, key) for key in values} == values
+
+
+def test_memory_holds_no_values(tmp_path):
+    import tracemalloc
+
+    with Records(tmp_path / "records") as records:
+        tracemalloc.start()
+        for begin in range(0, 2000, 100):
+            records.add(THINGS, [(digest_of(n), "x" * 5000) for n in range(begin, begin + 100)])
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert held / 2000 < 300

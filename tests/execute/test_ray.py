@@ -196,6 +196,14 @@ def test_a_run_of_two_workers_is_that_of_one_process_and_each_loads_the_model_on
     assert all(Counter(names) == {"llama": 1} for names in loads.values()), loads
 
 
+def test_portions_are_those_of_one_process(
+    executor: ensue.RayExecutor, llama: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ensue.scoring.portions._ON_CPU", 5000)
+    local = run_shuffle(llama, corpus, tmp_path / "local", None)
+    assert_same_run(run_shuffle(llama, corpus, tmp_path / "run", executor), local)
+
+
 def test_masked_models_encoders_and_raters_give_the_same_bits(
     executor: ensue.RayExecutor, place: Path
 ) -> None:
