@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 T = TypeVar("T")
 
 # Bytes that are held before they are written: what is no more than that makes no file.
-_HELD = 4 * 2**20
+_HELD = 2**20
 # Things that are read at once by whoever goes through all.
 _AT_ONCE = 64
 

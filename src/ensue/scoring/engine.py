@@ -145,6 +145,8 @@ class Scoring:
                     wanted, done = waiting.popleft()
                     yield wanted.thing, done.answer(work.known[done.key], wanted.detail)
                 work.forget_all_but({one.key for _, one in waiting})
+                # Before the next portion is made ready.
+                del portion, prepared, fresh
 
 
 class _Asked(NamedTuple):
