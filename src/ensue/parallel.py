@@ -1,4 +1,4 @@
-"""A function over a stream, in several processes or a thread, with its results in order and bounded look-ahead."""
+"""A function over a stream, in several processes or threads, with its results in order and bounded look-ahead."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ensue.errors import RunFailed
@@ -65,6 +66,30 @@ def ahead(function: Callable[[Given], Made], items: Iterable[Given], depth: int 
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def side_by_side(function: Callable[[Given], Made], items: Iterable[Given], at_once: int) -> Generator[Made]:
+    """`function` of every item in turn, so many at once, each in a thread that waits for others to do the work."""
+    waiting: deque[Future[Made]] = deque()
+    with threads(at_once) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * at_once:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Have threads that wait for others. After an error or an interrupt nobody waits for what is still under way."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _leave_interrupts_to_the_parent() -> None:

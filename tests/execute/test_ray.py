@@ -26,73 +26,27 @@ from ensue.models.request import Request
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
 from tests.execute import toys
+from tests.execute.cluster import Cluster, cluster_of_two, ray
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
 from tests.support.corpus import write_corpus
 from tests.support.effort import LONG
 
-ray = pytest.importorskip("ray", reason="work on many machines needs Ray: pip install 'ensue[ray]'")
-# A cluster takes minutes to start beside other tests on two cores.
-pytestmark = pytest.mark.skipif(not LONG, reason="a Ray cluster of several nodes is started by make long")
 # Small batches that need nothing of each other, so that there are many shares.
 SMALL = {"batch_tokens": 32, "share_prefixes": False}
+# Seconds that a worker may take to come on a crowded machine.
 PATIENT = 300
-
-
-class Cluster:
-    """Two machines with room for two workers and for one, both on this one."""
-
-    def __init__(self) -> None:
-        from ray.cluster_utils import Cluster as RayCluster
-
-        self._cluster: Any = RayCluster(
-            initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}
-        )
-        self.address: str = self._cluster.address
-        self._second = self._cluster.add_node(num_cpus=1)
-        ray.init(address=self.address, log_to_driver=False)
-
-    def lose_second(self) -> None:
-        self._cluster.remove_node(self._second, allow_graceful=False)
-
-    def close(self) -> None:
-        ray.shutdown()
-        self._cluster.shutdown()
-
-
-def started() -> Cluster:
-    """Ray gives its processes 30 seconds to come, which on a crowded machine is little."""
-    for _ in range(5):
-        try:
-            return Cluster()
-        except Exception:
-            ray.shutdown()
-    return Cluster()
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    changed = {
-        "OMP_NUM_THREADS": "1",
-        "RAY_USAGE_STATS_ENABLED": "0",
-        # Else workers wait behind everything else that the machine does.
-        "RAY_worker_niceness": "0",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), *sys.path])),
-    }
-    before = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
-    opened = started()
-    try:
+    with cluster_of_two() as opened:
         yield opened
-    finally:
-        opened.close()
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @pytest.fixture(scope="module")
 def executor(cluster: Cluster) -> Iterator[ensue.RayExecutor]:
-    """Two workers, which all tests but those of drivers have."""
+    """Two workers, one on each machine, which all tests but those of drivers have."""
     with ensue.RayExecutor(2, address=cluster.address, patience=PATIENT) as opened:
         yield opened
 
@@ -170,7 +124,7 @@ def test_a_driver_that_is_killed_is_gone_on_with(
     assert not (output / "results.json").exists()
     kept = len(journal.read_bytes().splitlines())
     # Its worker goes with it.
-    while ray.available_resources().get("CPU") != 3:
+    while ray.available_resources().get("CPU") != 2:
         assert time.monotonic() < until
         time.sleep(0.1)
     executor = request.getfixturevalue("executor")
@@ -180,6 +134,20 @@ def test_a_driver_that_is_killed_is_gone_on_with(
     about = json.loads((output / "run.json").read_text("utf-8"))
     assert about["resumed_from"] >= kept - 2
     assert sum(about["workers"].values()) == 2
+
+
+@pytest.mark.skipif(not LONG, reason="one more worker that loads a model is started by make long")
+def test_the_command_scores_the_same_and_says_what_is_wrong_with_its_options(
+    cluster: Cluster, llama: str, tmp_path: Path
+) -> None:
+    texts = write_lines(tmp_path / "texts.jsonl", [{"text": sentence} for sentence in tiny.SENTENCES])
+    command = ["score", texts, "--model", llama, "--json"]
+    found = here(*command, "--executor", "ray", "--workers", "1")
+    assert found.code == 0, found.err
+    assert found.out == here(*command).out
+    refused(here(*command, "--executor", "slurm"), "no executor 'slurm'; choose local or ray")
+    refused(here(*command, "--worker-gpus", "1"), "add --executor ray or leave out --worker-gpus")
+    refused(here(*command, "--executor", "ray", "--profile"), "Profiles are made in this process")
 
 
 def test_a_run_of_two_workers_is_that_of_one_process_and_each_loads_the_model_once(
@@ -226,19 +194,6 @@ def test_masked_models_encoders_and_raters_give_the_same_bits(
         there.encode(texts, layers=[9])
 
 
-def test_the_command_scores_the_same_and_says_what_is_wrong_with_its_options(
-    executor: ensue.RayExecutor, llama: str, tmp_path: Path
-) -> None:
-    texts = write_lines(tmp_path / "texts.jsonl", [{"text": sentence} for sentence in tiny.SENTENCES])
-    command = ["score", texts, "--model", llama, "--json"]
-    found = here(*command, "--executor", "ray", "--workers", "1")
-    assert found.code == 0, found.err
-    assert found.out == here(*command).out
-    refused(here(*command, "--executor", "slurm"), "no executor 'slurm'; choose local or ray")
-    refused(here(*command, "--worker-gpus", "1"), "add --executor ray or leave out --worker-gpus")
-    refused(here(*command, "--executor", "ray", "--profile"), "Profiles are made in this process")
-
-
 def test_machines_with_different_models_are_refused(executor: ensue.RayExecutor) -> None:
     scorer = executor.load(toys.load_varying)
     assert isinstance(scorer, Scorer)
@@ -254,7 +209,7 @@ def test_functions_are_mapped_in_order_by_several_processes(executor: ensue.RayE
     assert len(set(executor.map(toys.wait, [0.2] * 6))) == 2
 
 
-def once(action: Callable[[], None]) -> Callable[..., None]:
+def once(action: Callable[[], object]) -> Callable[..., None]:
     """Progress that does something when the first scores are in."""
     done: list[bool] = []
 
@@ -266,35 +221,33 @@ def once(action: Callable[[], None]) -> Callable[..., None]:
     return progress
 
 
-def test_a_machine_that_is_gone_leaves_its_work_to_the_others(
-    cluster: Cluster, executor: ensue.RayExecutor, llama: str, corpus: Path, expected: Path, tmp_path: Path
-) -> None:
-    lost = len(executor.about()["lost"])
-    found = run_shuffle(llama, corpus, tmp_path / "run", executor, progress=once(cluster.lose_second))
-    assert_same_run(found, expected)
-    assert len(executor.about()["lost"]) > lost
-
-
-def test_a_worker_that_is_killed_is_replaced_and_nothing_is_scored_twice(
-    executor: ensue.RayExecutor, llama: str, place: Path, tmp_path: Path
-) -> None:
-    load = partial(load_model, llama, **SMALL)
-    requests = [Request(f"{one} {other}") for one in tiny.SENTENCES for other in tiny.SENTENCES]
-    expected = score(load(), requests)  # type: ignore[arg-type]
-    scorer = executor.load(load)
-    assert isinstance(scorer, Scorer)
-    victims = sorted(executor.loads())
-    with Journal(tmp_path / "journal") as journal:
-        found = score(
-            scorer,
-            requests,
-            journal=journal,
-            progress=once(lambda: [os.kill(victim, signal.SIGKILL) for victim in victims] and None),
-        )
-    assert found.scores == expected.scores
-    keys = [json.loads(line)[3] for line in (tmp_path / "journal").read_text("utf-8").splitlines()]
+def assert_same_scores(found: Any, requests: list[Request], journal: Path) -> None:
+    """They are those of one process, and none was journalled twice."""
+    assert found.scores == score(toys.Slow(), requests).scores
+    keys = [json.loads(line)[3] for line in journal.read_text("utf-8").splitlines()]
     assert len(keys) == len(set(keys)) == len(requests)
+
+
+def score_slowly(executor: ensue.RayExecutor, journal: Path, action: Callable[[], object]) -> None:
+    """Score many texts, and do something when some of them are scored."""
+    requests = [Request(f"{one} {other}") for one in tiny.SENTENCES for other in tiny.SENTENCES]
+    scorer = executor.load(toys.load_slow)
+    assert isinstance(scorer, Scorer)
+    with Journal(journal) as held:
+        found = score(scorer, requests, journal=held, progress=once(action))
+    assert_same_scores(found, requests, journal)
+
+
+def test_workers_that_are_killed_are_replaced_and_nothing_is_scored_twice(
+    executor: ensue.RayExecutor, tmp_path: Path
+) -> None:
+    victims = sorted(executor.loads())
+    assert len(victims) == 2
+    score_slowly(
+        executor, tmp_path / "journal", lambda: [os.kill(victim, signal.SIGKILL) for victim in victims]
+    )
     assert "its process ended" in " ".join(executor.about()["lost"])
+    assert not set(victims) & set(executor.loads())
 
 
 def test_what_ends_every_worker_is_given_up_in_a_sentence(executor: ensue.RayExecutor) -> None:
@@ -312,7 +265,7 @@ def test_what_ends_every_worker_is_given_up_in_a_sentence(executor: ensue.RayExe
 def test_what_cannot_be_is_refused_in_a_sentence(
     cluster: Cluster, executor: ensue.RayExecutor, llama: str, corpus: Path
 ) -> None:
-    with pytest.raises(EnsueError, match="no machine of the cluster has more than 2 and 0; ask for less"):
+    with pytest.raises(EnsueError, match="no machine of the cluster has more than 1 and 0; ask for less"):
         ensue.RayExecutor(1, cpus=64)
     with pytest.raises(EnsueError, match="Workers load models by their names; give that of random"):
         ensue.run("shuffle", model=load_model("random"), data=corpus, executor=executor)
@@ -326,10 +279,21 @@ def test_workers_that_do_not_come_are_not_waited_for_forever(
     cluster: Cluster, executor: ensue.RayExecutor
 ) -> None:
     with (
-        ensue.RayExecutor(1, cpus=2, patience=0.5) as crowded,
+        ensue.RayExecutor(1, patience=0.5) as crowded,
         pytest.raises(RunFailed, match="no machine had room"),
     ):
         crowded.load(partial(load_model, "random"))
+
+
+def test_a_machine_that_is_gone_leaves_its_work_to_the_others(
+    cluster: Cluster, executor: ensue.RayExecutor, tmp_path: Path
+) -> None:
+    # Both machines have a worker.
+    assert len(set(executor.map(toys.wait, [0.2] * 6))) == 2
+    lost = len(executor.about()["lost"])
+    score_slowly(executor, tmp_path / "journal", cluster.lose_second)
+    assert len(executor.about()["lost"]) > lost
+    assert len(set(executor.map(toys.wait, [0.1] * 4))) == 1
 
 
 def test_why_a_worker_was_lost_is_told_in_a_few_words() -> None:

@@ -1,14 +1,32 @@
-"""Models that do harm, for workers to load."""
+"""Models for workers to load that need no weights: slow ones, and ones that do harm."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence, Set
 
 from ensue.backends.baselines import RandomModel
 from ensue.models.protocols import Model
-from ensue.models.request import Part, PartScore
+from ensue.models.request import Part, PartScore, TextPart
+from ensue.scoring.shares import Piece
+
+
+class Slow(RandomModel):
+    """Scores at chance, a text at a time, each in a share of its own that takes a moment."""
+
+    def divide(self, parts: Sequence[Part], done: Set[int]) -> Iterator[tuple[int, Part]]:
+        yield from ((place, part) for place, part in enumerate(parts) if place not in done)
+
+    def work(self, share: tuple[int, TextPart]) -> Iterator[list[Piece]]:
+        place, part = share
+        time.sleep(0.02)
+        yield [Piece(place, self._score(part))]
+
+
+def load_slow() -> Model:
+    return Slow()
 
 
 class Harmful(RandomModel):
@@ -39,7 +57,6 @@ def load_varying() -> Model:
 
 
 def wait(seconds: float) -> int:
-    import time
-
+    """Return which process waited."""
     time.sleep(seconds)
     return os.getpid()

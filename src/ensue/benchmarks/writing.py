@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ensue.models.protocols import EachGenerator, Generator
+from ensue.models.protocols import EachGenerator, Generator, each_call
 from ensue.progress import Progress
 from ensue.records import Codec, Records
 
@@ -31,14 +31,30 @@ def write_texts(
     if isinstance(generator, EachGenerator):
         _write_each(generator, prompts, keys, records, codec, progress, unit, options)
     else:
+        missing = _missing(keys, records, codec, portion)
+
+        def write(begin: int) -> list[str]:
+            return generator.generate(prompts[begin : begin + portion], **options)
+
+        written = each_call(generator, write, missing)
         for begin in range(0, len(prompts), portion):
-            some = slice(begin, begin + portion)
-            if not all(records.has(codec, key) for key in keys[some]):
-                texts = generator.generate(prompts[some], **options)
-                records.add(codec, list(zip(keys[some], texts, strict=True)))
+            if begin in missing:
+                records.add(codec, list(zip(keys[begin : begin + portion], next(written), strict=True)))
             if progress is not None:
                 progress(min(begin + portion, len(prompts)), len(prompts), unit)
     return [records.get(codec, key) or "" for key in keys]
+
+
+def _missing(keys: Sequence[str], records: Records, codec: Codec[str], portion: int) -> dict[int, None]:
+    """Return where the portions begin of which something is neither known nor written with one before."""
+    found: dict[int, None] = {}
+    coming: set[str] = set()
+    for begin in range(0, len(keys), portion):
+        some = keys[begin : begin + portion]
+        if not all(key in coming or records.has(codec, key) for key in some):
+            found[begin] = None
+            coming.update(some)
+    return found
 
 
 def _write_each(

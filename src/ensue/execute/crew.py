@@ -6,18 +6,22 @@ import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from typing import Any, NamedTuple
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.execute.worker import Place, Worker
+from ensue.parallel import side_by_side, threads
 from ensue.version import __version__
 
 log = logging.getLogger(__name__)
 
 # How many workers may be lost with one piece of work in their hands before it is given up.
 _TRIES = 3
+# Seconds after which one that waits for a worker looks whether it is still to, and that all such may take to end.
+_LOOK, _PARTING = 0.5, 30.0
 # What of the driver's environment workers are given: where models and data lie, and whether hubs may be asked.
 _ENVIRONMENT = ("ENSUE_HOME", "ENSUE_DATA", "HF_HOME", "HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM")
 
@@ -93,21 +97,14 @@ class Crew:
 
     def each(self, method: str, calls: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
         """Have all workers do something with each of several arguments; yield what comes, with its number."""
-        with self._threads() as pool:
+        with threads(self.size) as pool:
             under_way = {pool.submit(self.do, method, *call): number for number, call in enumerate(calls)}
             for future in as_completed(under_way):
                 yield under_way.pop(future), future.result()
 
     def in_turn(self, method: str, calls: Iterator[Sequence[Any]]) -> Generator[Any]:
         """The same in order, with no more than some calls under way."""
-        waiting: list[Future[Any]] = []
-        with self._threads() as pool:
-            for call in calls:
-                waiting.append(pool.submit(self.do, method, *call))
-                if len(waiting) > 2 * self.size:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
+        return side_by_side(lambda call: self.do(method, *call), calls, self.size)
 
     def ask_idle(self, method: str) -> list[tuple[Place, Any]]:
         """Ask each worker that has nothing to do."""
@@ -116,24 +113,18 @@ class Crew:
         return [(hand.place, self._ray.get(getattr(hand.actor, method).remote())) for hand in hands]
 
     def close(self) -> None:
-        """Send all workers away."""
+        """Send all workers away, and wait for the threads that wait for them.
+
+        Ray must not be left before they are done: what it is asked for after that, it asks of a new cluster, or of
+        the one that is just ending, and then ends this process.
+        """
         with self._changed:
             self._closed = True
             for hand in [*self._idle, *self._busy]:
                 self._dismiss(hand.actor)
             self._idle.clear()
             self._changed.notify_all()
-
-    @contextlib.contextmanager
-    def _threads(self) -> Iterator[ThreadPoolExecutor]:
-        pool = ThreadPoolExecutor(self.size)
-        try:
-            yield pool
-        except BaseException:
-            # Nobody waits for what others still do: after an interrupt all are sent away.
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        pool.shutdown()
+            self._changed.wait_for(lambda: not self._busy and not self._coming, timeout=_PARTING)
 
     def _hire(self) -> None:
         self._coming += 1
@@ -144,10 +135,11 @@ class Crew:
         actor = place = None
         try:
             actor = self._actors.remote(self._environment)
-            place = Place(*self._ray.get(actor.place.remote(), timeout=self.patience))
-            why = "" if place.version == __version__ else _other_version(place)
-        except self._ray.exceptions.GetTimeoutError:
-            why = f"no machine had room for a worker within {self.patience:g} seconds"
+            place = self._await(actor.place.remote())
+            if place is None:
+                why = f"no machine had room for a worker within {self.patience:g} seconds"
+            else:
+                why = "" if place.version == __version__ else _other_version(place)
         except (Exception, SystemExit) as error:  # of Ray, which ends threads too when a driver leaves it
             why = reason(error)
         with self._changed:
@@ -159,6 +151,14 @@ class Crew:
                 self.places.append(place)
                 self._idle.append(Hand(actor, place))
             self._changed.notify_all()
+
+    def _await(self, coming: Any) -> Place | None:
+        """Return where a worker is once it has come; None where it does not, or the crew is sent away meanwhile."""
+        until = time.monotonic() + self.patience
+        while not self._closed and (left := until - time.monotonic()) > 0:
+            if self._ray.wait([coming], timeout=min(left, _LOOK))[0]:
+                return Place(*self._ray.get(coming))
+        return None
 
     def _take(self) -> Hand:
         """Return a worker with nothing to do, the one that was idle last."""
@@ -181,10 +181,11 @@ class Crew:
             self._busy.remove(hand)
             if not self._closed:
                 self._idle.append(hand)
-            self._changed.notify()
+            self._changed.notify_all()
 
     def _replace(self, hand: Hand, error: Exception) -> None:
         """Send away a worker that is lost, and hire another."""
+        self._dismiss(hand.actor)
         with self._changed:
             self._busy.remove(hand)
             self.lost.append(reason(error))
@@ -192,7 +193,6 @@ class Crew:
                 log.warning("a worker on %s was lost: %s", hand.place.host, self.lost[-1])
                 self._hire()
             self._changed.notify_all()
-        self._dismiss(hand.actor)
 
     def _dismiss(self, actor: Any) -> None:
         if actor is not None:

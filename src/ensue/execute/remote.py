@@ -47,12 +47,19 @@ class RemoteModel:
         worked = self._crew.each("work", [(self._key, share) for share in shares])
         yield from gather(pieces for _, pieces in worked)
 
-    def _read(self, method: str, texts: Sequence[Any], options: Mapping[str, Any]) -> list[Any]:
+    def _read(
+        self, method: str, texts: Sequence[Any], arguments: Sequence[Any], options: Mapping[str, Any]
+    ) -> list[Any]:
         """Have texts read, those together that one model would read together."""
-        batches = self._crew.do("together", self._key, texts)
+        batches = self._crew.do("together", self._key, method, texts)
         bundles = [batches[begin : begin + _BATCHES] for begin in range(0, len(batches), _BATCHES)]
         calls = [
-            (self._key, method, [[texts[place] for place in batch] for batch in bundle], options)
+            (
+                self._key,
+                method,
+                [([texts[place] for place in batch], *arguments) for batch in bundle],
+                options,
+            )
             for bundle in bundles
         ]
         out: list[Any] = [None] * len(texts)
@@ -74,18 +81,24 @@ def _whole(name: str) -> Callable[..., Any]:
 def _encode(self: RemoteModel, texts: Sequence[str], **options: Any) -> Any:
     if not texts:
         return self._call("encode", texts, **options)
-    return np.stack(self._read("encode", texts, options))
+    return np.stack(self._read("encode", texts, (), options))
 
 
-def _rate(self: RemoteModel, texts: Sequence[Sequence[str]]) -> list[float]:
-    return self._read("rate", texts, {})
+def _read_together(name: str) -> Callable[..., Any]:
+    def method(self: RemoteModel, texts: Sequence[Any], *arguments: Any, **options: Any) -> Any:
+        return self._read(name, texts, arguments, options)
+
+    method.__name__ = name
+    return method
 
 
 _DIVIDED: dict[str, Callable[..., Any]] = {
     "prepare": RemoteModel._prepare,
     "execute": RemoteModel._execute,
     "encode": _encode,
-    "rate": _rate,
+    "encode_tokens": _read_together("encode_tokens"),
+    "rate": _read_together("rate"),
+    "read": _read_together("read"),
 }
 
 

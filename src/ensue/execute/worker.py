@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ensue.errors import RunFailed
 from ensue.models.card import ModelCard
-from ensue.models.protocols import Divisible, Model, Together
+from ensue.models.protocols import Divisible, Model, Together, TokensTogether
 from ensue.models.request import PartScore
 from ensue.scoring.shares import Piece
 from ensue.version import __version__
@@ -99,15 +99,19 @@ class Worker:
         return getattr(self._model(key), method)(*arguments, **options)
 
     def call_each(
-        self, key: ModelKey, method: str, batches: Sequence[Any], options: Mapping[str, Any]
+        self, key: ModelKey, method: str, calls: Sequence[Sequence[Any]], options: Mapping[str, Any]
     ) -> list[Any]:
-        """Do so for each of several batches."""
-        return [self.call(key, method, (batch,), options) for batch in batches]
+        """Do so with each of several arguments."""
+        return [self.call(key, method, arguments, options) for arguments in calls]
 
-    def together(self, key: ModelKey, texts: Sequence[Any]) -> list[list[int]]:
-        """Say which texts a model reads together: all of them, where it does not say."""
+    def together(self, key: ModelKey, method: str, texts: Sequence[Any]) -> list[list[int]]:
+        """Say which texts a method of a model reads together: all of them, where the model does not say."""
         model = self._model(key)
-        return model.together(texts) if isinstance(model, Together) else [list(range(len(texts)))]
+        if method == "encode_tokens" and isinstance(model, TokensTogether):
+            return model.tokens_together(texts)
+        if method != "encode_tokens" and isinstance(model, Together):
+            return model.together(texts)
+        return [list(range(len(texts)))]
 
     def divide(self, key: ModelKey, parts: Sequence[Any], done: Set[int]) -> list[Any]:
         """Divide scoring into shares; what is not divisible is one."""

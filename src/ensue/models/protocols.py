@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -13,6 +13,10 @@ import numpy.typing as npt
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request
+from ensue.parallel import side_by_side
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @runtime_checkable
@@ -125,6 +129,14 @@ class TokenEncoder(Model, Protocol):
 
     def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
         """Return the tokens those vectors belong to."""
+
+
+@runtime_checkable
+class TokensTogether(TokenEncoder, Protocol):
+    """Says of vectors of tokens, too, which texts are read together."""
+
+    def tokens_together(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the places of the texts whose tokens are read in one batch, batch after batch."""
 
 
 @runtime_checkable
@@ -267,6 +279,27 @@ class Placed(Protocol):
     @property
     def device_kind(self) -> str:
         """`cpu`, `cuda` and so on."""
+
+
+@runtime_checkable
+class ManyHands(Protocol):
+    """A model that others have, each of which does a call of its own at the same time."""
+
+    @property
+    def at_once(self) -> int:
+        """How many calls may be under way at once, from threads of their own."""
+
+
+def each_call(
+    model: Model | None, function: Callable[[Given], Made], items: Iterable[Given]
+) -> Iterator[Made]:
+    """`function`, which calls a model, of every item in turn; side by side where the model has many hands.
+
+    Items are the portions that one process takes one by one, so a call gives the same wherever it is done.
+    """
+    if isinstance(model, ManyHands):
+        return side_by_side(function, items, model.at_once)
+    return map(function, items)
 
 
 def portion_of(model: Model, *, on_cpu: int, elsewhere: int, on_gpu: int | None = None) -> int:

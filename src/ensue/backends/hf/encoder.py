@@ -127,6 +127,11 @@ class VectorModel:
             check_rows([out[i] for i in chosen], [texts[i] for i in chosen], self.card)
         return out
 
+    def tokens_together(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the texts whose tokens are read in one batch."""
+        lengths = [len(one.ids) for one in self.text_tokens(texts)]
+        return list(batches(self.network, lengths)) if lengths else []
+
     def text_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
         """Return the tokens of each text, cut at the model's length; space around a text is no part of it."""
         if not texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -30,6 +30,15 @@ class Row(NamedTuple):
 
     ids: Numbers
     owners: Numbers
+
+
+class _Window(NamedTuple):
+    """A window of a text: the text's number, the first sentence, those it says something of, and its tokens."""
+
+    text: int
+    begin: int
+    places: list[int]
+    row: Row
 
 
 class SentenceTokens:
@@ -92,23 +101,35 @@ class SentenceReader:
     def read(self, texts: Sequence[Sequence[str]]) -> list[list[float]]:
         """Return a logit a sentence; a long text is read in windows, each sentence where most stands around it."""
         found: list[list[float]] = [[0.0] * len(text) for text in texts]
+        read = self._windows(texts)
+        for chosen in self._batches(read):
+            logits = self._logits([read[i].row for i in chosen])
+            for i, of_window in zip(chosen, logits, strict=True):
+                number, begin, places, _ = read[i]
+                for place in places:
+                    found[number][place] = float(of_window[place - begin])
+        return found
+
+    def together(self, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """Return which texts are read in one batch: all, where one has windows, which may be read in several."""
+        read = self._windows(texts)
+        if [window.text for window in read] != list(range(len(texts))):
+            return [list(range(len(texts)))]
+        return list(self._batches(read))
+
+    def _windows(self, texts: Sequence[Sequence[str]]) -> list[_Window]:
         each = self.tokens.of([sentence for text in texts for sentence in text])
-        rows: list[Row] = []
-        kept: list[tuple[int, int, list[int]]] = []
+        found: list[_Window] = []
         at = 0
         for number, text in enumerate(texts):
             own = each[at : at + len(text)]
             at += len(text)
             for (begin, end), places in windows_of([len(one) for one in own], self.tokens.room):
-                rows.append(self.tokens.row(own[begin:end]))
-                kept.append((number, begin, places))
-        for chosen in batches(self._vectors.network, [len(row.ids) for row in rows]) if rows else ():
-            logits = self._logits([rows[i] for i in chosen])
-            for i, of_window in zip(chosen, logits, strict=True):
-                number, begin, places = kept[i]
-                for place in places:
-                    found[number][place] = float(of_window[place - begin])
+                found.append(_Window(number, begin, places, self.tokens.row(own[begin:end])))
         return found
+
+    def _batches(self, read: Sequence[_Window]) -> Iterable[list[int]]:
+        return batches(self._vectors.network, [len(window.row.ids) for window in read]) if read else ()
 
     def _logits(self, rows: Sequence[Row]) -> list[npt.NDArray[np.float32]]:
         """Return the logits of each row's sentences."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 
 from ensue.benchmarks.chapterbreak.data.examples import Example
 from ensue.errors import EnsueError
-from ensue.models.protocols import Scorer, SuffixScorer, portion_of, room_of
+from ensue.models.protocols import Scorer, SuffixScorer, each_call, portion_of, room_of
 from ensue.models.request import Policy, Request, Score, TokenCut
 from ensue.progress import Progress
 from ensue.records import Records, digest_of, plain
@@ -253,29 +253,33 @@ class SegmentRanker(Ranker):
         return f"model:{card.signed_name} weights:{card.identity.get('weights', '-')[:12]} suffixes:segments"
 
     def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
-        for place, question in enumerate(questions):
-            texts = question.suffixes
-            for length in self.suffixes:
-                found = self._scores(question.example.context, texts, length)
+        for place, (question, by_length) in enumerate(
+            zip(questions, each_call(self.model, self._scored, questions), strict=True)
+        ):
+            for length, (key, found) in zip(self.suffixes, by_length, strict=True):
+                if not self.records.has(_SUFFIXES, key):
+                    self.records.add(_SUFFIXES, [(key, found)])
                 for prefix, row in zip(self.prefixes, found, strict=True):
-                    yield Ranked(question, prefix, length, dict(zip(texts, row, strict=True)))
+                    scores = dict(zip(question.suffixes, row, strict=True))
+                    yield Ranked(question, prefix, length, scores)
             if progress is not None:
                 progress(place + 1, len(questions), "examples")
 
-    def _scores(self, context: str, texts: list[str], length: int) -> list[list[float]]:
-        """Return a row of scores for each prefix; what an interrupted run had scored is read from its records."""
+    def _scored(self, question: SuffixChoice) -> list[tuple[str, list[list[float]]]]:
+        """Return the records of a question's suffixes, one for each length."""
+        return [self._scores(question.example.context, question.suffixes, length) for length in self.suffixes]
+
+    def _scores(self, context: str, texts: list[str], length: int) -> tuple[str, list[list[float]]]:
+        """Return a row of scores for each prefix, after the key of its record; what an interrupted run had scored is
+        read from its records."""
         card = self.model.card
         key = digest_of(card.name, card.identity, self.prefixes, length, context, texts)
-        found: list[list[float]] | None = self.records.get(_SUFFIXES, key)
-        if found is None:
-            found = self.model.score_suffixes(
-                context, texts, prefix_tokens=self.prefixes, suffix_tokens=length
-            )
-            for value, text in (
-                (value, text) for row in found for value, text in zip(row, texts, strict=True)
-            ):
-                if not math.isfinite(value):
-                    dtype = card.identity.get("dtype")
-                    raise not_finite(value, model=card.name, dtype=dtype, what=beginning(text))
-            self.records.add(_SUFFIXES, [(key, found)])
-        return found
+        known: list[list[float]] | None = self.records.get(_SUFFIXES, key)
+        if known is not None:
+            return key, known
+        found = self.model.score_suffixes(context, texts, prefix_tokens=self.prefixes, suffix_tokens=length)
+        for value, text in ((value, text) for row in found for value, text in zip(row, texts, strict=True)):
+            if not math.isfinite(value):
+                dtype = card.identity.get("dtype")
+                raise not_finite(value, model=card.name, dtype=dtype, what=beginning(text))
+        return key, found

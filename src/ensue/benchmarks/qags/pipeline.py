@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple, TypeVar
 
 from ensue.benchmarks.qags.candidates import CHOICES, AnswerCandidate, Finder, choose_answers
@@ -27,7 +28,16 @@ from ensue.benchmarks.qags.questions import (
     verdict,
 )
 from ensue.errors import TooLong
-from ensue.models.protocols import Answerer, AnswerSpan, Asked, FoundAnswer, Model, Questioner, portion_of
+from ensue.models.protocols import (
+    Answerer,
+    AnswerSpan,
+    Asked,
+    FoundAnswer,
+    Model,
+    Questioner,
+    each_call,
+    portion_of,
+)
 from ensue.progress import Progress
 from ensue.records import Records, plain
 from ensue.version import __version__
@@ -189,7 +199,7 @@ def _ask(
     work, chunk = partial(skip_long, ask), max(rows // asking.beams, 1)
     # A server is asked for one question an answer.
     chunk = _ASKED_OF_SERVER if questioner.card.kind == "endpoint" else chunk
-    outcomes = iter(once(records, step, requests, work, chunk, progress, "answers asked about"))
+    outcomes = iter(once(records, step, requests, work, chunk, progress, "answers asked about", questioner))
     tidied = {}
     for text, candidates in chosen.items():
         asked = [(one, next(outcomes)) for one in candidates]
@@ -210,7 +220,7 @@ def _answer(
 
     step = {"step": "answer", "model": _identity(answerer)}
     chunk = portion_of(answerer, on_cpu=_ANSWERED_ON_CPU, elsewhere=_ANSWERED_ELSEWHERE)
-    outcomes = once(records, step, requests, answer, chunk, progress, unit)
+    outcomes = once(records, step, requests, answer, chunk, progress, unit, answerer)
     return {
         request: FoundAnswer(str(text), int(start), int(end), float(score))
         for request, (text, start, end, score) in zip(requests, outcomes, strict=True)
@@ -225,8 +235,10 @@ def once(
     chunk: int,
     progress: Progress | None = None,
     unit: str = "requests",
+    model: Model | None = None,
 ) -> list[Any]:
-    """Return the outcome of every request, each distinct one done once, `chunk` at a time.
+    """Return the outcome of every request, each distinct one done once, `chunk` at a time; chunks are done side by
+    side where `model`, which does the work, has many hands.
 
     Chunks are cut from all distinct requests, whatever is known already, and one of which anything is missing is done
     whole: so a batch holds the same texts in a run that goes on as in one that was never stopped. Outcomes are read
@@ -235,15 +247,19 @@ def once(
     asked = json.dumps(step, sort_keys=True)
     keys = [_digest(asked, request) for request in requests]
     distinct = list(dict(zip(keys, requests, strict=True)).items())
-    for start in range(0, len(distinct), chunk):
-        part = distinct[start : start + chunk]
-        if not all(records.has(STEPS, key) for key, _ in part):
-            done = work([request for _, request in part])
+    parts = [distinct[start : start + chunk] for start in range(0, len(distinct), chunk)]
+    missing = [not all(records.has(STEPS, key) for key, _ in part) for part in parts]
+    outcomes = each_call(model, work, ([request for _, request in part] for part in compress(parts, missing)))
+    finished = 0
+    for part, wanted in zip(parts, missing, strict=True):
+        if wanted:
+            done = next(outcomes)
             if len(done) != len(part):
                 raise ValueError(f"{len(part)} requests were given back {len(done)} outcomes.")
             records.add(STEPS, [(key, outcome) for (key, _), outcome in zip(part, done, strict=True)])
+        finished += len(part)
         if progress is not None:
-            progress(min(start + chunk, len(distinct)), len(distinct), unit)
+            progress(finished, len(distinct), unit)
     return [records.get(STEPS, key) for key in keys]
 
 

@@ -1,0 +1,93 @@
+"""A Ray cluster of two machines, both on this one, that neither sees other clusters nor leaves anything behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="work on many machines needs Ray: pip install 'ensue[ray]'")
+
+# How long Ray waits for its processes on a machine where many others want the processors too.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Else workers wait behind everything else that the machine does.
+    "RAY_worker_niceness": "0",
+    "RAY_worker_register_timeout_seconds": "300",
+    "RAY_agent_register_timeout_ms": "300000",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "300",
+    # A worker is lost when a test says so, not when other tests fill the memory.
+    "RAY_memory_monitor_refresh_ms": "0",
+}
+# Ray gives each node 30 seconds to come, which it does not let be changed.
+_ATTEMPTS = 5
+
+
+class Cluster:
+    """Two machines with room for one worker each; a driver is joined to it."""
+
+    def __init__(self, temporary: str) -> None:
+        from ray.cluster_utils import Cluster as RayCluster
+
+        # Nothing but what workers need: no logs are read, nothing is scaled.
+        head = {
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "include_log_monitor": False,
+            "no_monitor": True,
+            "temp_dir": temporary,
+        }
+        self._cluster: Any = RayCluster()
+        try:
+            self._cluster.add_node(**head)
+            self._second = self._cluster.add_node(num_cpus=1)
+            self.address: str = self._cluster.address
+            ray.init(address=self.address, log_to_driver=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def lose_second(self) -> None:
+        """Have the second machine gone, with all that runs on it."""
+        self._cluster.remove_node(self._second, allow_graceful=False)
+
+    def close(self) -> None:
+        ray.shutdown()
+        self._cluster.shutdown()
+
+
+@contextlib.contextmanager
+def cluster_of_two() -> Iterator[Cluster]:
+    """Have a cluster, whose workers find these tests."""
+    places = [str(Path(__file__).parents[2]), *sys.path]
+    changed = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    # The names of sockets below it may have no more than 107 characters.
+    temporary = tempfile.mkdtemp(prefix="ray-")
+    try:
+        opened = _started(temporary)
+        try:
+            yield opened
+        finally:
+            opened.close()
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _started(temporary: str) -> Cluster:
+    for _ in range(_ATTEMPTS - 1):
+        # Of TimeoutError, RuntimeError and Exception itself, whichever part of Ray had not come.
+        with contextlib.suppress(Exception):
+            return Cluster(temporary)
+    return Cluster(temporary)
