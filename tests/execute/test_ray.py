@@ -97,6 +97,23 @@ def run_shuffle(llama: str, corpus: Path, output: Path, executor: Any, **options
     ).folder
 
 
+@pytest.mark.skipif(not LONG, reason="one more worker that loads a model is started by make long")
+def test_the_command_scores_the_same(cluster: Cluster, llama: str, tmp_path: Path) -> None:
+    texts = write_lines(tmp_path / "texts.jsonl", [{"text": sentence} for sentence in tiny.SENTENCES])
+    command = ["score", texts, "--model", llama, "--json"]
+    found = here(*command, "--executor", "ray", "--workers", "1")
+    assert found.code == 0, found.err
+    assert found.out == here(*command).out
+
+
+def test_what_is_wrong_with_options_is_said(llama: str, tmp_path: Path) -> None:
+    texts = write_lines(tmp_path / "texts.jsonl", [{"text": "One day."}])
+    command = ["score", texts, "--model", llama, "--json"]
+    refused(here(*command, "--executor", "slurm"), "no executor 'slurm'; choose local or ray")
+    refused(here(*command, "--worker-gpus", "1"), "add --executor ray or leave out --worker-gpus")
+    refused(here(*command, "--executor", "ray", "--profile"), "Profiles are made in this process")
+
+
 def test_a_driver_that_is_killed_is_gone_on_with(
     cluster: Cluster,
     llama: str,
@@ -134,20 +151,6 @@ def test_a_driver_that_is_killed_is_gone_on_with(
     about = json.loads((output / "run.json").read_text("utf-8"))
     assert about["resumed_from"] >= kept - 2
     assert sum(about["workers"].values()) == 2
-
-
-@pytest.mark.skipif(not LONG, reason="one more worker that loads a model is started by make long")
-def test_the_command_scores_the_same_and_says_what_is_wrong_with_its_options(
-    cluster: Cluster, llama: str, tmp_path: Path
-) -> None:
-    texts = write_lines(tmp_path / "texts.jsonl", [{"text": sentence} for sentence in tiny.SENTENCES])
-    command = ["score", texts, "--model", llama, "--json"]
-    found = here(*command, "--executor", "ray", "--workers", "1")
-    assert found.code == 0, found.err
-    assert found.out == here(*command).out
-    refused(here(*command, "--executor", "slurm"), "no executor 'slurm'; choose local or ray")
-    refused(here(*command, "--worker-gpus", "1"), "add --executor ray or leave out --worker-gpus")
-    refused(here(*command, "--executor", "ray", "--profile"), "Profiles are made in this process")
 
 
 def test_a_run_of_two_workers_is_that_of_one_process_and_each_loads_the_model_once(
