@@ -19,18 +19,34 @@ import pytest
 
 import ensue
 from ensue.backends.names import load_model
+from ensue.backends.qa.answerer import Reading
+from ensue.benchmarks.qags.pipeline import Pair, QagsModels, examine
+from ensue.benchmarks.qags.questions import Asking, Keeping
 from ensue.errors import EnsueError, RunFailed
 from ensue.execute.crew import reason
-from ensue.models.protocols import Encoder, Layered, Rater, Scorer
+from ensue.models.protocols import (
+    Encoder,
+    Layered,
+    Model,
+    Rater,
+    Scorer,
+    Together,
+    TokenEncoder,
+    TokensTogether,
+)
 from ensue.models.request import Request
+from ensue.records import Records
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
+from tests.benchmarks.qags.toys import NameAfter, NameFinder, WordsBefore
+from tests.benchmarks.squality.invented import story_row, write_rows
 from tests.execute import toys
 from tests.execute.cluster import Cluster, cluster_of_two, ray
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
 from tests.support.corpus import write_corpus
 from tests.support.effort import LONG
+from tests.support.tiny_seq2seq import save_bart
 
 # Small batches that need nothing of each other, so that there are many shares.
 SMALL = {"batch_tokens": 32, "share_prefixes": False}
@@ -195,6 +211,78 @@ def test_masked_models_encoders_and_raters_give_the_same_bits(
     assert there.encode([]).shape == here.encode([]).shape
     with pytest.raises(EnsueError, match="no layer 9"):
         there.encode(texts, layers=[9])
+
+
+def test_batches_of_tokens_and_of_readers_are_divided_and_give_the_same_bits(
+    executor: ensue.RayExecutor, place: Path
+) -> None:
+    sentences = [" ".join(tiny.SENTENCES[k % 7 : k % 7 + 1 + k % 3]) for k in range(150)]
+    load = partial(load_model, str(tiny.save_encoder(place / "encoder")))
+    here, there = load(), executor.load(load)
+    assert isinstance(here, TokensTogether)
+    assert isinstance(there, TokenEncoder)
+    assert len(here.tokens_together(sentences)) > 1
+    for layer in (None, 1):
+        pairs = zip(there.encode_tokens(sentences, layer), here.encode_tokens(sentences, layer), strict=True)
+        assert all(one.tobytes() == other.tobytes() for one, other in pairs)
+    texts = [[*tiny.SENTENCES[k % 5 : k % 5 + 2], tiny.SENTENCES[k % 3]] for k in range(40)]
+    load = partial(load_model, str(tiny.save_reader(place / "reader")))
+    reader, other = load(), executor.load(load)
+    assert isinstance(reader, Together)
+    assert len(reader.together(texts)) > 1
+    assert other.read(texts) == reader.read(texts)  # type: ignore[attr-defined]
+    long = [tiny.SENTENCES * 3, *texts]
+    assert reader.together(long) == [list(range(len(long)))]
+    assert other.read(long) == reader.read(long)  # type: ignore[attr-defined]
+
+
+def test_qags_asks_and_answers_on_all_workers_what_one_process_does(
+    executor: ensue.RayExecutor, place: Path, tmp_path: Path
+) -> None:
+    from ensue.backends.qa.folder import save_full_answerer
+    from ensue.backends.qa.network import SpanNetwork
+
+    base = load_model(str(tiny.save_encoder(place / "base", max_length=64)))
+    reading = Reading(max_length=48, stride=12, max_question=20, max_answer=5)
+    save_full_answerer(place / "answerer", SpanNetwork(base.network), reading, base.tokenizer)  # type: ignore[attr-defined]
+    asks = partial(load_model, str(save_bart(place / "bart")))
+    answers = partial(load_model, str(place / "answerer"))
+    pairs = [
+        Pair(f"{' '.join(tiny.SENTENCES)} {text}", text)
+        for number in range(40)
+        for text in [f"The boat of Captain Al{chr(97 + number % 26) * 3} left {'for ' * (number // 26)}Lund."]
+    ]
+    asking = Asking(
+        answers=3, count=2, beams=10, min_tokens=2, max_tokens=6, length_penalty=1.0, block_ngrams=3
+    )
+
+    def records_of(name: str, load: Callable[[Callable[[], Model]], Any]) -> bytes:
+        # By rule on one side: what a random model asks is no question, and none would be answered.
+        for kind, models in {
+            "asked": QagsModels(NameFinder(), load(asks), NameAfter()),
+            "answered": QagsModels(NameFinder(), WordsBefore(), load(answers)),
+        }.items():
+            with Records(tmp_path / f"{name}-{kind}") as records:
+                examine(pairs, models, asking, [Keeping(3, agree="any")], records=records)
+        return b"".join((tmp_path / f"{name}-{kind}").read_bytes() for kind in ("asked", "answered"))
+
+    expected = records_of("here", lambda load: load())
+    assert expected.count(b"\n") > 300
+    assert records_of("there", executor.load) == expected
+    # No worker did all of it.
+    assert all({"bart", "answerer"} <= set(names) for names in executor.loads().values()), executor.loads()
+
+
+def test_summaries_are_written_by_all_workers_as_by_one_process(
+    executor: ensue.RayExecutor, llama: str, place: Path
+) -> None:
+    write_rows(place / "squality" / "v1" / "test.jsonl", *(story_row(str(number)) for number in range(3)))
+    asked = {"data": place / "squality", "version": "v1", "metrics": "rouge", "max_tokens": 8}
+    here, there = (
+        ensue.run("squality", model=llama, output=place / name, executor=given, **asked).folder
+        for name, given in (("here", None), ("there", executor))
+    )
+    assert_same_run(there, here)
 
 
 def test_machines_with_different_models_are_refused(executor: ensue.RayExecutor) -> None:
