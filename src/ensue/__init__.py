@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ensue.runs.report import write_report as report
     from ensue.runs.run import Run, run
     from ensue.runs.score import score
+    from ensue.runs.sweep import sweep
     from ensue.train.options import train
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "report",
     "run",
     "score",
+    "sweep",
     "train",
 ]
 
@@ -59,6 +61,7 @@ HOMES = {
     "report": "ensue.runs.report:write_report",
     "run": "ensue.runs.run:run",
     "score": "ensue.runs.score:score",
+    "sweep": "ensue.runs.sweep:sweep",
     "train": "ensue.train.options:train",
 }
 

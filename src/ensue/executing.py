@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import ensue
@@ -108,3 +110,15 @@ def executing(executor: str | Chosen | Executor | None) -> Iterator[Executor]:
         yield opened
     finally:
         opened.close()
+
+
+def name_of(load: Callable[[], Model]) -> str:
+    """Return the name under which what a function loads is kept: the same for the same arguments.
+
+    Not from its pickle, in which equal arguments may look different.
+    """
+    whole = load if isinstance(load, partial) else partial(load)
+    said = (
+        f"{whole.func.__module__}:{whole.func.__qualname__} {whole.args!r} {sorted(whole.keywords.items())!r}"
+    )
+    return hashlib.sha256(said.encode()).hexdigest()[:16]

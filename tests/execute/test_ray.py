@@ -285,6 +285,17 @@ def test_summaries_are_written_by_all_workers_as_by_one_process(
     assert_same_run(there, here)
 
 
+def test_a_sweep_has_the_runs_of_one_process_and_loads_no_model_again(
+    executor: ensue.RayExecutor, llama: str, corpus: Path, tmp_path: Path
+) -> None:
+    asked = {"model": llama, "data": corpus, "limit": 4, "model_options": SMALL, "shuffles": 3}
+    there = ensue.sweep("shuffle", seed=[1, 2, 3], output=tmp_path / "there", executor=executor, **asked)
+    here = ensue.sweep("shuffle", seed=[1, 2, 3], output=tmp_path / "here", **asked)
+    for found, expected in zip(there, here, strict=True):
+        assert_same_run(found.folder, expected.folder)
+    assert all(Counter(names)["llama"] == 1 for names in executor.loads().values()), executor.loads()
+
+
 def test_machines_with_different_models_are_refused(executor: ensue.RayExecutor) -> None:
     scorer = executor.load(toys.load_varying)
     assert isinstance(scorer, Scorer)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ensue import console
+from ensue.errors import EnsueError
 
-# What `runs.run` takes beside a benchmark's settings.
+if TYPE_CHECKING:
+    from ensue.runs.run import Run
 
 
 @console.takes_executor
@@ -35,7 +37,10 @@ def run(
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[
+        str,
+        typer.Option(metavar="S[,S…]", help="Seed of everything random; several by commas give a run each."),
+    ] = "0",
     output: Annotated[
         Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")
     ] = None,
@@ -61,8 +66,10 @@ def run(
     """Run a benchmark with a model and write a run folder."""
     from ensue.report.table import check_format
     from ensue.runs.run import run as run_benchmark
+    from ensue.runs.sweep import sweep
 
     check_format(form)
+    seeds = _seeds(seed)
     own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
     own = {key: value for key, value in own.items() if value}
     chosen = console.settings_beside(settings, run_benchmark, own)
@@ -71,30 +78,54 @@ def run(
         console.stoppable(kept),
         console.progress_bar(" ".join(filter(None, (benchmark, name or model)))) as progress,
     ):
-        done = run_benchmark(
-            benchmark,
-            model=model,
-            data=data,
-            limit=limit,
-            seed=seed,
-            output=output,
-            resume=resume,
-            model_options=options,
-            executor=executor,
-            progress=progress,
+        given = {
+            "model": model,
+            "data": data,
+            "limit": limit,
+            "output": output,
+            "resume": resume,
+            "model_options": options,
+            "executor": executor,
+            "progress": progress,
             **chosen,
+        }
+        done = (
+            [run_benchmark(benchmark, seed=seeds[0], **given)]
+            if len(seeds) == 1
+            else sweep(benchmark, seed=seeds, **given)
         )
-    results = done.results
-    page = None
-    if report:
-        from ensue.runs.report import write_report
-
-        page = write_report(done.folder)
+    pages = [_page(one) if report else None for one in done]
     if json:
-        console.print_json({**results, "folder": str(done.folder), "report": str(page) if page else None})
+        shown = [
+            {**one.results, "folder": str(one.folder), "report": page and str(page)}
+            for one, page in zip(done, pages, strict=True)
+        ]
+        console.print_json(shown[0] if len(seeds) == 1 else {"runs": shown})
         return
+    for number, one, page in zip(seeds, done, pages, strict=True):
+        if len(seeds) > 1:
+            (print if form == "table" else console.say)(f"seed {number}")
+        _show(one, page, form)
+
+
+def _seeds(seed: str) -> list[int]:
+    try:
+        return [int(one) for one in seed.split(",")]
+    except ValueError:
+        raise EnsueError(f"--seed {seed}: give a whole number, or several by commas.") from None
+
+
+def _page(done: Run) -> Path:
+    from ensue.runs.report import write_report
+
+    return write_report(done.folder)
+
+
+def _show(done: Run, page: Path | None, form: str) -> None:
+    """Print a run's results, what was left out, and where it lies."""
     from ensue.runs.tables import metrics_tables
 
+    results = done.results
     console.print_tables(metrics_tables(results, done.folder), form)
     tell = print if form == "table" else console.say
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():

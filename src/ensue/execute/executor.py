@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from functools import partial
 from typing import Any, Self, TypeVar
 
 from ensue.errors import EnsueError
 from ensue.execute.crew import Crew, need_ray
 from ensue.execute.remote import remote_model
 from ensue.execute.worker import ModelKey
+from ensue.executing import name_of
 from ensue.models.protocols import Model
 from ensue.parallel import cores
 
@@ -60,7 +59,7 @@ class RayExecutor:
 
     def load(self, load: Callable[[], Model]) -> Model:
         """Return a model that each worker loads when it first has work for it, and keeps."""
-        return remote_model(self._crew, ModelKey(_name_of(load), load))
+        return remote_model(self._crew, ModelKey(name_of(load), load))
 
     def map(self, function: Callable[[Given], Made], items: Iterable[Given]) -> Generator[Made]:
         """`function` of every item in turn, done by the workers."""
@@ -98,18 +97,6 @@ class RayExecutor:
     def _leave(self) -> None:
         if self._started:
             self._ray.shutdown()
-
-
-def _name_of(load: Callable[[], Model]) -> str:
-    """Return the name under which workers keep what a function loads: the same for the same arguments.
-
-    Not from its pickle, in which equal arguments may look different.
-    """
-    whole = load if isinstance(load, partial) else partial(load)
-    said = (
-        f"{whole.func.__module__}:{whole.func.__qualname__} {whole.args!r} {sorted(whole.keywords.items())!r}"
-    )
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _connect(ray: Any, address: str | None, workers: int | None, cpus: float) -> bool:

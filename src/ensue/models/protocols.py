@@ -282,7 +282,7 @@ class Placed(Protocol):
 
 
 @runtime_checkable
-class ManyHands(Protocol):
+class ManyHands(Model, Protocol):
     """A model that others have, each of which does a call of its own at the same time."""
 
     @property
