@@ -112,7 +112,8 @@ def _seeds(seed: str) -> list[int]:
     try:
         return [int(one) for one in seed.split(",")]
     except ValueError:
-        raise EnsueError(f"--seed {seed}: give a whole number, or several by commas.") from None
+        said = f"{seed!r} is no whole number, nor several by commas."
+        raise typer.BadParameter(said, param_hint="'--seed'") from None
 
 
 def _page(done: Run) -> Path:
