@@ -15,6 +15,10 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="work on many machines needs Ray: pip install 'ensue[ray]'")
 
+# Small batches that need nothing of each other, so that there are many shares.
+SMALL = {"batch_tokens": 32, "share_prefixes": False}
+# Seconds that a worker may take to come on a crowded machine.
+PATIENT = 300
 # How long Ray waits for its processes on a machine where many others want the processors too.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",

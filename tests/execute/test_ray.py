@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ import pytest
 import ensue
 from ensue.backends.names import load_model
 from ensue.backends.qa.answerer import Reading
+from ensue.benchmarks.chapterbreak.data.examples import Example
+from ensue.benchmarks.chapterbreak.ranking import SegmentRanker, SuffixChoice
 from ensue.benchmarks.qags.pipeline import Pair, QagsModels, examine
 from ensue.benchmarks.qags.questions import Asking, Keeping
 from ensue.errors import EnsueError, RunFailed
@@ -41,53 +43,11 @@ from ensue.scoring.journal import Journal
 from tests.benchmarks.qags.toys import NameAfter, NameFinder, WordsBefore
 from tests.benchmarks.squality.invented import story_row, write_rows
 from tests.execute import toys
-from tests.execute.cluster import Cluster, cluster_of_two, ray
+from tests.execute.cluster import PATIENT, SMALL, Cluster, ray
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
-from tests.support.corpus import write_corpus
 from tests.support.effort import LONG
 from tests.support.tiny_seq2seq import save_bart
-
-# Small batches that need nothing of each other, so that there are many shares.
-SMALL = {"batch_tokens": 32, "share_prefixes": False}
-# Seconds that a worker may take to come on a crowded machine.
-PATIENT = 300
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with cluster_of_two() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def executor(cluster: Cluster) -> Iterator[ensue.RayExecutor]:
-    """Two workers, one on each machine, which all tests but those of drivers have."""
-    with ensue.RayExecutor(2, address=cluster.address, patience=PATIENT) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("ray")
-
-
-@pytest.fixture(scope="module")
-def llama(place: Path) -> str:
-    return str(tiny.save_llama(place / "llama", max_length=256))
-
-
-@pytest.fixture(scope="module")
-def corpus(place: Path) -> Path:
-    return write_corpus(place / "corpus.jsonl", (6,) * 12)
-
-
-@pytest.fixture(scope="module")
-def expected(place: Path, llama: str, corpus: Path) -> Path:
-    """The run that one process makes."""
-    return ensue.run(
-        "shuffle", model=llama, data=corpus, output=place / "local", model_options=SMALL, block_size="1,2"
-    ).folder
 
 
 def assert_same_run(found: Path, expected: Path) -> None:
@@ -283,6 +243,25 @@ def test_summaries_are_written_by_all_workers_as_by_one_process(
         for name, given in (("here", None), ("there", executor))
     )
     assert_same_run(there, here)
+
+
+def test_suffixes_are_ranked_on_all_workers(executor: ensue.RayExecutor, tmp_path: Path) -> None:
+    questions = [
+        SuffixChoice(
+            Example(f"test/{number}/0", "test", str(number), "chapter", f"Part {number}.", "It rained.", ()),
+            {"within": ("He left.", f"She won {number}.")},
+        )
+        for number in range(8)
+    ]
+    ranked: list[Any] = []
+    for name, model in (("here", toys.load_suffixes()), ("there", executor.load(toys.load_suffixes))):
+        with Records(tmp_path / name) as records:
+            ranker = SegmentRanker(model=model, asked=[128, 256], suffixes=[64, 128], records=records)
+            ranked.append(list(ranker.rank(questions, None)))
+    assert ranked[1] == ranked[0]
+    assert len(ranked[0]) == 32
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    assert all("suffixes" in names for names in executor.loads().values())
 
 
 def test_a_sweep_has_the_runs_of_one_process_and_loads_no_model_again(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence, Set
 
 from ensue.backends.baselines import RandomModel
+from ensue.models.card import ModelCard
 from ensue.models.protocols import Model
 from ensue.models.request import Part, PartScore, TextPart
 from ensue.scoring.shares import Piece
@@ -54,6 +55,26 @@ class Varying(RandomModel):
 
 def load_varying() -> Model:
     return Varying()
+
+
+class Suffixes:
+    """Ranks suffixes by their length after a context's, and takes a moment for it."""
+
+    card = ModelCard(name="suffixes", kind="suffixlm", source="test", identity={"weights": "none"})
+    max_prefix_tokens = 1024
+
+    def score_suffixes(
+        self, context: str, suffixes: Sequence[str], *, prefix_tokens: Sequence[int], suffix_tokens: int
+    ) -> list[list[float]]:
+        time.sleep(0.05)
+        return [
+            [(len(context) + len(suffix) * tokens) / suffix_tokens for suffix in suffixes]
+            for tokens in prefix_tokens
+        ]
+
+
+def load_suffixes() -> Suffixes:
+    return Suffixes()
 
 
 def wait(seconds: float) -> int:
