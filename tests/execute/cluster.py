@@ -7,11 +7,14 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import ensue
 
 ray = pytest.importorskip("ray", reason="work on many machines needs Ray: pip install 'ensue[ray]'")
 
@@ -87,6 +90,14 @@ def cluster_of_two() -> Iterator[Cluster]:
         shutil.rmtree(temporary, ignore_errors=True)
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def await_workers(executor: ensue.RayExecutor, count: int) -> None:
+    """Wait until so many workers have come and have nothing to do."""
+    until = time.monotonic() + PATIENT
+    while len(executor.loads()) != count:
+        assert time.monotonic() < until, executor.about()
+        time.sleep(0.1)
 
 
 def _started(temporary: str) -> Cluster:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ensue
-from tests.execute.cluster import PATIENT, SMALL, Cluster, cluster_of_two
+from tests.execute.cluster import PATIENT, SMALL, Cluster, await_workers, cluster_of_two
 from tests.support import tiny
 from tests.support.corpus import write_corpus
 
@@ -23,6 +23,7 @@ def cluster() -> Iterator[Cluster]:
 def executor(cluster: Cluster) -> Iterator[ensue.RayExecutor]:
     """Two workers, one on each machine, which all tests but those of drivers have."""
     with ensue.RayExecutor(2, address=cluster.address, patience=PATIENT) as opened:
+        await_workers(opened, 2)
         yield opened
 
 
