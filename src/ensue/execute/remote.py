@@ -14,7 +14,7 @@ from ensue.models.protocols import Model
 from ensue.models.request import Part, PartScore, Policy, Prepared, Request
 from ensue.scoring.shares import gather
 
-# Characters of requests that a worker makes ready at once, and batches of texts that it reads at once.
+# Characters of requests that a worker makes ready at once, and batches of texts that it reads at once at most.
 _CHARACTERS = 1_000_000
 _BATCHES = 16
 
@@ -52,7 +52,8 @@ class RemoteModel:
     ) -> list[Any]:
         """Have texts read, those together that one model would read together."""
         batches = self._crew.do("together", self._key, method, texts)
-        bundles = [batches[begin : begin + _BATCHES] for begin in range(0, len(batches), _BATCHES)]
+        size = max(min(_BATCHES, len(batches) // self._crew.size), 1)
+        bundles = [batches[begin : begin + size] for begin in range(0, len(batches), size)]
         calls = [
             (
                 self._key,
