@@ -46,6 +46,22 @@ def load_harmful() -> Model:
     return Harmful()
 
 
+class Greedy(RandomModel):
+    """Takes ever more memory over some texts, up to 8 GiB."""
+
+    def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
+        if any("all of it" in part.text for part in parts):  # type: ignore[attr-defined]
+            held = []
+            for _ in range(128):
+                held.append(b"x" * 2**26)
+                time.sleep(0.05)
+        yield from super().execute(parts, done)
+
+
+def load_greedy() -> Model:
+    return Greedy()
+
+
 class Varying(RandomModel):
     """Has other weights in every process."""
 
