@@ -253,33 +253,43 @@ class SegmentRanker(Ranker):
         return f"model:{card.signed_name} weights:{card.identity.get('weights', '-')[:12]} suffixes:segments"
 
     def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
-        for place, (question, by_length) in enumerate(
-            zip(questions, each_call(self.model, self._scored, questions), strict=True)
-        ):
-            for length, (key, found) in zip(self.suffixes, by_length, strict=True):
+        keys = {
+            (place, length): self._key(question, length)
+            for place, question in enumerate(questions)
+            for length in self.suffixes
+        }
+        # What an interrupted run had scored is read from its records.
+        missing = {
+            key: (questions[place], length)
+            for (place, length), key in keys.items()
+            if not self.records.has(_SUFFIXES, key)
+        }
+        scored = each_call(self.model, self._scores, missing.values())
+        for place, question in enumerate(questions):
+            for length in self.suffixes:
+                key = keys[place, length]
                 if not self.records.has(_SUFFIXES, key):
-                    self.records.add(_SUFFIXES, [(key, found)])
-                for prefix, row in zip(self.prefixes, found, strict=True):
+                    self.records.add(_SUFFIXES, [(key, next(scored))])
+                for prefix, row in zip(self.prefixes, self.records.get(_SUFFIXES, key) or (), strict=True):
                     scores = dict(zip(question.suffixes, row, strict=True))
                     yield Ranked(question, prefix, length, scores)
             if progress is not None:
                 progress(place + 1, len(questions), "examples")
 
-    def _scored(self, question: SuffixChoice) -> list[tuple[str, list[list[float]]]]:
-        """Return the records of a question's suffixes, one for each length."""
-        return [self._scores(question.example.context, question.suffixes, length) for length in self.suffixes]
-
-    def _scores(self, context: str, texts: list[str], length: int) -> tuple[str, list[list[float]]]:
-        """Return a row of scores for each prefix, after the key of its record; what an interrupted run had scored is
-        read from its records."""
+    def _key(self, question: SuffixChoice, length: int) -> str:
         card = self.model.card
-        key = digest_of(card.name, card.identity, self.prefixes, length, context, texts)
-        known: list[list[float]] | None = self.records.get(_SUFFIXES, key)
-        if known is not None:
-            return key, known
-        found = self.model.score_suffixes(context, texts, prefix_tokens=self.prefixes, suffix_tokens=length)
+        context = question.example.context
+        return digest_of(card.name, card.identity, self.prefixes, length, context, question.suffixes)
+
+    def _scores(self, asked: tuple[SuffixChoice, int]) -> list[list[float]]:
+        """Return a row of scores for each prefix."""
+        question, length = asked
+        card, texts = self.model.card, question.suffixes
+        found = self.model.score_suffixes(
+            question.example.context, texts, prefix_tokens=self.prefixes, suffix_tokens=length
+        )
         for value, text in ((value, text) for row in found for value, text in zip(row, texts, strict=True)):
             if not math.isfinite(value):
                 dtype = card.identity.get("dtype")
                 raise not_finite(value, model=card.name, dtype=dtype, what=beginning(text))
-        return key, found
+        return found
