@@ -294,13 +294,13 @@ def one(kind: str, size: int) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------- table and picture
 
 
-def scoring_seconds(fed: float, asked: float) -> dict[str, float]:
-    """What scoring so many tokens takes by the profiles of `ensue plan`, with 135 M parameters."""
+def scoring_seconds(fed: float, asked: float, size: str = "135M") -> dict[str, float]:
+    """What scoring so many tokens takes by the profiles of `ensue plan`, with a model of a size."""
     from ensue.runs.planning.hardware import profiles
     from ensue.runs.planning.shapes import empty_network, known_shapes, shape_of
     from ensue.runs.planning.tally import Tally
 
-    shape = shape_of(empty_network(known_shapes()["135M"]))
+    shape = shape_of(empty_network(known_shapes()[size]))
     tally = Tally(fed=fed, run=fed, seen=200 * fed, attended=200 * fed, scored=asked)
     return {name: profiles()[name].seconds(tally, shape, profiles()[name].dtype) for name in ("h200", "cpu")}
 
@@ -325,16 +325,20 @@ def table(rows: list[dict[str, Any]]) -> str:
         if row["kind"] == "prefix"
     ]
     for row in (row for row in rows if row["kind"] == "million"):
-        took = scoring_seconds(row["fed"], row["fed"])
-        all_of_it = row["tree"] + row["rows"]
+        planned, steps = row["tree"] + row["rows"], row["tree"] + row["steps"]
+        took = {size: scoring_seconds(row["fed"], row["fed"], size) for size in ("135M", "1B", "3B", "8B")}
+        shares = ", ".join(
+            f"{100 * planned / one['h200']:.1f} % with {size} ({one['h200']:,.0f} s)"
+            for size, one in took.items()
+        )
+        core = took["135M"]["cpu"]
         lines += [
             "",
             f"{row['count']:,} requests of 400 tokens in portions of {PORTION // 400:,}: tree {row['tree']:.1f} s, "
             f"steps of batches {row['steps']:.1f} s, rows for a GPU {row['rows']:.1f} s of one core, "
-            f"{row['mib']:,.0f} MiB; {row['given']:,} tokens become {row['fed']:,}. Scoring them with 135 M "
-            f"parameters takes, by the profiles of `ensue plan`, {took['h200']:,.0f} s on an H200 and "
-            f"{took['cpu'] / 3600:,.0f} h of one core: planning is {100 * all_of_it / took['h200']:.1f} % (tree and "
-            f"rows) and {100 * (row['tree'] + row['steps']) / took['cpu']:.4f} % (tree and steps) of that.",
+            f"{row['mib']:,.0f} MiB; {row['given']:,} tokens become {row['fed']:,}. Beside what scoring them takes "
+            f"by the profiles of `ensue plan`, tree and rows are, on an H200, {shares}; tree and steps are "
+            f"{100 * steps / core:.4f} % of the {core / 3600:,.0f} h that 135M takes one core.",
         ]
     return "\n".join(lines) + "\n"
 
