@@ -47,11 +47,14 @@ class _Column:
 
     def rows(self, task: str, single: int, domain: str | None = None) -> Iterator[MetricRow]:
         """Yield the rows of all items, or of those of a domain."""
-        chosen = [place for place, own in enumerate(self.domains) if domain in (None, own)]
-        if not chosen:
-            return
-        clusters = [self.clusters[place] for place in chosen]
-        by_metric = {name: [values[place] for place in chosen] for name, values in self.values.items()}
+        clusters: Sequence[str] = self.clusters
+        by_metric: Mapping[str, Sequence[float]] = self.values
+        if domain is not None:
+            chosen = [place for place, own in enumerate(self.domains) if own == domain]
+            if not chosen:
+                return
+            clusters = [clusters[place] for place in chosen]
+            by_metric = {name: [values[place] for place in chosen] for name, values in self.values.items()}
         for metric, values in by_metric.items():
             found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
             yield found.row(task, metric, self.settings)
