@@ -351,10 +351,10 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from ensue.report.svg import BLUE, COLOURS, MARKERS, ORANGE, STYLE
+    from ensue.report.svg import BLUE, COLOURS, GREY, MARKERS, ORANGE, STYLE
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(10, 3.4), layout="constrained")
+        figure = Figure(figsize=(11, 3.6), layout="constrained")
         times, memory, contexts = figure.subplots(1, 3)
         for kind, colour, marker in zip(NAMES, COLOURS, MARKERS, strict=True):
             own = [row for row in rows if row["kind"] == kind]
@@ -367,18 +367,29 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
         lengths = [row["count"] for row in own]
         contexts.plot(lengths, [row["seconds"] for row in own], "o-", color=BLUE, label="scoring")
         contexts.plot(lengths, [row["planning"] for row in own], "o-", color=ORANGE, label="planning")
-        for axes, name, what in (
-            (times, "CPU seconds", "documents, ×"),
-            (memory, "MiB above imports", "documents, ×"),
-            (contexts, "CPU seconds", "tokens of context, 6 continuations"),
+        # What grows with the data would be as steep.
+        memory.plot(FACTORS, [2 * factor for factor in FACTORS], ":", color=GREY, label="in proportion")
+        factors = [f"×{factor}" for factor in FACTORS]
+        for axes, name, what, ticks, words in (
+            (times, "CPU seconds", "documents, works, texts, examples", FACTORS, factors),
+            (memory, "peak MiB above imports", "documents, works, texts, examples", FACTORS, factors),
+            (
+                contexts,
+                "CPU seconds",
+                "tokens of context, 6 continuations",
+                lengths,
+                [f"{n:,}" for n in lengths],
+            ),
         ):
             axes.set_xscale("log")
             axes.set_yscale("log")
+            axes.set_xticks(ticks, words)
+            axes.minorticks_off()
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
             axes.set_xlabel(what)
             axes.set_ylabel(name)
-            axes.legend(frameon=False, fontsize=8)
-        contexts.set_xticks(lengths, [f"{n:,}" for n in lengths])
-        contexts.minorticks_off()
+        memory.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        contexts.legend(frameon=False, fontsize=8, loc="center right")
         figure.savefig(path, dpi=110)
 
 
