@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import ensue
 from ensue.errors import EnsueError
 from tests.support.command import here
 from tests.support.corpus import write_corpus
+
+# What is no name of a file has a digest beside it, so that no two values have one name.
+NAMES = {"1": "1", "2,3": f"2-3-{hashlib.sha256(b'2,3').hexdigest()[:6]}"}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,7 @@ def test_every_combination_is_the_run_that_is_asked_for_alone(corpus: Path, tmp_
         (model, seed, size) for model in ("random", "unigram") for seed in (0, 7) for size in ("1", "2,3")
     ]
     assert [run.folder.name for run in found] == [
-        f"model-{model}-seed-{seed}-block_size-{size.replace(',', '-')}" for model, seed, size in wanted
+        f"model-{model}-seed-{seed}-block_size-{NAMES[size]}" for model, seed, size in wanted
     ]
     for run, (model, seed, size) in zip(found, wanted, strict=True):
         alone = ensue.run(
@@ -83,6 +87,13 @@ def test_a_model_is_loaded_once_for_all_its_runs(
         "shuffle", model=["random", "unigram"], seed=[0, 1, 2], data=corpus, output=tmp_path / "sweep"
     )
     assert loaded == ["random", "unigram"]
+
+
+def test_values_that_look_alike_in_a_name_have_folders_of_their_own(corpus: Path, tmp_path: Path) -> None:
+    asked = {"model": "random", "data": corpus, "over": {"joiner": [" ", "\n"]}}
+    found = ensue.sweep("shuffle", output=tmp_path / "sweep", **asked)
+    assert len({run.folder for run in found}) == 2
+    assert found[0].results["signature"] != found[1].results["signature"]
 
 
 def test_what_cannot_be_swept_is_refused(corpus: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -109,5 +110,15 @@ def _check(name: str, values: Sequence[Any], asked: Mapping[str, Any]) -> None:
 
 def _name(one: Mapping[str, Any], several: Sequence[str]) -> str:
     """Return the folder's name of one run: what differs between them."""
-    said = "-".join(f"{name}-{one[name]}" for name in several) or "run"
-    return "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in said)
+    return "-".join(f"{name}-{_in_a_name(str(one[name]))}" for name in several) or "run"
+
+
+def _in_a_name(value: str) -> str:
+    """Write a value as part of a file's name; one that cannot stand there as it is has a digest beside it.
+
+    >>> _in_a_name("7"), _in_a_name("1,5"), _in_a_name("models/llama")
+    ('7', '1-5-e10f70', 'llama-8832d3')
+    """
+    last = value.rpartition("/")[2]
+    plain = "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in last)
+    return plain if plain == value else f"{plain}-{hashlib.sha256(value.encode()).hexdigest()[:6]}"
