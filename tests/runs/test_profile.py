@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+import weakref
 
 import numpy as np
 import pytest
@@ -148,6 +150,16 @@ def test_a_reader_is_part_of_a_calibration_and_can_be_left_out(sound, encoder, t
     assert open_profiler("random").reader is not None, "one with a reader comes first"
     with pytest.raises(EnsueError, match=r"can only encode text \(for the reader; `none` does without one\)"):
         ensue.profile([sentences], model="random", reader=str(encoder))
+
+
+def test_what_stands_beside_a_model_is_loaded_once_and_goes_with_it(encoder):
+    model = ensue.load_model("random")
+    first, second = (open_profiler(model, encoder=str(encoder)).encoder for _ in range(2))
+    assert first is second is not open_profiler("random", encoder=str(encoder)).encoder
+    held = weakref.ref(first)
+    del model, first, second
+    gc.collect()
+    assert held() is None
 
 
 def test_an_encoder_that_is_gone_is_one_sentence(sound, tmp_path):

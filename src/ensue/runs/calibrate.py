@@ -61,9 +61,9 @@ def calibrate_model(
     """
     policy = profile_policy(policy)
     scorer = load_scorer(model, model_options, "A calibration")
-    compared = load_encoder(encoder, model_options)
+    compared = load_encoder(encoder, model_options, beside=scorer)
     reader = reader_beside(encoder) if reader == AUTO else reader
-    read_by = load_reader(reader, model_options)
+    read_by = load_reader(reader, model_options, beside=scorer)
     who = digest_of(
         RULE,
         signature(scorer, policy),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from ensue.backends.names import load_model
 from ensue.errors import EnsueError
@@ -16,6 +17,8 @@ from ensue.scoring.verdict import RULE, Calibration
 AUTO, NO_ENCODER = "auto", "none"
 DEFAULT_ENCODER = "minilm"
 Companion = TypeVar("Companion", bound=Model)
+# What was loaded for a model that somebody holds: it is not loaded again for the next text, and goes with the model.
+_held: WeakKeyDictionary[Model, dict[tuple[str, str | None], Model]] = WeakKeyDictionary()
 
 
 def calibrated_with(
@@ -51,14 +54,21 @@ def calibrating(model: str, encoder: str | Encoder | None, reader: str | Reader 
     return shlex.join(words)
 
 
-def load_encoder(encoder: str | Encoder | None, options: Mapping[str, Any] | None = None) -> Encoder | None:
-    """Load what compares sentences, on the model's device; None where none is wanted."""
-    return _companion(encoder, Encoder, "encoder", "Comparing sentences", options)
+def load_encoder(
+    encoder: str | Encoder | None, options: Mapping[str, Any] | None = None, *, beside: Model
+) -> Encoder | None:
+    """Load what compares sentences, on the model's device; None where none is wanted. It is held as long as the model
+    that it stands beside."""
+    return _companion(encoder, Encoder, "encoder", "Comparing sentences", options, beside)
 
 
-def load_reader(reader: str | Reader | None, options: Mapping[str, Any] | None = None) -> Reader | None:
-    """Load what says which sentences belong, on the model's device; None where none is wanted."""
-    return _companion(reader, Reader, "reader", "Reading a text for sentences that do not belong", options)
+def load_reader(
+    reader: str | Reader | None, options: Mapping[str, Any] | None = None, *, beside: Model
+) -> Reader | None:
+    """Load what says which sentences belong, in the same way."""
+    return _companion(
+        reader, Reader, "reader", "Reading a text for sentences that do not belong", options, beside
+    )
 
 
 def _companion(
@@ -67,13 +77,17 @@ def _companion(
     role: str,
     why: str,
     options: Mapping[str, Any] | None,
+    beside: Model,
 ) -> Companion | None:
     if asked is None or asked == NO_ENCODER:
         return None
     if not isinstance(asked, str):
         return require(asked, capability, why)
     shared = {key: value for key, value in (options or {}).items() if key == "device"}
+    held, place = _held.setdefault(beside, {}), (asked, shared.get("device"))
     try:
-        return require(load_model(asked, **shared), capability, why)
+        if place not in held:
+            held[place] = load_model(asked, **shared)
+        return require(held[place], capability, why)
     except EnsueError as error:
         raise EnsueError(f"{str(error).rstrip('.')} (for the {role}; `none` does without one).") from error

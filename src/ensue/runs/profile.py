@@ -240,16 +240,16 @@ def open_profiler(
     known = known_calibrations(card, RULE) if calibration is None else read_calibrations(calibration, card)
     place = f"The calibration of {card.name}" if calibration is None else str(calibration)
     command = calibrating(model if isinstance(model, str) else card.name, encoder, reader)
-    loaded = None if encoder == AUTO else load_encoder(encoder, model_options)
-    reading = None if reader == AUTO else load_reader(reader, model_options)
+    loaded = None if encoder == AUTO else load_encoder(encoder, model_options, beside=scorer)
+    reading = None if reader == AUTO else load_reader(reader, model_options, beside=scorer)
     asked = (
         None if encoder == AUTO else encoder_mark(_card(loaded)),
         None if reader == AUTO else marks_in(encoder_mark(None, _card(reading)))[1],
     )
     named = calibrated_with(known, place, asked)
     try:
-        loaded = load_encoder(named[0], model_options) if encoder == AUTO else loaded
-        reading = load_reader(named[1], model_options) if reader == AUTO else reading
+        loaded = load_encoder(named[0], model_options, beside=scorer) if encoder == AUTO else loaded
+        reading = load_reader(named[1], model_options, beside=scorer) if reader == AUTO else reading
     except EnsueError as error:
         made = " and ".join(one for one in named if one != NO_ENCODER)
         raise EnsueError(
