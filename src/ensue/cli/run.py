@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ensue import console
-from ensue.errors import EnsueError
 
 if TYPE_CHECKING:
     from ensue.runs.run import Run
