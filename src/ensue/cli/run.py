@@ -69,8 +69,8 @@ def run(
 
     check_format(form)
     seeds = _seeds(seed)
-    own = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
-    own = {key: value for key, value in own.items() if value}
+    options_of_tasks = {"mode": mode, "intermediate": intermediate, "chat": "yes" if chat else None}
+    own = {key: value for key, value in options_of_tasks.items() if value}
     chosen = console.settings_beside(settings, run_benchmark, own)
     kept = "what was scored is kept: run the same command with --resume to go on"
     with (
