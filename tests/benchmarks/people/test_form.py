@@ -175,6 +175,30 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
         Form.of(broken)
 
 
+@pytest.mark.parametrize(
+    ("type", "more", "words"),
+    [
+        ("choice", {"options": ["y", "n"]}, "no list of tables, each with its 'value'"),
+        ("choice", {"options": 4}, "no list of tables, each with its 'value'"),
+        ("choice", {"options": [{"label": "Yes"}]}, "no list of tables, each with its 'value'"),
+        ("choice", {"options": []}, "has no options"),
+        ("choice", {"options": [{"value": "y"}, {"value": "y"}]}, "two have the same 'value'"),
+        ("choices", {"options": [{"value": "y"}], "least": 2}, "can never be answered"),
+        ("order", {"entries": ["a", "b"]}, "no list of tables, each with its 'id'"),
+        ("rank", {"entries": [{"id": "a"}, {"id": "a"}]}, "two have the same 'id'"),
+        ("spans", {"panel": "p", "labels": 3}, "labels that are no list of words"),
+        ("spans", {"panel": "p", "labels": "abc"}, "labels that are no list of words"),
+        ("scale", {"least": 1, "most": 5, "step": "q"}, "step = 'q', which is no number"),
+        ("text", {"own_words": {"panel": "p", "longest": -3}}, "own_words that name no panel"),
+    ],
+)
+def test_lists_that_nobody_could_answer_are_one_problem(type: str, more: dict[str, Any], words: str) -> None:
+    form = Form((Panel("p", text="Some words."),), (Field("f", type, "Which?", more),))
+    (problem,) = form_problems(form)
+    assert "the field 'f'" in problem
+    assert words in problem
+
+
 def test_control_characters_and_half_pairs_are_unwanted_and_nothing_else() -> None:
     for point in range(sys.maxunicode + 1):
         character = chr(point)

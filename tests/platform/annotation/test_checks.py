@@ -60,6 +60,8 @@ def test_a_bar_needs_a_qualification_and_a_rate_needs_controls(kind: str) -> Non
     assert ("work", True) not in phases(kind, None, controls=0)
     with pytest.raises(Invalid, match="has none; set controls to how many"):
         build(kind, None, {"controls": 0, "control_rate": 0.3}, 0)
+    with pytest.raises(Invalid, match=r"controls=1 .* gives none of them to anybody; set control_rate"):
+        build(kind, None, {"controls": 1, "control_rate": 0}, 0)
 
 
 def test_every_kind_but_two_can_have_both() -> None:

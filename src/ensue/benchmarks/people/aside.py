@@ -53,7 +53,8 @@ def set_aside(found: Sequence[Thing], settings: Mapping[str, Any], *, at_least_l
 
 
 def refuse_idle(kind: Kind, settings: Mapping[str, Any], items: Sequence[WorkItem]) -> None:
-    """Refuse a bar without a qualification and a rate of controls without controls, unless they are the defaults."""
+    """Refuse a bar without a qualification, a rate of controls without controls, and controls without a rate, unless
+    they are the defaults."""
     known = settings_of(kind)
     asked = {
         name: settings[name]
@@ -70,4 +71,10 @@ def refuse_idle(kind: Kind, settings: Mapping[str, Any], items: Sequence[WorkIte
         raise EnsueError(
             f"control_rate={asked['control_rate']:g} mixes controls into the work, of which this {kind.name} project"
             f" has none; {how} control_rate=0."
+        )
+    controls = settings.get("controls", 0)
+    if controls and controls != known["controls"].default and not settings["control_rate"]:
+        raise EnsueError(
+            f"controls={controls} takes known items for checks, and control_rate=0 gives none of them to anybody; set"
+            " control_rate, to 0.1 say, or leave controls out."
         )

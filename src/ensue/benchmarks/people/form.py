@@ -39,6 +39,10 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "sentences": ("panel", "options"),
 }
 
+# What an entry of a field's list is known by.
+_KNOWN_BY = {"options": "value", "entries": "id"}
+_NOTHING: Any = object()
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -189,9 +193,35 @@ def form_problems(form: Form) -> Iterator[str]:
             yield f"the field {one.id!r} has own_words that name no panel and no longest run"
         for low, high in (("least_words", "most_words"), ("least", "most")):
             yield from _range_problems(one, low, high)
-        for key in ("options", "entries"):
-            if key in one.more and not one.more[key]:
-                yield f"the field {one.id!r} has no {key}"
+        yield from _list_problems(one)
+
+
+def _list_problems(one: Field) -> Iterator[str]:
+    """Yield what is wrong with what a field lists: nobody could answer it, or its page would fail."""
+    for key, name in _KNOWN_BY.items():
+        listed = one.more.get(key, _NOTHING)
+        if listed is _NOTHING:
+            continue
+        if not isinstance(listed, list | tuple) or not all(
+            isinstance(entry, Mapping) and isinstance(entry.get(name), str | int | float) for entry in listed
+        ):
+            yield f"the field {one.id!r} has {key} that are no list of tables, each with its {name!r}"
+        elif not listed:
+            yield f"the field {one.id!r} has no {key}"
+        elif len({(type(entry[name]), entry[name]) for entry in listed}) < len(listed):
+            yield f"the field {one.id!r} has {key} of which two have the same {name!r}"
+        elif one.type == "choices" and _above(one.more.get("least"), len(listed)):
+            yield f"the field {one.id!r} can never be answered: it has fewer {key} than its least"
+    labels = one.more.get("labels", ())
+    if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
+        yield f"the field {one.id!r} has labels that are no list of words"
+    step = one.more.get("step", 1)
+    if isinstance(step, bool) or not isinstance(step, int | float) or step < 0:
+        yield f"the field {one.id!r} has step = {step!r}, which is no number from 0 on"
+
+
+def _above(least: Any, most: int) -> bool:
+    return isinstance(least, int | float) and least > most
 
 
 def _range_problems(one: Field, low: str, high: str) -> Iterator[str]:
@@ -206,7 +236,10 @@ def _range_problems(one: Field, low: str, high: str) -> Iterator[str]:
 
 def _bounded(own: Any, panels: set[str]) -> bool:
     return own is None or (
-        isinstance(own, dict) and own.get("panel") in panels and is_whole(own.get("longest"))
+        isinstance(own, dict)
+        and own.get("panel") in panels
+        and is_whole(own.get("longest"))
+        and own["longest"] > 0
     )
 
 
