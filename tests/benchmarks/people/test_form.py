@@ -199,6 +199,11 @@ def test_lists_that_nobody_could_answer_are_one_problem(type: str, more: dict[st
     assert words in problem
 
 
+def test_the_points_of_a_scale_may_have_labels() -> None:
+    more = {"least": 1, "most": 5, "labels": {"1": "bad", "5": "good"}}
+    assert not list(form_problems(Form((), (Field("f", "scale", "How good?", more),))))
+
+
 def test_control_characters_and_half_pairs_are_unwanted_and_nothing_else() -> None:
     for point in range(sys.maxunicode + 1):
         character = chr(point)

@@ -212,7 +212,8 @@ def _list_problems(one: Field) -> Iterator[str]:
             yield f"the field {one.id!r} has {key} of which two have the same {name!r}"
         elif one.type == "choices" and _above(one.more.get("least"), len(listed)):
             yield f"the field {one.id!r} can never be answered: it has fewer {key} than its least"
-    labels = one.more.get("labels", ())
+    # The labels of a scale stand at its points and are another thing.
+    labels = one.more.get("labels", ()) if one.type == "spans" else ()
     if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
         yield f"the field {one.id!r} has labels that are no list of words"
     step = one.more.get("step", 1)
