@@ -210,7 +210,7 @@ def overview(
 
 def overview_lines(found: dict[str, Any]) -> list[str]:
     """Return what answers say as lines for a terminal."""
-    from ensue.report.figure import Figure
+    from ensue.report.figure import Figure, settings_text
 
     lines = []
     for one in found["progress"]:
@@ -233,7 +233,9 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
                 lines.append(
                     f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {one['units']:,} units"
                 )
-    lines += [f"{row['task']} {row['metric']} {row['value']:.3f}" for row in found["scores"]]
+    for row in found["scores"]:
+        of = f", {settings_text(row['settings'])}" if row["settings"] else ""
+        lines.append(f"{row['task']} {row['metric']}{of}: {row['value']:.3f}")
     lines += [
         f"disagreed on: {one['item']} ({one['agreeing']:.0%} of pairs agree,"
         f" {one['agreeing_ci95'][0]:.0%} to {one['agreeing_ci95'][1]:.0%})"
