@@ -41,7 +41,7 @@ _ATTEMPTS = 5
 class Cluster:
     """Two machines with room for one worker each; a driver is joined to it."""
 
-    def __init__(self, temporary: str) -> None:
+    def __init__(self) -> None:
         from ray.cluster_utils import Cluster as RayCluster
 
         # Nothing but what workers need: no logs are read, nothing is scaled.
@@ -50,7 +50,6 @@ class Cluster:
             "include_dashboard": False,
             "include_log_monitor": False,
             "no_monitor": True,
-            "temp_dir": temporary,
         }
         self._cluster: Any = RayCluster()
         try:
@@ -75,13 +74,18 @@ class Cluster:
 def cluster_of_two() -> Iterator[Cluster]:
     """Have a cluster, whose workers find these tests."""
     places = [str(Path(__file__).parents[2]), *sys.path]
-    changed = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    # The names of sockets below it may have no more than 107 characters. As Ray's own default, since it writes the
+    # address of a cluster into the default folder whether that is there or not.
+    temporary = tempfile.mkdtemp(prefix="ray-")
+    changed = {
+        **_ENVIRONMENT,
+        "PYTHONPATH": os.pathsep.join(filter(None, places)),
+        "RAY_TMPDIR": temporary,
+    }
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
-    # The names of sockets below it may have no more than 107 characters.
-    temporary = tempfile.mkdtemp(prefix="ray-")
     try:
-        opened = _started(temporary)
+        opened = _started()
         try:
             yield opened
         finally:
@@ -100,9 +104,9 @@ def await_workers(executor: ensue.RayExecutor, count: int) -> None:
         time.sleep(0.1)
 
 
-def _started(temporary: str) -> Cluster:
+def _started() -> Cluster:
     for _ in range(_ATTEMPTS - 1):
         # Of TimeoutError, RuntimeError and Exception itself, whichever part of Ray had not come.
         with contextlib.suppress(Exception):
-            return Cluster(temporary)
-    return Cluster(temporary)
+            return Cluster()
+    return Cluster()
