@@ -162,18 +162,32 @@ def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
     assert sum(round(100 * float(line.partition(",")[2])) for line in lines[1:]) == sum(owed.values())
 
 
+class Story:
+    """A SQuALITY story that people enter one after another, over HTTP."""
+
+    def __init__(self, platform: Platform, clock: SetClock, folder: Path, **given: object) -> None:
+        self.platform, self.clock, self.case = platform, clock, CASES["squality"](folder, None)
+        wanted = Wanted("round", "squality", self.case.data, given, 1)
+        built = build("squality", self.case.data, given, 1)
+        self.project = Projects(platform).insert(wanted, built)
+        Projects(platform).set_state("round", "open")
+        self.served = create_app(platform)
+
+    def enter(self, number: int) -> Worker:
+        client = TestClient(self.served, raise_server_exceptions=False)
+        return Worker(client, self.project, f"round-{number}", self.clock)
+
+    def seen(self) -> tuple[Export, dict[str, Any]]:
+        """Return the export, and how far the work of each stage is."""
+        with self.platform.database.reading() as connection:
+            export = export_of(connection, self.project)
+            return export, overview.progress(connection, self.project, self.clock)["work"]["stages"]
+
+
 def test_a_writer_who_is_excluded_is_replaced(platform: Platform, clock: SetClock, tmp_path: Path) -> None:
     """The others review the new answers, and nobody waits for who has gone."""
-    case = CASES["squality"](tmp_path, None)
-    given = {"own_questions": 4, "stages": "questions,writing,reviewing"}
-    wanted = Wanted("round", "squality", case.data, given, 1)
-    project = Projects(platform).insert(wanted, build("squality", case.data, given, 1))
-    Projects(platform).set_state("round", "open")
-    served = create_app(platform)
-
-    def enter(number: int) -> Worker:
-        return Worker(TestClient(served, raise_server_exceptions=False), project, f"round-{number}", clock)
-
+    story = Story(platform, clock, tmp_path, own_questions=4, stages="questions,writing,reviewing")
+    case, enter = story.case, story.enter
     workers = [enter(number) for number in range(4)]
     # One asks, then all write, and one reviews a question.
     told = [one.work(case.answer, 60) for one in (workers[0], *workers, workers[0])]
@@ -182,29 +196,55 @@ def test_a_writer_who_is_excluded_is_replaced(platform: Platform, clock: SetCloc
     People(platform).exclude("round", gone.pseudonym)
     workers.append(enter(4))
     work_off(workers, case.answer, 60)
-    with platform.database.reading() as connection:
-        export = export_of(connection, project)
+    export, _ = story.seen()
     assert {one.state for one in export.people if one.annotator != gone.pseudonym} == {"finished"}
     files = kind("squality").files(export, None)
     assert files.notes[0] == "1 of 1 stories have all answers, 1 all reviews"
-    story = json.loads(files.texts["test.jsonl"])
-    writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
+    written = json.loads(files.texts["test.jsonl"])
+    writers = {one["worker_id"] for one in written["questions"][0]["responses"]}
     assert writers == {one.pseudonym for one in workers}
     assert gone.pseudonym not in bonuses(export, kind("squality"))
+
+
+def test_what_was_said_beside_an_excluded_writer_is_paid_and_counts_no_more(
+    platform: Platform, clock: SetClock, tmp_path: Path
+) -> None:
+    """One of four goes when all is done, and a fifth takes their place: the story is as if they had not been."""
+    stages = "questions,writing,reviewing,rating"
+    story = Story(platform, clock, tmp_path, own_questions=4, stages=stages)
+    workers = [story.enter(number) for number in range(4)]
+    work_off(workers, story.case.answer, 60)
+    gone = workers.pop()
+    People(platform).exclude("round", gone.pseudonym)
+    workers.append(story.enter(4))
+    work_off(workers, story.case.answer, 60)
+    export, far = story.seen()
+    squality, writers = kind("squality"), {one.pseudonym for one in workers}
+    wanted = {"questions": 1, "writing": 4, "reviewing": 20, "feedback": 4, "rating": 20}
+    assert {name: (one["answered"], one["wanted"]) for name, one in far.items()} == {
+        name: (count, count) for name, count in wanted.items()
+    }
+    assert Counter(one.stage for one in export.answers()) == wanted
+    rows = squality.scores(export)
+    assert {row["settings"].get("system", "human") for row in rows} == {"human"}
+    assert [row["n"] for row in rows] == [60] * 4  # three pairs a review, three responses a rating
+    rated = {one.part for record in export.answers("rating") for one in squality.judged(record)}
+    assert rated == writers
+    texts = squality.files(export, None).texts
+    reviews = [json.loads(line) for line in texts["reviews.jsonl"].splitlines()]
+    assert len(reviews) == 20
+    assert {name for one in reviews for name in (one["reviewer"], *one["places"])} == writers
+    assert "human-eval/all-responses.jsonl" in texts
+    # Nobody works for nothing because of another: who reviewed and rated twice is paid for it twice.
+    owed = {name: one.pay for name, one in squality.earned(export).items()}
+    assert owed == dict.fromkeys(writers, 13 + 2 * (8 + 8)) | {workers[-1].pseudonym: 13 + 8 + 8}
 
 
 def test_whoever_asked_is_excluded_and_nobody_answers_their_questions_any_more(
     platform: Platform, clock: SetClock, tmp_path: Path
 ) -> None:
-    case = CASES["squality"](tmp_path, None)
-    given = {"own_questions": 4, "stages": "questions,writing,reviewing"}
-    wanted = Wanted("round", "squality", case.data, given, 1)
-    project = Projects(platform).insert(wanted, build("squality", case.data, given, 1))
-    Projects(platform).set_state("round", "open")
-    served = create_app(platform)
-
-    def enter(number: int) -> Worker:
-        return Worker(TestClient(served, raise_server_exceptions=False), project, f"round-{number}", clock)
+    story = Story(platform, clock, tmp_path, own_questions=4, stages="questions,writing,reviewing")
+    case, enter = story.case, story.enter
 
     def others(form: Form, stage: str, who: str, chance: random.Random) -> dict[str, Any]:
         said = case.answer(form, stage, who, chance)
@@ -222,14 +262,12 @@ def test_whoever_asked_is_excluded_and_nobody_answers_their_questions_any_more(
     assert (late.status_code, late.json()["error"]) == (409, WITHDRAWN)
     workers = [writes, holds, enter(3), enter(4)]
     work_off(workers, others, 60)
-    with platform.database.reading() as connection:
-        export = export_of(connection, project)
-        progress = overview.progress(connection, project, clock)
-    assert progress["work"]["stages"]["writing"]["wanted"] == 4
+    export, stages = story.seen()
+    assert (stages["writing"]["wanted"], stages["writing"]["answered"]) == (4, 4)
     assert {one.state for one in export.people if one.annotator != asks.pseudonym} == {"finished"}
     files = kind("squality").files(export, None)
     assert files.notes[0] == "1 of 1 stories have all answers, 1 all reviews"
-    story = json.loads(files.texts["test.jsonl"])
-    assert all(one["question_text"].startswith("Pray, ") for one in story["questions"][1:])
-    writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
+    written = json.loads(files.texts["test.jsonl"])
+    assert all(one["question_text"].startswith("Pray, ") for one in written["questions"][1:])
+    writers = {one["worker_id"] for one in written["questions"][0]["responses"]}
     assert writers == {one.pseudonym for one in workers}

@@ -196,7 +196,7 @@ class Plain:
     def earned(self, export: Export) -> Mapping[str, Earned]:
         """Return `pay` for every answer; `bonus` for those not too fast, of people who missed no control."""
         pay, bonus = (Fraction(str(export.settings.get(name) or 0)) for name in ("pay", "bonus"))
-        given = [one for one in export.records if one.phase == "work" and one.state == "answered"]
+        given = [one for one in export.records if one.owed]
         failed = {one.annotator for one in export.people if one.state in BARRED}
         failed |= {one.annotator for one in export.records if one.control and one.right is False}
         answers = Counter(one.annotator for one in given)
