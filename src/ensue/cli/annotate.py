@@ -56,9 +56,12 @@ def create(
     json: console.Json = False,
 ) -> None:
     """Make a project; nobody can enter it before it is opened."""
+    from ensue.benchmarks.people import kind as people
+    from ensue.benchmarks.settings import from_here
+
     wanted: dict[str, Any] = {"kind": kind, "name": name, "seed": seed, "title": title, "owner": owner}
     wanted["data"] = None if data is None else str(data.expanduser().absolute())
-    wanted["settings"] = console.parse_settings(set_)
+    wanted["settings"] = from_here(people.settings_of(people.kind(kind)), console.parse_settings(set_))
     made = perform(home, database, "annotate.create", wanted)
     if json:
         console.print_json(made)
