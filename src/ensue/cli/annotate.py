@@ -234,7 +234,7 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
             if figure is not None:
                 shown = Figure.of(figure)
                 lines.append(
-                    f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {one['units']:,} units"
+                    f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {shown.n:,} units"
                 )
     for row in found["scores"]:
         of = f", {settings_text(row['settings'])}" if row["settings"] else ""

@@ -60,12 +60,13 @@ def seconds(value: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def drawn(figure: dict[str, Any] | None) -> str:
-    """Write a figure of agreement with its interval."""
+def drawn(figure: dict[str, Any] | None, judged: int) -> str:
+    """Write a figure of agreement with its interval, and of how much it is where that is not all that was judged."""
     if figure is None:
         return "–"
     found = Figure.of(figure)
-    return f"{found.text(2)} ({found.interval(2)})"
+    of = f", of {found.n:,}" if found.n != judged else ""
+    return f"{found.text(2)} ({found.interval(2)}){of}"
 
 
 def with_interval(numbers: dict[str, Any], name: str) -> str:
