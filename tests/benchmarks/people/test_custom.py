@@ -114,7 +114,7 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
             r"toml: it has the key 'setings', which means nothing; did you mean settings\?$",
         ),
         (
-            "[settings]",
+            "[settings]\nlabels = 3",
             "minimum_seconds = 'five'",
             'has minimum_seconds = "five", where a number from 0 on is',
         ),
