@@ -113,6 +113,18 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     server.drop(name)
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def module_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a database without tables that the tests of a file share."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('shared') / 'database.sqlite3'}"
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    name = f"test-{new_id()}"
+    yield server.create(name)
+    server.drop(name)
+
+
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     """A database of this test, open."""

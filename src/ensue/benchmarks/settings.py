@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ensue.benchmarks.base import Setting
@@ -13,6 +14,7 @@ from ensue.errors import EnsueError
 from ensue.text.documents import BUNDLED, Documents, read_documents
 
 T = TypeVar("T")
+NONE = "none"  # how nothing is written
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ def number(text: str) -> float:
 
 def optional(read: Callable[[str], T]) -> Reader[T | None]:
     """The same, or `none`."""
-    choices = (*choices_of(read), "none") if choices_of(read) else ()
-    return Reader(lambda text: None if text.lower() == "none" else read(text), choices, is_file(read))
+    choices = (*choices_of(read), NONE) if choices_of(read) else ()
+    return Reader(lambda text: None if text.lower() == NONE else read(text), choices, is_file(read))
 
 
 def many(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
@@ -101,6 +103,20 @@ def choices_of(read: Callable[[str], Any]) -> tuple[str, ...]:
 def is_file(read: Callable[[str], Any]) -> bool:
     """Return whether a setting names a file."""
     return isinstance(read, Reader) and read.is_file
+
+
+def files_among(known: Mapping[str, Setting]) -> set[str]:
+    """Return the settings that name a file."""
+    return {key for key, one in known.items() if is_file(one.read)}
+
+
+def from_here(known: Mapping[str, Setting], given: Mapping[str, str]) -> dict[str, str]:
+    """Return given settings with the whole paths of files, for whoever reads them in another folder."""
+    files = files_among(known)
+    return {
+        key: str(Path(value).expanduser().absolute()) if key in files and value.lower() != NONE else value
+        for key, value in given.items()
+    }
 
 
 def text(value: str) -> str:
@@ -178,7 +194,7 @@ def written(value: Any) -> str:
     ('none', '1,2', '0.1', '3', '')
     """
     if value is None:
-        return "none"
+        return NONE
     if isinstance(value, list | tuple):
         return ",".join(written(one) for one in value)
     shown = f"{value:g}" if isinstance(value, float) else str(value)

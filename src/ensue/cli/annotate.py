@@ -56,9 +56,12 @@ def create(
     json: console.Json = False,
 ) -> None:
     """Make a project; nobody can enter it before it is opened."""
+    from ensue.benchmarks.people import kind as people
+    from ensue.benchmarks.settings import from_here
+
     wanted: dict[str, Any] = {"kind": kind, "name": name, "seed": seed, "title": title, "owner": owner}
     wanted["data"] = None if data is None else str(data.expanduser().absolute())
-    wanted["settings"] = console.parse_settings(set_)
+    wanted["settings"] = from_here(people.settings_of(people.kind(kind)), console.parse_settings(set_))
     made = perform(home, database, "annotate.create", wanted)
     if json:
         console.print_json(made)
@@ -231,7 +234,7 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
             if figure is not None:
                 shown = Figure.of(figure)
                 lines.append(
-                    f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {one['units']:,} units"
+                    f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {shown.n:,} units"
                 )
     for row in found["scores"]:
         of = f", {settings_text(row['settings'])}" if row["settings"] else ""

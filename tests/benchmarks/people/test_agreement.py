@@ -33,7 +33,7 @@ rows = st.lists(
 @given(rows)
 def test_cohens_kappa_of_many_is_the_weighted_mean_of_scikit_learns(table: list[list[float]]) -> None:
     array = np.array(table)
-    kappas, weights = [], []
+    kappas, weights, units = [], [], set()
     for a, b in combinations(range(3), 2):
         shared = ~np.isnan(array[:, a]) & ~np.isnan(array[:, b])
         if shared.sum() < LEAST_SHARED:
@@ -43,12 +43,14 @@ def test_cohens_kappa_of_many_is_the_weighted_mean_of_scikit_learns(table: list[
             continue
         kappas.append(cohen_kappa_score(one, other))
         weights.append(shared.sum())
+        units |= set(np.flatnonzero(shared).tolist())
     found = drawn_cohen(array, range(len(array)), rounds=20)
     if not kappas:
         assert found is None
     else:
         assert found is not None
         assert found.value == pytest.approx(np.average(kappas, weights=weights), abs=1e-12)
+        assert (found.n, found.units) == (len(units), len(units))  # those of the pairs, not all there are
 
 
 def test_intervals_hold_the_value_and_shrink_with_more_items() -> None:
@@ -147,4 +149,4 @@ def test_an_annotators_kappa_has_the_interval_of_a_bootstrap_over_items() -> Non
         pairs = [cohen_kappa_score(table[:, 0], table[:, other], sample_weight=weights) for other in (1, 2)]
         draws.append(np.mean(pairs))
     assert found.interval() == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=0.06)
-    assert (found.n, found.units) == (100, 50)
+    assert (found.n, found.units) == (50, 50)

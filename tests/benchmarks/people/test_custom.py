@@ -68,6 +68,9 @@ def test_sides_are_by_chance_the_same_again_and_said(tmp_path: Path) -> None:
     assert 8 <= left.count("one") <= 32
 
 
+WHY = '[[fields]]\nid = "why"\ntype = "text"\nlabel = "Why?"\n'
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -77,8 +80,10 @@ def test_sides_are_by_chance_the_same_again_and_said(tmp_path: Path) -> None:
         ({"phase": "training"}, "no gold values"),
         ({"gold": {"better": "up"}}, "gold: "),
         ({"id": "1"}, "there already"),
+        ({"b": 3}, "the panel 'two' has sentences = 3, where a list of texts is expected"),
+        ({"control": "no"}, 'control = "no", where true or false is expected'),
     ],
-    ids=["column", "phase", "control", "training", "gold", "id"],
+    ids=["column", "phase", "control", "training", "gold", "id", "sentences", "true"],
 )
 def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any], words: str) -> None:
     row = {key: value for key, value in {**ROWS[0], **change}.items() if value is not None}
@@ -97,9 +102,48 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
         ('type = "preference"', 'type = "slider"', "of type 'slider'"),
         ('left = "one"', 'left = "three"', "names the panel 'three'"),
         ("random = true", 'required = "no"', "required = 'no', which is neither true nor false"),
-        ("random = true", "least_words = 50\nmost_words = 2", "least_words = 50 is above most_words = 2"),
-        ("random = true", 'least_words = "few"', "least_words = 'few', which is no number"),
-        ("[settings]", "[strange]", "means nothing"),
+        (
+            "random = true",
+            WHY + "least_words = 50\nmost_words = 2",
+            "least_words = 50 is above most_words = 2",
+        ),
+        ("random = true", WHY + 'least_words = "few"', "least_words = 'few', which is no number"),
+        (
+            "[settings]",
+            "[setings]",
+            r"toml: it has the key 'setings', which means nothing; did you mean settings\?$",
+        ),
+        (
+            "[settings]\nlabels = 3",
+            "minimum_seconds = 'five'",
+            'has minimum_seconds = "five", where a number from 0 on is',
+        ),
+        ("[settings]\nlabels = 3", "settings = 3", "has settings = 3, where a table is expected"),
+        ('title = "Which is better?"', "title = 3", "it has title = 3, where a text is expected"),
+        (
+            'sentences = "{b}"',
+            "sentences = 3",
+            "the panel 'two' has sentences = 3, where a list of texts is expected",
+        ),
+        ('text = "{a}"', "", "the panel 'one' has no 'text', a text"),
+        (
+            'label = "Which?"',
+            'lable = "Which?"',
+            r"'better' has the key 'lable', which means nothing; did you mean label\?$",
+        ),
+        ('label = "Which?"', "", "the field 'better' has no 'label', a text"),
+        ('label = "Which?"', "label = true", "the field 'better' has label = true, where a text is expected"),
+        (
+            "random = true",
+            "rndom = true",
+            r"'better' has the key 'rndom', which means nothing; did you mean random\?$",
+        ),
+        ("random = true", "when = 3", "the field 'better' has when = 3, where a table is expected"),
+        (
+            "random = true",
+            'when = { feild = "a" }',
+            r"'better', when has the key 'feild', .* did you mean field\?$",
+        ),
         ("[settings]", "[settings", "is no TOML"),
     ],
     ids=[
@@ -113,6 +157,17 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
         "words",
         "number",
         "key",
+        "seconds",
+        "settings",
+        "no text",
+        "no list",
+        "no body",
+        "misspelt label",
+        "no label",
+        "label",
+        "misspelt key",
+        "when",
+        "misspelt when",
         "toml",
     ],
 )

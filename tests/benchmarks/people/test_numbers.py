@@ -179,6 +179,17 @@ def test_shares_of_items_and_annotators_have_wilsons_interval() -> None:
     assert f"disagreed on: 15 (0% of pairs agree, 0% to {expected.high:.0%})" in told
 
 
+def test_cohens_kappa_is_told_with_the_units_that_its_pairs_share() -> None:
+    given = export(
+        *(record(f"{n}", "a", which="xy"[n % 2]) for n in range(8)),
+        *(record(f"{n}", "b", which="xy"[n % 2]) for n in range(8)),
+        *(record(f"{n}", "c", which="x") for n in range(6, 14)),  # shares two with either: too few
+    )
+    (cohen,) = (line for line in overview_lines(overview(given, KIND).as_dict()) if "cohen" in line)
+    assert cohen.startswith("which: cohen 1.000 ")
+    assert cohen.endswith(", 8 units")
+
+
 def test_progress_and_times_go_by_stage() -> None:
     given = export(
         *(Record({"id": f"{n}"}, f"p{n % 2}", {}, stage="writing", seconds=n * 10.0) for n in range(1, 6)),

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 import ensue
+from ensue.benchmarks.people.export import read
 from ensue.benchmarks.people.kind import WorkItem, kind
+from ensue.benchmarks.people.numbers import overview, scores_table
 from ensue.benchmarks.shuffle.people import FIELD
 from ensue.errors import EnsueError
 from ensue.runs.report import write_report
@@ -117,6 +119,23 @@ def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path) -> None:
     assert [(row["majority"], row["seconds"]) for row in shown] == [("1.0", "20.0"), ("1.0", "20.0")]
     kappas = [rows.get(("kappa", size), {"value": None})["value"] for size in (1, 2)]
     assert [row["κ"] and float(row["κ"]) for row in shown] == ["" if one is None else one for one in kappas]
+
+
+def test_an_organiser_is_shown_what_a_run_will_say(tmp_path: Path) -> None:
+    path = write_export(tmp_path, knowing)
+    run = ensue.run("shuffle", model=f"human:{path}", output=tmp_path / "run", seed=5, block_size=[1, 2])
+    found = overview(read(path), KIND)
+    assert [row for row in run.results["metrics"] if row in found.scores] == list(found.scores)
+    shown = list(csv.DictReader(io.StringIO(scores_table(found.scores).to_csv())))
+    # p2 is wrong at block size 2 and outvoted by the two others.
+    assert [(row["of"], row["accuracy majority"], row["seconds"]) for row in shown] == [
+        ("shuffle, block size 1", "1.0", "20.0"),
+        ("shuffle, block size 2", "1.0", "20.0"),
+    ]
+    assert [float(row["accuracy"]) for row in shown] == pytest.approx([1, 2 / 3])
+    sizes = Counter(one.key["block_size"] for one in read(path).answers() if one.annotator == "p2")
+    right = {one.annotator: one.accuracy for one in found.people}
+    assert right == pytest.approx({"p0": 1, "p1": 1, "p2": sizes[1] / sizes.total()})
 
 
 def test_people_of_other_documents_are_refused(tmp_path: Path) -> None:

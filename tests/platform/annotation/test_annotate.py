@@ -103,6 +103,33 @@ def test_a_project_of_the_texts_that_come_along_says_so(tmp_path: Path) -> None:
     assert words not in own["notes"]
 
 
+def test_files_that_settings_name_are_those_of_whoever_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server at work elsewhere is told where they lie, whatever folder the command was given in."""
+    (tmp_path / "story.txt").write_text("The mill stood still. Nobody came.")
+    pair = {"text": "A story.", "question": "What?", "better": "good", "worse": "bad", "why": "So."}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+    (tmp_path / "within").mkdir()
+    monkeypatch.chdir(tmp_path / "within")
+    made = run(
+        tmp_path / "home",
+        "create",
+        "squality",
+        "mill",
+        "--data",
+        "../story.txt",
+        "--set",
+        "practice=../pairs.jsonl",
+    )
+    named = Path(made["settings"]["practice"])
+    assert named.is_absolute()
+    assert named.samefile(tmp_path / "pairs.jsonl")
+    assert made["settings"]["systems"] is None
+    told = ["--data", "../story.txt", "--set", "practice=none", "--set", "systems=None"]
+    assert run(tmp_path / "home", "create", "squality", "none", *told)["settings"]["practice"] is None
+
+
 def test_words_for_people(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["annotate", "kinds", "custom"])
     assert "labels=5" in done.stdout

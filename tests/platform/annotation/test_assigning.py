@@ -129,6 +129,24 @@ def test_controls_come_at_their_rate_and_never_twice(platform: Platform) -> None
     assert 6 <= len(asked) <= 8
 
 
+def test_no_control_is_got_rid_of_by_giving_it_back(platform: Platform) -> None:
+    controls = [item(f"c{number}", control=True) for number in range(3)]
+    project = make(platform, work(8) + controls, labels=1, control_rate=0.5)
+    ada = Person(platform, project, "ada")
+    while not ada.key_of(held := ada.held()).startswith("c"):
+        ada.save(held)
+    seen = []
+    for _ in range(5):
+        seen.append(ada.key_of(held))
+        ada.part.assigning.release(ada.id, held)
+        held = ada.held()
+    assert sorted(seen[:3]) == ["c0", "c1", "c2"]  # another each time, and after all of them one again
+    assert set(seen) == {"c0", "c1", "c2"}
+    ada.save(held)
+    done = ada.do_all()
+    assert len([id for id in done if id.startswith("c")]) == 2
+
+
 def test_whoever_misses_controls_is_stopped_and_the_work_is_given_again(platform: Platform) -> None:
     controls = [item(f"c{number}", control=True) for number in range(4)]
     project = make(platform, work(8) + controls, labels=1, control_rate=0.5, most_missed=1)
@@ -260,13 +278,14 @@ def test_a_top_up_has_everybody_back(platform: Platform) -> None:
 
 
 def test_an_excluded_annotators_work_is_done_again(platform: Platform) -> None:
-    project = make(platform, work(2), labels=1)
+    controls = [item(f"c{number}", control=True) for number in range(2)]
+    project = make(platform, work(2) + controls, labels=1, control_rate=0.5)
     ada, bob = people(platform, project, 2)
-    assert len(ada.do_all()) == 2
+    assert len([id for id in ada.do_all() if id.startswith("w")]) == 2
     assert bob.do_all() == []
     name = ada.now.pseudonym
-    assert ada.part.people.exclude("rain", name) == 2
-    assert len(bob.do_all()) == 2
+    assert ada.part.people.exclude("rain", name) == 2  # controls are given again to nobody
+    assert len([id for id in bob.do_all() if id.startswith("w")]) == 2
     with pytest.raises(Forbidden):
         ada.take()
     with pytest.raises(Conflict):

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from bench.annotation_rounds import CASES, STORY, Worker, run_case, work_off
-from ensue.benchmarks.chapterbreak.annotation import read_annotations
+from ensue.benchmarks.chapterbreak.annotation import ASPECTS, read_annotations
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.kind import convert, kind
@@ -49,6 +49,30 @@ def round_of(platform: Platform, folder: Path, name: str, **settings: object) ->
         platform, project, case, lambda: TestClient(served, raise_server_exceptions=False), folder
     )
     return export, told["bonuses"]
+
+
+class Begun:
+    """A project that people enter one after another, over HTTP."""
+
+    def __init__(
+        self, platform: Platform, clock: SetClock, folder: Path, name: str = "squality", **given: object
+    ) -> None:
+        self.platform, self.clock, self.case = platform, clock, CASES[name](folder, None)
+        wanted = Wanted("round", self.case.kind, self.case.data, given, 1)
+        built = build(self.case.kind, self.case.data, given, 1)
+        self.project = Projects(platform).insert(wanted, built)
+        Projects(platform).set_state("round", "open")
+        self.served = create_app(platform)
+
+    def enter(self, number: int) -> Worker:
+        client = TestClient(self.served, raise_server_exceptions=False)
+        return Worker(client, self.project, f"round-{number}", self.clock)
+
+    def seen(self) -> tuple[Export, dict[str, Any]]:
+        """Return the export, and how far the work of each stage is."""
+        with self.platform.database.reading() as connection:
+            export = export_of(connection, self.project)
+            return export, overview.progress(connection, self.project, self.clock)["work"]["stages"]
 
 
 @pytest.mark.parametrize("name", ["custom", "insertion", "ordering"])
@@ -131,6 +155,40 @@ def test_transitions(platform: Platform, tmp_path: Path) -> None:
         convert(tmp_path / "round.jsonl", tmp_path / "out")
 
 
+def test_transitions_by_those_who_qualify(platform: Platform, clock: SetClock, tmp_path: Path) -> None:
+    """Known answers teach, qualify and check; whoever cannot tell them does none of the work."""
+    known = {aspect: next(iter(said)) for aspect, said in ASPECTS.items()}
+    sheet = tmp_path / "known.csv"
+    rows = [",".join((f"ao3/book0/{number}", *known.values())) for number in range(5)]
+    sheet.write_text("\n".join([",".join(("example", *known)), *rows]))
+    given = {"training": str(sheet), "qualification": 2, "controls": 1, "control_rate": 0.5, "bar": 1.0}
+    begun = Begun(platform, clock, tmp_path, "transitions", sample=3, **given)
+    careful, other = [begun.enter(number) for number in range(3)], begun.enter(3)
+    wrong = {aspect: list(said)[-1] for aspect, said in ASPECTS.items()}
+    assert [other.work(lambda *_: wrong, 60) for _ in range(4)] == ["done"] * 4
+    refused = other.client.post("/api/v1/projects/round/assignments")
+    assert (refused.status_code, "qualification" in refused.json()["error"]) == (403, True)
+    work_off(careful, lambda *_: known, 60)
+    export, _ = begun.seen()
+    states = {one.annotator: one.state for one in export.people}
+    assert states == {one.pseudonym: "finished" for one in careful} | {other.pseudonym: "stopped"}
+    counts = Counter((one.phase, one.control, one.right) for one in export.records)
+    assert counts == {
+        ("training", False, True): 6,
+        ("training", False, False): 2,
+        ("qualification", False, True): 6,
+        ("qualification", False, False): 2,
+        ("work", True, True): 3,
+        ("work", False, None): 9,
+    }
+    (tmp_path / "annotations.csv").write_text(
+        kind("transitions").files(export, None).texts["annotations.csv"]
+    )
+    found = read_annotations(tmp_path / "annotations.csv").transitions
+    assert list(found.values()) == [known] * 3
+    assert not {id for id in found if id.startswith("ao3/book0/")}
+
+
 def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
     """Four writers compose, write, review and rate; bonuses are those of the rankings."""
     export, paid = round_of(platform, tmp_path, "squality", own_questions=4)
@@ -164,16 +222,8 @@ def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
 
 def test_a_writer_who_is_excluded_is_replaced(platform: Platform, clock: SetClock, tmp_path: Path) -> None:
     """The others review the new answers, and nobody waits for who has gone."""
-    case = CASES["squality"](tmp_path, None)
-    given = {"own_questions": 4, "stages": "questions,writing,reviewing"}
-    wanted = Wanted("round", "squality", case.data, given, 1)
-    project = Projects(platform).insert(wanted, build("squality", case.data, given, 1))
-    Projects(platform).set_state("round", "open")
-    served = create_app(platform)
-
-    def enter(number: int) -> Worker:
-        return Worker(TestClient(served, raise_server_exceptions=False), project, f"round-{number}", clock)
-
+    story = Begun(platform, clock, tmp_path, own_questions=4, stages="questions,writing,reviewing")
+    case, enter = story.case, story.enter
     workers = [enter(number) for number in range(4)]
     # One asks, then all write, and one reviews a question.
     told = [one.work(case.answer, 60) for one in (workers[0], *workers, workers[0])]
@@ -182,29 +232,60 @@ def test_a_writer_who_is_excluded_is_replaced(platform: Platform, clock: SetCloc
     People(platform).exclude("round", gone.pseudonym)
     workers.append(enter(4))
     work_off(workers, case.answer, 60)
-    with platform.database.reading() as connection:
-        export = export_of(connection, project)
+    export, _ = story.seen()
     assert {one.state for one in export.people if one.annotator != gone.pseudonym} == {"finished"}
     files = kind("squality").files(export, None)
     assert files.notes[0] == "1 of 1 stories have all answers, 1 all reviews"
-    story = json.loads(files.texts["test.jsonl"])
-    writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
+    written = json.loads(files.texts["test.jsonl"])
+    writers = {one["worker_id"] for one in written["questions"][0]["responses"]}
     assert writers == {one.pseudonym for one in workers}
     assert gone.pseudonym not in bonuses(export, kind("squality"))
+
+
+def test_what_was_said_beside_an_excluded_writer_is_paid_and_counts_no_more(
+    platform: Platform, clock: SetClock, tmp_path: Path
+) -> None:
+    """One of four goes when all is done, and a fifth takes their place: the story is as if they had not been."""
+    stages = "questions,writing,reviewing,rating"
+    story = Begun(platform, clock, tmp_path, own_questions=1, stages=stages)
+
+    def answer(form: Form, *more: Any) -> dict[str, Any]:
+        asked = {field.id for field in form.fields}
+        return {id: said for id, said in story.case.answer(form, *more).items() if id in asked}
+
+    workers = [story.enter(number) for number in range(4)]
+    work_off(workers, answer, 60)
+    gone = workers.pop()
+    People(platform).exclude("round", gone.pseudonym)
+    workers.append(story.enter(4))
+    work_off(workers, answer, 60)
+    export, far = story.seen()
+    squality, writers = kind("squality"), {one.pseudonym for one in workers}
+    wanted = {"questions": 1, "writing": 4, "reviewing": 8, "feedback": 4, "rating": 8}
+    assert {name: (one["answered"], one["wanted"]) for name, one in far.items()} == {
+        name: (count, count) for name, count in wanted.items()
+    }
+    assert Counter(one.stage for one in export.answers()) == wanted
+    rows = squality.scores(export)
+    assert {row["settings"].get("system", "human") for row in rows} == {"human"}
+    assert [row["n"] for row in rows] == [24] * 4  # three pairs a review, three responses a rating
+    rated = {one.part for record in export.answers("rating") for one in squality.judged(record)}
+    assert rated == writers
+    texts = squality.files(export, None).texts
+    reviews = [json.loads(line) for line in texts["reviews.jsonl"].splitlines()]
+    assert len(reviews) == 8
+    assert {name for one in reviews for name in (one["reviewer"], *one["places"])} == writers
+    assert "human-eval/all-responses.jsonl" in texts
+    # Nobody works for nothing because of another: who reviewed and rated twice is paid for it twice.
+    owed = {name: one.pay for name, one in squality.earned(export).items()}
+    assert owed == dict.fromkeys(writers, 13 + 2 * (8 + 8)) | {workers[-1].pseudonym: 13 + 8 + 8}
 
 
 def test_whoever_asked_is_excluded_and_nobody_answers_their_questions_any_more(
     platform: Platform, clock: SetClock, tmp_path: Path
 ) -> None:
-    case = CASES["squality"](tmp_path, None)
-    given = {"own_questions": 4, "stages": "questions,writing,reviewing"}
-    wanted = Wanted("round", "squality", case.data, given, 1)
-    project = Projects(platform).insert(wanted, build("squality", case.data, given, 1))
-    Projects(platform).set_state("round", "open")
-    served = create_app(platform)
-
-    def enter(number: int) -> Worker:
-        return Worker(TestClient(served, raise_server_exceptions=False), project, f"round-{number}", clock)
+    story = Begun(platform, clock, tmp_path, own_questions=4, stages="questions,writing,reviewing")
+    case, enter = story.case, story.enter
 
     def others(form: Form, stage: str, who: str, chance: random.Random) -> dict[str, Any]:
         said = case.answer(form, stage, who, chance)
@@ -222,14 +303,12 @@ def test_whoever_asked_is_excluded_and_nobody_answers_their_questions_any_more(
     assert (late.status_code, late.json()["error"]) == (409, WITHDRAWN)
     workers = [writes, holds, enter(3), enter(4)]
     work_off(workers, others, 60)
-    with platform.database.reading() as connection:
-        export = export_of(connection, project)
-        progress = overview.progress(connection, project, clock)
-    assert progress["work"]["stages"]["writing"]["wanted"] == 4
+    export, stages = story.seen()
+    assert (stages["writing"]["wanted"], stages["writing"]["answered"]) == (4, 4)
     assert {one.state for one in export.people if one.annotator != asks.pseudonym} == {"finished"}
     files = kind("squality").files(export, None)
     assert files.notes[0] == "1 of 1 stories have all answers, 1 all reviews"
-    story = json.loads(files.texts["test.jsonl"])
-    assert all(one["question_text"].startswith("Pray, ") for one in story["questions"][1:])
-    writers = {one["worker_id"] for one in story["questions"][0]["responses"]}
+    written = json.loads(files.texts["test.jsonl"])
+    assert all(one["question_text"].startswith("Pray, ") for one in written["questions"][1:])
+    writers = {one["worker_id"] for one in written["questions"][0]["responses"]}
     assert writers == {one.pseudonym for one in workers}

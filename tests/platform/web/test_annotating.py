@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -383,30 +384,42 @@ def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callab
     assert worker.saved()["values"] == {"label": "y"}
 
 
-def test_a_shuffle_test_by_keys_alone(chromium: Browser, tmp_path: Path, database_url: str) -> None:
+@pytest.fixture
+def alone(chromium: Browser, tmp_path: Path, database_url: str) -> Iterator[Callable[[str, Form], Worker]]:
+    """Begin a project of three items on a server of its own, on each database."""
     home = tmp_path / "home"
-    with opened(Settings(home=home, database=database_url)) as platform:
-        path = make(platform, "shuffled", items(FORMS["preference"], 3), labels=9).path
-    with serving(home, "--database", database_url) as (_, address):
-        worker = Worker(chromium, address, path)
-        page = worker.page
-        page.goto(worker.path)
-        expect(page.get_by_role("button", name="Begin")).to_be_visible()
-        _tab_to(page, "#agreed")
-        _press("Space", "Tab", "Enter")(page)
-        worker.close_instructions()
-        expect(page.locator(".question")).to_be_visible()
-        _press("?")(page)
-        expect(page.get_by_role("dialog", name="Instructions")).to_be_visible()
-        _press("Escape", "1", "Enter")(page)
-        expect(page.locator("#far")).to_have_text("1 of 3 done")
-        _press("2", "ArrowLeft", "Enter")(page)
-        expect(page.locator("#far")).to_have_text("2 of 3 done")
-        _press("ArrowRight", "Enter")(page)
-        expect(page.locator("#code")).to_have_text("DONE-shuffled")
-        assert [worker.saved(place)["values"]["answer"] for place in (1, 2, 3)] == ["left", "left", "right"]
-        assert worker.visit.complaints == []
-        worker.context.close()
+    with ExitStack() as stack:
+
+        def begin(name: str, form: Form) -> Worker:
+            with opened(Settings(home=home, database=database_url)) as platform:
+                path = make(platform, name, items(form, 3), labels=9).path
+            _, address = stack.enter_context(serving(home, "--database", database_url))
+            worker = Worker(chromium, address, path)
+            stack.callback(worker.context.close)
+            return worker
+
+        yield begin
+
+
+def test_a_shuffle_test_by_keys_alone(alone: Callable[[str, Form], Worker]) -> None:
+    worker = alone("shuffled", FORMS["preference"])
+    page = worker.page
+    page.goto(worker.path)
+    expect(page.get_by_role("button", name="Begin")).to_be_visible()
+    _tab_to(page, "#agreed")
+    _press("Space", "Tab", "Enter")(page)
+    worker.close_instructions()
+    expect(page.locator(".question")).to_be_visible()
+    _press("?")(page)
+    expect(page.get_by_role("dialog", name="Instructions")).to_be_visible()
+    _press("Escape", "1", "Enter")(page)
+    expect(page.locator("#far")).to_have_text("1 of 3 done")
+    _press("2", "ArrowLeft", "Enter")(page)
+    expect(page.locator("#far")).to_have_text("2 of 3 done")
+    _press("ArrowRight", "Enter")(page)
+    expect(page.locator("#code")).to_have_text("DONE-shuffled")
+    assert [worker.saved(place)["values"]["answer"] for place in (1, 2, 3)] == ["left", "left", "right"]
+    assert worker.visit.complaints == []
 
 
 # What survives
@@ -439,8 +452,8 @@ def test_what_was_answered_can_be_corrected(work: Callable[..., Worker]) -> None
     expect(page.get_by_role("radio", name="Yes")).to_be_checked()
 
 
-def test_a_while_without_connection_loses_nothing(work: Callable[..., Worker]) -> None:
-    worker = work("when")
+def test_a_while_without_connection_loses_nothing(alone: Callable[[str, Form], Worker]) -> None:
+    worker = alone("when", WHEN)
     page = worker.enter()
     expect(page.locator(".question").first).to_be_visible()
     worker.context.set_offline(True)
@@ -457,6 +470,7 @@ def test_a_while_without_connection_loses_nothing(work: Callable[..., Worker]) -
         "values": {"label": "n", "why": "They differ."},
         "final": True,
     }
+    assert [words for words in worker.visit.complaints if "net::" not in words] == []
 
 
 def test_a_server_killed_while_somebody_types_loses_nothing(

@@ -56,8 +56,8 @@ class Walk:
 
 
 @pytest.fixture(scope="module")
-def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
-    with opened(Settings(home=tmp_path_factory.mktemp("walk") / "home")) as platform:
+def walk(module_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
+    with opened(Settings(home=tmp_path_factory.mktemp("walk") / "home", database=module_url)) as platform:
         ada, root = participant(platform), participant(platform, "root@example.org", "admin")
         with platform.database.writing() as connection:
             board = filling.add_board(connection, "full")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,12 +131,18 @@ def test_numbers_are_shown_and_people_are_excluded_and_forgotten(
     browser: Browser, platform: Platform
 ) -> None:
     owner = sign_in(browser, platform, "organiser")
-    project = make(platform, "judged", items(FORMS["choice"], 8), labels=2, by=owner, control_rate=0.0)
+    known = [replace(one, gold={"answer": "y"}) for one in items(FORMS["choice"], 8)]
+    project = make(platform, "judged", known, labels=2, by=owner, control_rate=0.0)
     first = ("y", "n", "y", "n", "y", "n", "y", "?")
     ada, bob = answered(platform, project, first, ("y", "n", "y", "n", "y", "n", "y", "y"))
     page = browser.get("/projects/judged/numbers").text
     check_page(page)
     assert "Median 9.0 s" in page
+    # Of sixteen answers nine are y: four of one, five of the other.
+    scores = page[page.index("<h2>Scores</h2>") : page.index("<h2>Agreement</h2>")]
+    assert '<th scope="col">accuracy majority</th>' in scores
+    assert "<td>0.562<br>" in scores
+    assert all(f"<td>{share} (" in page for share in ("0.50", "0.62"))
     assert "≤ 10 s: 16." in page
     assert "<td>nominal</td>" in page.replace(' class="words"', "")
     assert ada in page

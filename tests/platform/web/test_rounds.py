@@ -17,9 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from ensue.benchmarks.people.export import read
 from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.projects import Wanted
-from ensue.platform.database.schema import new_id
 from ensue.platform.service import Settings, opened
-from tests.platform.conftest import Server
 from tests.platform.processes import serving
 from tests.platform.web.test_annotating import Worker
 
@@ -186,17 +184,12 @@ ROUNDS = {
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name == "squality" else ()) for name in sorted(ROUNDS)]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def links(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, dict[str, str]]]:
+@pytest.fixture(scope="module")
+def links(module_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
     """A server on each database with a project of each kind; the address, and the link of each."""
     home = tmp_path_factory.mktemp("rounds") / "home"
-    paths, database = {}, f"sqlite:///{home / 'database.sqlite3'}"
-    if request.param == "postgresql":
-        server: Server = request.getfixturevalue("postgresql")
-        database = server.create(f"test-{new_id()}")
-    with opened(Settings(home=home, database=database)) as platform:
+    paths = {}
+    with opened(Settings(home=home, database=module_url)) as platform:
         part = Answering(platform)
         owner = platform.accounts.add("owner@example.org", "admin")
         paths["token"] = platform.accounts.add_token(owner.id, "test")
@@ -205,7 +198,7 @@ def links(
             wanted = Wanted(name, one.kind, one.data(folder), {"completion_code": "DONE", **one.settings})
             part.projects.create(wanted, by=owner.id)
             paths[name] = part.projects.set_state(name, "open").path
-    with serving(home, "--database", database) as (_, url):
+    with serving(home, "--database", module_url) as (_, url):
         yield url, paths
 
 

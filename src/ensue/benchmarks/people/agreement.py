@@ -177,12 +177,10 @@ def drawn_cohen(
 ) -> Drawn | None:
     """Return the mean of Cohen's kappa over pairs of annotators, each as heavy as the units the two share.
 
-    Pairs that share fewer than five units, and pairs of whom both gave one label throughout, are left out.
+    Pairs that share fewer than five units, and pairs of whom both gave one label throughout, are left out; it is of
+    the units that the others share.
     """
-    found = _mean_kappa(list(_drawn_kappas(table, clusters, rounds, seed)))
-    if found is None:
-        return None
-    return found._replace(n=int(np.isfinite(table).any(axis=1).sum()), clusters=len(set(clusters)))
+    return _mean_kappa(list(_drawn_kappas(table, clusters, rounds, seed)))
 
 
 class _PairKappa(NamedTuple):
@@ -190,7 +188,7 @@ class _PairKappa(NamedTuple):
 
     both: tuple[int, int]
     kappa: float
-    shared: float
+    units: list[int]
     draws: Numbers
     heavy: Numbers
     clusters: list[Hashable]
@@ -204,27 +202,28 @@ def _drawn_kappas(
     names = list(dict.fromkeys(clusters))
     weights = generator.standard_exponential((rounds, len(names)))
     places = {name: place for place, name in enumerate(names)}
-    for both, own, tables in _pair_tables(table, clusters):
+    for both, units, tables in _pair_tables(table, clusters):
         kappa = float(kappa_of_tables(tables.sum(axis=0)))
         if np.isnan(kappa):
             continue
+        own = list(dict.fromkeys(clusters[place] for place in units))
         drawn = np.tensordot(weights[:, [places[name] for name in own]], tables, axes=1)
         found = kappa_of_tables(drawn)
         # A round that drew one label alone for a pair has no kappa of it.
         heavy = np.where(np.isnan(found), 0.0, drawn.sum(axis=(1, 2)))
-        yield _PairKappa(both, kappa, float(tables.sum()), np.nan_to_num(found), heavy, own)
+        yield _PairKappa(both, kappa, units, np.nan_to_num(found), heavy, own)
 
 
 def _mean_kappa(pairs: Sequence[_PairKappa]) -> Drawn | None:
     """Return the mean kappa of pairs, each as heavy as the units the two share; None without any."""
     if not pairs:
         return None
-    total = sum(one.shared for one in pairs)
-    value = sum(one.kappa * one.shared for one in pairs) / total
+    value = float(np.average([one.kappa for one in pairs], weights=[len(one.units) for one in pairs]))
     shares = np.sum([one.heavy for one in pairs], axis=0)
     means = np.sum([one.draws * one.heavy for one in pairs], axis=0) / np.where(shares > 0.0, shares, np.nan)
+    units = {place for one in pairs for place in one.units}
     clusters = {name for one in pairs for name in one.clusters}
-    return Drawn(value, means, int(total), len(clusters), CORRELATION)
+    return Drawn(value, means, len(units), len(clusters), CORRELATION)
 
 
 def drawn_overlap(marks: Iterable[Marks], *, rounds: int = ROUNDS, seed: int = 0) -> Drawn | None:
@@ -293,8 +292,8 @@ def by_annotator(ratings: Ratings, *, rounds: int = ROUNDS, seed: int = 0) -> li
 
 def _pair_tables(
     table: Numbers, clusters: Sequence[Hashable]
-) -> list[tuple[tuple[int, int], list[Hashable], Numbers]]:
-    """Return for each pair that shares enough units its tables of labels [clusters, labels, labels]."""
+) -> list[tuple[tuple[int, int], list[int], Numbers]]:
+    """Return for each pair that shares enough units those, and its tables of labels [clusters, labels, labels]."""
     given = np.isfinite(table)
     labels = np.unique(table[given])
     codes = np.searchsorted(labels, np.where(given, table, labels[0] if len(labels) else 0.0))
@@ -306,5 +305,5 @@ def _pair_tables(
         cells = np.eye(len(labels) ** 2)[codes[shared, a] * len(labels) + codes[shared, b]]
         own = [clusters[place] for place in shared]
         tables = table_of_clusters(cells, own).reshape(-1, len(labels), len(labels))
-        found.append(((a, b), list(dict.fromkeys(own)), tables))
+        found.append(((a, b), shared, tables))
     return found

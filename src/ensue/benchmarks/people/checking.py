@@ -27,7 +27,7 @@ def answer_problems(form: Form, values: Any, *, final: bool = True) -> list[tupl
     if not isinstance(values, dict):
         return [("", "The values are no object.")]
     known = {one.id: one for one in form.fields}
-    problems = [("", f"There is no field {_shown(key)}.") for key in values if key not in known]
+    problems = [("", f"There is no field {in_words(key)}.") for key in values if key not in known]
     for one in form.fields:
         given = values.get(one.id)
         if given is None:
@@ -66,7 +66,8 @@ def _name(one: Field) -> str:
     return one.label.strip().rstrip(":?.") or one.id
 
 
-def _shown(value: Any) -> str:
+def in_words(value: Any) -> str:
+    """Return a value as JSON has it, cut where it is long."""
     words = json.dumps(value, ensure_ascii=True, default=str)
     return words if len(words) <= 60 else words[:57] + "…"
 
@@ -85,7 +86,7 @@ def _among(value: Any, allowed: Sequence[Any]) -> bool:
 
 def _choice(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     if not _among(given, _values(one)):
-        yield f"{_shown(given)} is none of the options"
+        yield f"{in_words(given)} is none of the options"
 
 
 def _choices(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
@@ -95,7 +96,7 @@ def _choices(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     allowed = _values(one)
     for value in given:
         if not _among(value, allowed):
-            yield f"{_shown(value)} is none of the options"
+            yield f"{in_words(value)} is none of the options"
             return
     if len({json.dumps(value) for value in given}) != len(given):
         yield "an option is there twice"
@@ -110,11 +111,11 @@ def _number(value: Any) -> bool:
 def _scale(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     least, most, step = one.more["least"], one.more["most"], one.more.get("step", 1)
     if not _number(given):
-        yield f"{_shown(given)} is no number"
+        yield f"{in_words(given)} is no number"
     elif not least <= given <= most:
-        yield f"{_shown(given)} is not from {least} to {most}"
+        yield f"{in_words(given)} is not from {least} to {most}"
     elif step and abs((given - least) / step - round((given - least) / step)) > 1e-6:
-        yield f"{_shown(given)} is between two points of the scale"
+        yield f"{in_words(given)} is between two points of the scale"
 
 
 # Unicode's categories Cc and Cs, but for the end of a line and the tab.
@@ -165,9 +166,9 @@ def _spans(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     for span in given:
         start, end = span.get("start"), span.get("end")
         if not (is_whole(start) and is_whole(end) and 0 <= start < end <= length):
-            yield f"the span {_shown([start, end])} is not within the text"
+            yield f"the span {in_words([start, end])} is not within the text"
         elif span.get("label") not in one.more["labels"]:
-            yield f"{_shown(span.get('label'))} is none of the labels"
+            yield f"{in_words(span.get('label'))} is none of the labels"
         elif span.keys() - {"start", "end", "label", "note"}:
             yield "a span has a key that is none of start, end, label and note"
         else:
@@ -191,7 +192,7 @@ def _order(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
 def _place(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     count = len(form.panel(one.more["panel"]).sentences or ())
     if not is_whole(given) or not 0 <= given <= count:
-        yield f"{_shown(given)} is no place from 0 to {count}"
+        yield f"{in_words(given)} is no place from 0 to {count}"
 
 
 def _rank(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
@@ -207,7 +208,7 @@ def _rank(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
 def _preference(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     allowed = ["left", "right", *(["tie"] if one.more.get("tie") else [])]
     if not _among(given, allowed):
-        yield f"{_shown(given)} is none of {', '.join(allowed)}"
+        yield f"{in_words(given)} is none of {', '.join(allowed)}"
 
 
 def _sentences(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
@@ -224,7 +225,7 @@ def _sentences(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]
         if judgment.get("value") is None and not final:
             continue
         if not _among(judgment.get("value"), _values(one)):
-            yield f"sentence {number}: {_shown(judgment.get('value'))} is none of the options"
+            yield f"sentence {number}: {in_words(judgment.get('value'))} is none of the options"
         yield from _written(judgment.get("reason") or "", LONGEST_NOTE)
         if final and one.more.get("reason") == "required" and not str(judgment.get("reason") or "").strip():
             yield f"sentence {number} has no reason"

@@ -30,20 +30,18 @@ A line may have `id`, `group`, `phase` (training, qualification, work), `control
 from __future__ import annotations
 
 import random
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.people.checking import check_answer
+from ensue.benchmarks.people.checking import check_answer, in_words
 from ensue.benchmarks.people.form import Form
+from ensue.benchmarks.people.keys import COLUMN, file_problems, part_problems
 from ensue.benchmarks.people.kind import PHASES, Built, Plain, Reads, WorkItem
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines
 
-_KEYS = {"title", "instructions", "data", "settings", "panels", "fields", "minimum_seconds"}
-_COLUMN = re.compile(r"\{(\w+)\}")
 _LONGEST = 1_000_000  # characters of one form
 _MOST_ITEMS = 200_000
 
@@ -57,19 +55,11 @@ class Custom(Plain):
 
     def preset(self, data: str | None) -> Mapping[str, Any]:
         """Return the settings that the project.toml makes."""
-        settings = _read(data)[1].get("settings", {})
-        if not isinstance(settings, dict):
-            raise EnsueError(f"{data}: [settings] is no table.")
+        settings: Mapping[str, Any] = _read(data)[1].get("settings", {})
         return settings
 
     def build(self, data: str | None, settings: Mapping[str, Any], seed: int) -> Built:
         path, said = _read(data)
-        strange = sorted(said.keys() - _KEYS)
-        if strange:
-            raise EnsueError(f"{path} has {strange[0]!r}, which means nothing; there is {', '.join(_KEYS)}.")
-        for key in ("title", "data"):
-            if not isinstance(said.get(key), str):
-                raise EnsueError(f"{path} has no {key!r}, a text.")
         file = _beside(path, said["data"])
         least = max(float(said.get("minimum_seconds", 0)), float(settings.get("minimum_seconds", 0)))
         items, ids = [], set()
@@ -93,13 +83,20 @@ def _read(data: str | None) -> tuple[Path, dict[str, Any]]:
     path = Path(data).expanduser()
     path = path / "project.toml" if path.is_dir() else path
     try:
-        return path, tomllib.loads(path.read_text("utf-8"))
+        said = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise EnsueError(f"{path} is no TOML: {error}.") from None
     except RecursionError:
         raise EnsueError(f"{path} is no TOML that can be read: it is nested too deeply.") from None
+    for problem in file_problems(said):
+        raise EnsueError(_sentence(f"{path}: {problem}"))
+    return path, said
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith("?") else f"{words}."
 
 
 def _beside(path: Path, name: str) -> Path:
@@ -112,9 +109,7 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def _instructions(path: Path, said: Mapping[str, Any]) -> str:
-    words = said.get("instructions", "")
-    if not isinstance(words, str):
-        raise EnsueError(f"{path}: the instructions are no text.")
+    words: str = said.get("instructions", "")
     if words.endswith(".md") and "\n" not in words:
         try:
             return _beside(path, words).read_text("utf-8")
@@ -133,6 +128,9 @@ def _item(
 ) -> WorkItem:
     panels = [_filled(panel, row, place) for panel in said.get("panels", ())]
     fields = [_filled(one, row, place) for one in said.get("fields", ())]
+    for part, tables in (("panels", panels), ("fields", fields)):
+        for problem in part_problems(part, tables):
+            raise EnsueError(_sentence(f"{place}: {problem}"))
     sides = {}
     for one in fields:
         if one.pop("random", False) and {"left", "right"} <= one.keys():
@@ -148,7 +146,9 @@ def _item(
     phase, gold = row.get("phase", "work"), row.get("gold")
     if phase not in PHASES:
         raise EnsueError(f"{place}: the phase {phase!r} is none of {', '.join(PHASES)}.")
-    control = bool(row.get("control", False))
+    control = row.get("control", False)
+    if control not in (True, False):
+        raise EnsueError(f"{place} has control = {in_words(control)}, where true or false is expected.")
     if gold is None and (control or phase != "work"):
         raise EnsueError(f"{place} is for {'control' if control else phase} and has no gold values.")
     if gold is not None:
@@ -156,7 +156,7 @@ def _item(
             raise EnsueError(f"{place}, gold: {problem}")
     key = {"id": str(row.get("id", number))} | ({"sides": sides} if sides else {})
     words, group = str(row.get("words", "")), str(row.get("group", ""))
-    return WorkItem(form, key, phase, group, control=control, gold=gold, words=words)
+    return WorkItem(form, key, phase, group, control=bool(control), gold=gold, words=words)
 
 
 def _filled(part: Any, row: Mapping[str, Any], place: str) -> Any:
@@ -167,10 +167,10 @@ def _filled(part: Any, row: Mapping[str, Any], place: str) -> Any:
         return [_filled(value, row, place) for value in part]
     if not isinstance(part, str):
         return part
-    whole = _COLUMN.fullmatch(part)
+    whole = COLUMN.fullmatch(part)
     if whole:  # a column that is no text stays what it is
         return _column(row, whole[1], place)
-    return _COLUMN.sub(lambda found: str(_column(row, found[1], place)), part)
+    return COLUMN.sub(lambda found: str(_column(row, found[1], place)), part)
 
 
 def _column(row: Mapping[str, Any], name: str, place: str) -> Any:

@@ -21,6 +21,8 @@ VERSION = 1
 _CENTURY = 3.2e9  # seconds
 # The states of people whose work does not count.
 BARRED = frozenset({"stopped", "excluded", "deleted"})
+# The state of answers about what does not count any more, such as reviews of an excluded writer.
+SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,10 @@ class Person:
 
 @dataclass(frozen=True)
 class Record:
-    """One final answer; `state` is void where it does not count, `seconds` is time on task without idle time."""
+    """One final answer; `seconds` is time on task without idle time.
+
+    `state` is void where it does not count, superseded where it does not through no fault of whoever gave it.
+    """
 
     key: Mapping[str, Any]
     annotator: str
@@ -61,6 +66,11 @@ class Record:
     def counts(self) -> bool:
         """Whether it is part of the result: work, no control, not void."""
         return self.phase == "work" and not self.control and self.state == "answered"
+
+    @property
+    def owed(self) -> bool:
+        """Whether it is paid: work, controls too, that is not void."""
+        return self.phase == "work" and self.state in {"answered", SUPERSEDED}
 
 
 @dataclass(frozen=True)

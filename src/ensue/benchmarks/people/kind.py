@@ -186,17 +186,26 @@ class Plain:
         raise EnsueError(f"A project of kind {export.kind} has no format besides the export itself.")
 
     def scores(self, export: Export) -> list[MetricRow]:
-        """Return the share of answers that are right."""
-        judged = [one for one in export.answers() if one.right is not None]
+        """Return the share of answers that are right, and of items that most are right about, a tie as half."""
+        judged: dict[str, list[float]] = {}
+        for one in export.answers():
+            if one.right is not None:
+                judged.setdefault(one.item, []).append(float(one.right))
         if not judged:
             return []
-        right = [float(bool(one.right)) for one in judged]
-        return [mean_row(export.kind, "accuracy", right, [one.item for one in judged])]
+        items = [item for item, given in judged.items() for _ in given]
+        right = [value for given in judged.values() for value in given]
+        rows = [mean_row(export.kind, "accuracy", right, items)]
+        if len(right) > len(judged):
+            shares = [sum(given) / len(given) for given in judged.values()]
+            votes = [0.5 if share == 0.5 else float(share > 0.5) for share in shares]
+            rows.append(mean_row(export.kind, "accuracy_majority", votes, list(judged)))
+        return rows
 
     def earned(self, export: Export) -> Mapping[str, Earned]:
         """Return `pay` for every answer; `bonus` for those not too fast, of people who missed no control."""
         pay, bonus = (Fraction(str(export.settings.get(name) or 0)) for name in ("pay", "bonus"))
-        given = [one for one in export.records if one.phase == "work" and one.state == "answered"]
+        given = [one for one in export.records if one.owed]
         failed = {one.annotator for one in export.people if one.state in BARRED}
         failed |= {one.annotator for one in export.records if one.control and one.right is False}
         answers = Counter(one.annotator for one in given)

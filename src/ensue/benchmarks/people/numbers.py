@@ -33,6 +33,8 @@ from ensue.benchmarks.people.agreement import (
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.kind import Earned, Kind
 from ensue.benchmarks.people.units import Said, Table, marks_in, rating_tables, said_in
+from ensue.report import table as report
+from ensue.report.figure import Figure, settings_text
 from ensue.report.results import MetricRow
 from ensue.stats.clustered import Interval, clustered_interval
 from ensue.stats.ranges import CORRELATION, SHARE
@@ -100,6 +102,8 @@ class PersonNumbers(NamedTuple):
     controls: int
     missed: int
     median_seconds: float | None
+    accuracy: float | None
+    accuracy_ci95: Ends | None
     agreeing: float | None
     agreeing_ci95: Ends | None
     kappa: float | None
@@ -163,6 +167,21 @@ def _figure(drawn: Drawn | None) -> dict[str, Any] | None:
     if drawn is None or math.isnan(drawn.value):
         return None
     return {"value": drawn.value, "ci95": list(drawn.interval()), "n": drawn.n, "clusters": drawn.units}
+
+
+def scores_table(rows: Sequence[MetricRow]) -> report.Table:
+    """Return how right people are as a table: a line for whatever it is of, a column a metric."""
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    lines: dict[str, dict[str, Figure]] = {}
+    for row in rows:
+        of = ", ".join(filter(None, (row["task"], settings_text(row["settings"]))))
+        lines.setdefault(of, {})[row["metric"]] = Figure.of(row)
+    columns = [report.Column(metric.replace("_", " ")) for metric in metrics]
+    table = report.Table([report.Column("of", words=True), *columns])
+    for of, figures in lines.items():
+        digits = {metric: 1 if metric == "seconds" else 3 for metric in metrics}
+        table.add(of, *(report.figure_cell(figures.get(one), digits=digits[one]) for one in metrics))
+    return table
 
 
 # Progress and times
@@ -275,6 +294,7 @@ def people_numbers(
         paid = earned.get(name)
         pay, bonus = (float(paid.pay), float(paid.bonus)) if paid else (0.0, 0.0)
         share, kappa = agreeing.get(name, (None, None))
+        right = _accuracy(work)
         ends = kappa.interval() if kappa is not None else None
         yield PersonNumbers(
             name,
@@ -285,6 +305,8 @@ def people_numbers(
             len(controls),
             sum(one.right is False for one in controls),
             statistics.median(one.seconds for one in work) if work else None,
+            right.value if right is not None else None,
+            (right.low, right.high) if right is not None else None,
             share.value if share is not None else None,
             (share.low, share.high) if share is not None else None,
             kappa.value if kappa is not None else None,
@@ -293,6 +315,13 @@ def people_numbers(
             bonus,
             (pay + bonus) / hours if paid and hours else None,
         )
+
+
+def _accuracy(work: Sequence[Record]) -> Interval | None:
+    """Return the share of somebody's answers that are right, of those of which it is known."""
+    known = [one for one in work if one.right is not None]
+    right = [float(bool(one.right)) for one in known]
+    return clustered_interval(right, [one.item for one in known], bounds=SHARE) if known else None
 
 
 def bonuses(export: Export, kind: Kind) -> dict[str, int]:

@@ -84,6 +84,13 @@ class Shuffle(Plain):
         title = "Which text is in its own order?"
         return Built(title, instructions(__file__, "shuffle"), items, documents.source, notes)
 
+    def scores(self, export: Export) -> list[MetricRow]:
+        """Return accuracy of one person and of the majority, seconds and kappa by block size, as a run has them."""
+        records = _by_item(export)
+        items = [_judged(given) for given in records.values()]
+        alone = [row for row in metric_rows(items) if row["metric"] == "accuracy"]
+        return [*alone, *_more_rows(items), *_kappas(records)]
+
 
 def _take_turns(
     documents: Sequence[Document], known: Mapping[tuple[str, int], ShuffledVersion], sizes: Sequence[int]
@@ -170,9 +177,7 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
     documents, _, used = run.versions()
     skipped = used.skipped
     known = {document.id: document for document in documents}
-    records: dict[str, list[Record]] = {}
-    for one in export.answers():
-        records.setdefault(one.item, []).append(one)
+    records = _by_item(export)
     if not records:
         raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
     items, missing = [], 0
@@ -186,7 +191,7 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
                 f"The document {document.id} is not the one people read; run on the project's data"
                 f" ({export.source}), cut as there."
             )
-        items.append(_judged(document, given))
+        items.append(_judged(given, document.domain))
     if not items:
         raise EnsueError(f"People read none of these documents; run on the project's data ({export.source}).")
     if missing:
@@ -204,13 +209,20 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
     )
 
 
-def _judged(document: Document, given: Sequence[Record]) -> Item:
+def _by_item(export: Export) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for one in export.answers():
+        found.setdefault(one.item, []).append(one)
+    return found
+
+
+def _judged(given: Sequence[Record], domain: str = "") -> Item:
     key = given[0].key
     rights = [float(one.values.get(FIELD) == key["original"]) for one in given]
     share = sum(rights) / len(rights)
     return Item(
         id=str(key["id"]),
-        cluster=document.id,
+        cluster=str(key["document"]),
         task="shuffle",
         settings={"block_size": int(key["block_size"])},
         scores={
@@ -220,7 +232,7 @@ def _judged(document: Document, given: Sequence[Record]) -> Item:
             "seconds": float(np.median([one.seconds for one in given])),
         },
         outputs={
-            "domain": document.domain,
+            "domain": domain,
             "order": key["order"],
             "annotators": {one.annotator: one.values.get(FIELD) == key["original"] for one in given},
             "seconds": {one.annotator: one.seconds for one in given},

@@ -149,16 +149,14 @@ def rounds_of(export: Export) -> list[Round]:
         by_stage[one.stage][str(one.key.get("story"))].append(one)
     found = []
     for story, written in by_stage[WRITING].items():
-        # Where questions were composed anew, the later ones hold.
-        asked = list(written[-1].key["questions"])
-        kept = [one for one in written if one.key["questions"] == asked]
+        asked = list(written[0].key["questions"])
         answers = {
-            one.annotator: [one.values[f"answer{n}"] for n in range(1, len(asked) + 1)] for one in kept
+            one.annotator: [one.values[f"answer{n}"] for n in range(1, len(asked) + 1)] for one in written
         }
         found.append(
             Round(
                 story,
-                str(kept[-1].key["content"]),
+                str(written[0].key["content"]),
                 tuple(asked),
                 answers,
                 by_stage[REVIEWING][story],
@@ -258,22 +256,26 @@ def rates_of(export: Export) -> Rates:
 
 
 def earned(export: Export) -> dict[str, Earned]:
-    """Return what everybody is owed: so much a story and stage, by the share done, and bonuses once all is in."""
+    """Return what everybody is owed: so much a story and stage, by the share done, and bonuses once all is in.
+
+    What was done beside somebody who was excluded, and is done again, is paid each time; bonuses are of what counts.
+    """
     rates = rates_of(export)
     rating = Fraction(str(export.settings["rating_pay"]))
     pay: dict[str, Fraction] = defaultdict(Fraction)
     bonus: dict[str, Fraction] = defaultdict(Fraction)
+    owed = {stage: [one for one in export.records if one.owed and one.stage == stage] for stage in STAGES}
+    asked = {one.key["story"]: len(one.key["questions"]) for one in owed[WRITING]}
+    for record in owed[WRITING]:
+        pay[record.annotator] += rates.writing
+    for record in owed[REVIEWING]:
+        pay[record.annotator] += rates.reviewing / asked[record.key["story"]]
     for one in rounds_of(export):
-        for writer in one.answers:
-            pay[writer] += rates.writing
-        for review in one.reviews:
-            pay[review.annotator] += rates.reviewing / len(one.questions)
         for person, amount in one.outcome(rates).bonuses.items() if one.reviewed else ():
             bonus[person] += amount
-    rated = list(export.answers(RATING))
     questions: dict[str, set[int]] = defaultdict(set)
-    for record in rated:
+    for record in owed[RATING]:
         questions[record.key["story"]].add(record.key["question"])
-    for record in rated:
+    for record in owed[RATING]:
         pay[record.annotator] += rating / len(questions[record.key["story"]])
     return {name: Earned(pay[name], bonus[name]) for name in dict.fromkeys([*pay, *bonus])}

@@ -2,13 +2,14 @@
 
 Items of the group that somebody is in come first, then those that lack the fewest answers, so that items become whole
 early; after that it is the order of the items, a little different for everybody. Controls are mixed in at a fixed
-rate that begins at a place of each person's own, and nobody sees one twice.
+rate that begins at a place of each person's own; nobody answers one twice, and whoever gives one back is due another.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -125,18 +126,22 @@ class Choosing:
     def _control(
         self, connection: Connection, project: Project, participant: Participant, had: Sequence[Any]
     ) -> list[Candidate]:
-        """Return a control where one is due: at a fixed rate, from a place that differs between people."""
+        """Return a control where one is due: at a fixed rate of what is answered or held, from a place that differs
+        between people. One that was given back or lost comes again after all others."""
+        now = self.clock.now()
         rate = float(project.settings["control_rate"])
-        before = sum(row.phase == "work" for row in had)
+        held = [row for row in had if row.phase == "work" and _holds(row, now)]
         begin = _chance(project.seed, participant.id, "controls")
-        if int((before + 1) * rate + begin) == int(before * rate + begin):
+        done = {row.item_id for row in held if row.is_control}
+        if len(done) >= int((len(held) + 1) * rate + begin):
             return []
         here = (project_items.c.project_id == project.id, project_items.c.is_control)
-        seen = {row.item_id for row in had}
-        ids = set(connection.execute(select(project_items.c.id).where(*here)).scalars()) - seen
+        ids = set(connection.execute(select(project_items.c.id).where(*here)).scalars()) - done
         if not ids:
             return []
-        return [Candidate(min(ids, key=lambda id: _chance(project.seed, participant.id, id)), None)]
+        seen = {row.item_id for row in had}
+        first = min(ids, key=lambda id: (id in seen, _chance(project.seed, participant.id, id)))
+        return [Candidate(first, None)]
 
     def _comes_later(self, connection: Connection, project: Project, participant: Participant) -> bool:
         """Return whether others are at work on what later stages are made of."""
@@ -168,7 +173,7 @@ def _unanswered(project_id: str) -> Select[Any]:
 
 @cache
 def _had_query() -> Select[Any]:
-    columns = (assignments.c.item_id, assignments.c.state)
+    columns = (assignments.c.item_id, assignments.c.state, assignments.c.lease_until)
     about = (project_items.c.phase, project_items.c.is_control, project_items.c.group_name)
     joined = select(*columns, *about).join(project_items, project_items.c.id == assignments.c.item_id)
     mine = assignments.c.participant_id == bindparam("participant")
@@ -178,6 +183,10 @@ def _had_query() -> Select[Any]:
 def _had(connection: Connection, participant_id: str) -> Sequence[Any]:
     """Return everything that somebody was ever given, in that order."""
     return connection.execute(_had_query(), {"participant": participant_id}).all()
+
+
+def _holds(row: Any, now: datetime) -> bool:
+    return bool(row.state == "answered" or (row.state == "leased" and row.lease_until > now))
 
 
 def _room(project: Project, had: Sequence[Any]) -> int | None:

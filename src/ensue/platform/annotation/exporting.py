@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from ensue.benchmarks.people.export import MARK, VERSION, Export
+from ensue.platform.annotation.following import STANDING
 from ensue.platform.annotation.projects import Project
 from ensue.platform.boards.exports import plain_cell
 from ensue.platform.database.schema import answer_history, answers, assignments, participants, project_items
@@ -147,7 +148,7 @@ def _answers(connection: Connection, project: Project) -> Iterator[dict[str, Any
             answers,
             assignments.c.is_right,
             assignments.c.is_hasty,
-            assignments.c.state,
+            STANDING.label("state"),
         )
         .join(assignments, assignments.c.id == answers.c.assignment_id)
         .join(participants, participants.c.id == assignments.c.participant_id)

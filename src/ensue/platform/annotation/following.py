@@ -1,8 +1,8 @@
 """Later stages: what a kind makes of what was said in a group, and what becomes of items that it no longer makes.
 
 Whoever is taken off a project takes along what was made of their words: an item that the answers which count do not
-lead to any more is wanted of nobody, and whoever holds it loses it. What was answered of it stays, and is wanted
-again should the same item be made again.
+lead to any more is wanted of nobody, and whoever holds it loses it. What was answered of it stays, superseded: it is
+paid and counts for nothing else (`STANDING`), unless the same item should be made again.
 """
 
 from __future__ import annotations
@@ -10,14 +10,21 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, and_, case, select, update
 
+from ensue.benchmarks.people.export import SUPERSEDED
 from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.kind import Done
 from ensue.platform.annotation.building import row_of
 from ensue.platform.annotation.projects import Project, add_items
 from ensue.platform.database.schema import answers, assignments, participants, project_items
 from ensue.platform.logs import tell
+
+# How an assignment stands in every count and export, where it is joined with its item.
+STANDING = case(
+    (and_(assignments.c.state == "answered", project_items.c.wanted == 0), SUPERSEDED),
+    else_=assignments.c.state,
+)
 
 
 def revise(connection: Connection, project: Project, group: str) -> None:

@@ -61,7 +61,7 @@ def data_in(folder: Path, found: Kind) -> Path:
 
 def _check_files(found: Kind, wanted: Wanted, upload: Upload) -> None:
     """Refuse a path where a file is to be sent: none of the server's own is read for anybody."""
-    naming = {key for key, one in settings_of(found).items() if reading.is_file(one.read)}
+    naming = reading.files_among(settings_of(found))
     if said := sorted(naming & wanted.settings.keys()):
         raise Invalid(f"The setting {said[0]} is a file; send the file itself.")
     if strange := sorted(upload.named.keys() - naming):

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, case, func, or_, select
 
 from ensue.platform.annotation import exporting
+from ensue.platform.annotation.following import STANDING
 from ensue.platform.annotation.projects import Project
 from ensue.platform.clock import Clock
 from ensue.platform.database.schema import answers, assignments, participants, project_items
@@ -43,9 +44,7 @@ def progress(connection: Connection, project: Project, clock: Clock) -> dict[str
             project_items.c.stage,
             project_items.c.is_control,
             project_items.c.wanted,
-            func.coalesce(func.sum(case((assignments.c.state == "answered", 1), else_=0)), 0).label(
-                "answered"
-            ),
+            func.coalesce(func.sum(case((STANDING == "answered", 1), else_=0)), 0).label("answered"),
             func.coalesce(func.sum(case((at_work, 1), else_=0)), 0).label("leased"),
             func.coalesce(func.sum(case((assignments.c.state == "void", 1), else_=0)), 0).label("void"),
         )
@@ -59,14 +58,15 @@ def progress(connection: Connection, project: Project, clock: Clock) -> dict[str
         one = found.setdefault(
             name, {"items": 0, "whole": 0, "wanted": 0, "answered": 0, "leased": 0, "void": 0, "stages": {}}
         )
-        one["items"] += 1
+        there = row.wanted != 0  # not withdrawn
+        one["items"] += there
         one["wanted"] += row.wanted or 0
-        one["whole"] += row.wanted is not None and row.answered >= row.wanted
+        one["whole"] += bool(row.wanted) and row.answered >= row.wanted
         for key in ("answered", "leased", "void"):
             one[key] += int(getattr(row, key))
         if row.stage:
             stage = one["stages"].setdefault(row.stage, {"items": 0, "wanted": 0, "answered": 0})
-            stage["items"] += 1
+            stage["items"] += there
             stage["wanted"] += row.wanted or 0
             stage["answered"] += int(row.answered)
     return found
@@ -74,7 +74,7 @@ def progress(connection: Connection, project: Project, clock: Clock) -> dict[str
 
 def people(connection: Connection, project: Project) -> list[dict[str, Any]]:
     """Return everybody who takes or took part, with what they did; pseudonyms alone."""
-    answered = assignments.c.state == "answered"
+    answered = STANDING == "answered"
     work = and_(answered, project_items.c.phase == "work", ~project_items.c.is_control)
     control = and_(or_(answered, assignments.c.state == "void"), project_items.c.is_control)
     zero = func.coalesce

@@ -121,11 +121,13 @@ def _conduct() -> Select[Any]:
 
 
 def stop(connection: Connection, participant_id: str, state: str, reason: str) -> int:
-    """Stop somebody and make their work void, so that others are given it; return how many answers that were."""
+    """Stop somebody and make their work void, so that others are given it; return how many answers that were, without
+    controls, which nobody is given again."""
     work = select(project_items.c.id).where(project_items.c.phase == "work")
+    wanted = work.where(project_items.c.wanted > 0)
     held = (assignments.c.participant_id == participant_id, assignments.c.state.in_(("leased", "answered")))
     answered = select(func.count()).where(
-        *held, assignments.c.item_id.in_(work), assignments.c.state == "answered"
+        *held, assignments.c.item_id.in_(wanted), assignments.c.state == "answered"
     )
     count = int(connection.execute(answered).scalar_one())
     connection.execute(update(assignments).where(*held, assignments.c.item_id.in_(work)).values(state="void"))

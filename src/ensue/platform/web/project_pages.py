@@ -60,12 +60,13 @@ def seconds(value: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def drawn(figure: dict[str, Any] | None) -> str:
-    """Write a figure of agreement with its interval."""
+def drawn(figure: dict[str, Any] | None, judged: int) -> str:
+    """Write a figure of agreement with its interval, and of how much it is where that is not all that was judged."""
     if figure is None:
         return "–"
     found = Figure.of(figure)
-    return f"{found.text(2)} ({found.interval(2)})"
+    of = f", of {found.n:,}" if found.n != judged else ""
+    return f"{found.text(2)} ({found.interval(2)}){of}"
 
 
 def with_interval(numbers: dict[str, Any], name: str) -> str:
@@ -132,17 +133,21 @@ def _project_page(request: Request, part: Answering, user: User, name: str, **sa
 
 @router.get("/projects/{name}/numbers")
 def numbers_page(request: Request, part: ThePart, user: MaybeCaller, name: str) -> Response:
-    """How far people agree, how long they take, what they disagree on and what an hour is paid."""
+    """How right people are, how far they agree, how long they take, and what an hour is paid."""
     if user is None:
         return RedirectResponse(f"/sign-in?next=/projects/{name}/numbers", 303)
     with part.database.reading() as connection:
         project = own(connection, part, user, name)
         export = exporting.export_of(connection, project)
-    from ensue.benchmarks.people.numbers import overview  # with numpy, which a server at rest does without
+    from ensue.benchmarks.people import numbers  # with numpy, which a server at rest does without
 
-    found = overview(export, project.load_kind()).as_dict()
-    charts = [(one, histogram(one["bins"])) for one in found["times"]]
-    return render(request, "project_numbers.html.j2", project=project, found=found, charts=charts)
+    found = numbers.overview(export, project.load_kind()).as_dict()
+    facts: dict[str, Any] = {
+        "charts": [(one, histogram(one["bins"])) for one in found["times"]],
+        "scores": numbers.scores_table(found["scores"]).to_html() if found["scores"] else "",
+        "judged": any(one["accuracy"] is not None for one in found["people"]),
+    }
+    return render(request, "project_numbers.html.j2", project=project, found=found, **facts)
 
 
 class Bar(NamedTuple):
