@@ -17,6 +17,7 @@ from ensue.benchmarks.people.agreement import (
     agreement_of,
     by_annotator,
     by_item,
+    drawn_alpha,
     drawn_cohen,
     drawn_fleiss,
     ratings_of,
@@ -97,6 +98,19 @@ def test_numbers_of_a_scale_have_alpha_alone() -> None:
     assert found.alpha is not None
     expected = krippendorff_alpha(np.array(list(given_.values())).T, "interval")
     assert found.alpha.value == pytest.approx(expected)
+
+
+def test_alpha_is_of_the_units_that_several_judged() -> None:
+    nan = float("nan")
+    both = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    alone = np.array([[1.0, nan], [nan, 0.0], [nan, nan]])
+    found = drawn_alpha(np.concatenate([both, alone]), range(8), seed=3)
+    wanted = drawn_alpha(both, range(5), seed=3)
+    assert found is not None
+    assert wanted is not None
+    assert (found.n, found.units) == (5, 5)
+    assert found.value == pytest.approx(wanted.value)
+    assert np.array_equal(found.draws, wanted.draws)
 
 
 def test_one_annotator_alone_agrees_with_nobody() -> None:

@@ -135,8 +135,11 @@ def drawn_alpha(
 
     Its value is nan where all ratings are the same.
     """
-    if not (np.isfinite(table).sum(axis=1) > 1).any():
+    shared = np.flatnonzero(np.isfinite(table).sum(axis=1) > 1).tolist()
+    if not shared:
         return None
+    # What one person alone judged says nothing of agreement, and is not counted as if it did.
+    table, clusters = table[shared], [clusters[place] for place in shared]
     values, pairs = coincidences(table)
     flat = pairs.reshape(len(pairs), -1)
     units = len(set(clusters))
