@@ -279,8 +279,8 @@ def as_model(network: Any, tokenizer: Any, compile: str) -> Any:
 def stages_of(model: Any, texts: list[str], parts: list[Any]) -> dict[str, float]:
     """Time the host's work alone, stage by stage."""
     from ensue.models.request import Policy, Request
+    from ensue.scoring.forest import grow_forest
     from ensue.scoring.rows import BLOCK, make_rows, seen_blocks
-    from ensue.scoring.tree import build_tree
 
     stages = {}
     began = time.perf_counter()
@@ -289,10 +289,10 @@ def stages_of(model: Any, texts: list[str], parts: list[Any]) -> dict[str, float
         parts = [part for one in prepared for part in one.parts]
         stages["prepare"] = time.perf_counter() - began
     began = time.perf_counter()
-    nodes = build_tree(parts)
+    forest = grow_forest(parts)
     stages["tree"] = time.perf_counter() - began
     began = time.perf_counter()
-    rows = list(make_rows(nodes, [part.start for part in parts], BATCH))
+    rows = list(make_rows(forest, BATCH))
     stages["rows"] = time.perf_counter() - began
     began = time.perf_counter()
     for row in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cache, wraps
 from itertools import pairwise
 from typing import Any
@@ -16,13 +17,13 @@ from hypothesis import strategies as st
 from ensue.models.request import TokenPart
 from ensue.scoring.attention import attention
 from ensue.scoring.causal import NO_SHARING, CausalExecutor
+from ensue.scoring.forest import grow_forest
 from ensue.scoring.network import Network
 from ensue.scoring.packed import PackedExecutor
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, find_causal_way, find_tree_way
 from ensue.scoring.rows import make_rows
 from ensue.scoring.runners import TextRunner, TreeRunner, _Place
-from ensue.scoring.tree import build_tree
 from tests.scoring.networks import VOCABULARY, network
 
 # The last two have layers that look back over eight tokens alone.
@@ -81,7 +82,7 @@ def test_what_is_asked_after_one_prefix_needs_no_row_of_its_own() -> None:
     model = network("llama")
     prefix = np.arange(30, dtype=np.int32)
     parts = [TokenPart(np.append(prefix, token).astype(np.int32), 30) for token in range(20)]
-    rows = list(make_rows(build_tree(parts), [30] * 20, 64))
+    rows = list(make_rows(grow_forest(parts), 64))
     assert [len(row.ids) for row in rows] == [30]  # no choice is fed, each is read off the same state
     found = dict(TreeRunner(Network(model), 64).launch(rows[0], None).scores())
     for i, part in enumerate(parts):
@@ -173,7 +174,7 @@ def test_a_window_that_a_row_knows_nothing_of_is_refused(monkeypatch: pytest.Mon
     kinds = {"full_attention": None, "sliding_attention": 9}
     monkeypatch.setattr(Network, "windows", property(lambda _: kinds))
     runner = TreeRunner(Network(network("gemma3")), 64)
-    (row,) = make_rows(build_tree(drawn(4, 1)), [1], 64)
+    (row,) = make_rows(grow_forest(drawn(4, 1)), 64)
     with pytest.raises(NotImplementedError, match="window"):
         runner.launch(row, None)
 
@@ -228,8 +229,7 @@ def test_whether_texts_end_to_end_give_a_models_own_numbers_is_found_out(
     assert find_causal_way(model).texts == texts
     if texts and attend is by_borders:
         parts = drawn(8, 6)
-        nodes = build_tree(parts, min_run=NO_SHARING)
-        rows = make_rows(nodes, [part.start for part in parts], 50)
+        rows = make_rows(grow_forest(parts, min_run=NO_SHARING), 50)
         runner = TextRunner(Network(model))
         found = dict(one for row in rows for one in runner.launch(row, None).scores())
         for i, part in enumerate(parts):
@@ -290,13 +290,11 @@ def test_short_work_is_not_compiled() -> None:
         Network(model), budget, plainly, texts=False, runs_trees=lambda _: True, compile="auto"
     )
     parts = drawn(1, 5)
-    nodes = build_tree(parts)
-    assert packed._runner(nodes, parts) is None  # a CPU has no attention over texts of different lengths
+    forest = grow_forest(parts)
+    assert packed._runner(forest, parts) is None  # a CPU has no attention over texts of different lengths
     # A hundred picoseconds a token, layer and unit of width make up for eight seconds of compiling.
-    long = np.broadcast_to(
-        np.int32(1), (int(7e10 / (model.config.num_hidden_layers * model.config.hidden_size)),)
-    )
-    nodes[0].ids, nodes[0].end = long, len(long)
-    assert packed._runner(nodes, parts) is None
+    tokens = int(7e10 / (model.config.num_hidden_layers * model.config.hidden_size))
+    long = replace(forest, begins=np.asarray([0]), ends=np.asarray([tokens]))
+    assert packed._runner(long, parts) is None
     packed._share = 0.5  # as much again is to come
-    assert isinstance(packed._runner(nodes, parts), TreeRunner)
+    assert isinstance(packed._runner(long, parts), TreeRunner)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensue.models.request import TokenPart
+from ensue.scoring.forest import grow_forest
 from ensue.scoring.rows import Row, make_rows, seen_blocks
-from ensue.scoring.tree import build_tree
 from tests.scoring.test_tree import as_parts, sequences, thresholds
 
 
@@ -25,13 +25,12 @@ def test_every_part_is_read_off_states_that_saw_its_own_tokens(
     texts: list[list[int]], limits: tuple[int, int], room: int
 ) -> None:
     parts = as_parts(texts)
-    nodes = build_tree(parts, min_run=limits[0], min_saved=limits[1])
+    forest = grow_forest(parts, min_run=limits[0], min_saved=limits[1])
     read = []
-    for row in make_rows(nodes, [part.start for part in parts], room):
+    for row in make_rows(forest, room):
         seen = texts_seen(row)
         assert [len(one) - 1 for one in seen] == row.positions.tolist()
-        for part, pieces in row.of.items():
-            asked = [i for begin, end in pieces for i in range(begin, end)]
+        for part, asked in row.pieces.of(np.arange(len(row.targets))):
             assert row.targets[asked].tolist() == texts[part][parts[part].start :]
             expected = [texts[part][:end] for end in range(parts[part].start, len(texts[part]))]
             assert [seen[place] for place in row.states[asked]] == expected
@@ -42,8 +41,8 @@ def test_every_part_is_read_off_states_that_saw_its_own_tokens(
 @given(sequences, st.integers(24, 80))
 def test_rows_keep_to_their_room_and_lose_little(texts: list[list[int]], room: int) -> None:
     parts = as_parts(texts)
-    nodes = build_tree(parts, min_run=4, min_saved=8)
-    rows = list(make_rows(nodes, [part.start for part in parts], room))
+    forest = grow_forest(parts, min_run=4, min_saved=8)
+    rows = list(make_rows(forest, room))
     longest = max(len(text) for text in texts)
     assert all(len(row.ids) <= room for row in rows)
     # Two neighbours never fit into one: what would have begun the second did not fit the first.
@@ -54,7 +53,7 @@ def test_rows_keep_to_their_room_and_lose_little(texts: list[list[int]], room: i
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(1, 40))
 def test_documents_come_in_the_order_of_their_first_parts(documents: list[int], room: int) -> None:
     parts = as_parts([[document, 10, 11 + i % 2] for i, document in enumerate(documents)])
-    rows = make_rows(build_tree(parts, min_run=1, min_saved=1), [part.start for part in parts], room)
+    rows = make_rows(grow_forest(parts, min_run=1, min_saved=1), room)
     met = [
         int(one) for row in rows for one, position in zip(row.ids, row.positions, strict=True) if not position
     ]
@@ -67,8 +66,8 @@ def test_blocks_are_what_their_tokens_see(
 ) -> None:
     block = 4
     parts = as_parts(texts)
-    nodes = build_tree(parts, min_run=limits[0], min_saved=limits[1])
-    for row in make_rows(nodes, [part.start for part in parts], 64):
+    forest = grow_forest(parts, min_run=limits[0], min_saved=limits[1])
+    for row in make_rows(forest, 64):
         length = -(-(len(row.ids) + more) // block) * block
         padded = row.padded(length)
         assert len(padded.ids) == len(padded.positions) == len(padded.ends) == length
@@ -96,10 +95,11 @@ def test_nothing_is_asked_in_a_run_that_only_conditions() -> None:
     """All parts begin to be scored some tokens after the run that they share."""
     texts = [[*range(40), *range(100 * n, 100 * n + 20)] for n in (1, 2, 3)]
     parts = [TokenPart(np.asarray(text, np.int32), 45) for text in texts]
-    nodes = build_tree(parts)
-    assert nodes[0].end == 40 < nodes[0].scored_from
-    (row,) = make_rows(nodes, [45, 45, 45], 4096)
+    forest = grow_forest(parts)
+    assert forest.ends[0] == 40 < forest.scored_from[0]
+    (row,) = make_rows(forest, 4096)
     assert len(row.ids) == 40 + 3 * 19
     assert row.targets.tolist() == [token for text in texts for token in text[45:]]
     assert [row.ids[place] for place in row.states] == [token for text in texts for token in text[44:-1]]
-    assert row.of == {part: [(15 * part, 15 * part + 15)] for part in range(3)}
+    read = [(part, asked.tolist()) for part, asked in row.pieces.of(np.arange(45))]
+    assert read == [(part, list(range(15 * part, 15 * part + 15))) for part in range(3)]

@@ -12,13 +12,13 @@ import numpy as np
 
 from ensue.models.request import TokenPart
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
+from ensue.scoring.forest import Forest, grow_forest
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.portions import with_last
 from ensue.scoring.rows import Row, make_rows
 from ensue.scoring.runners import IN_FLIGHT, Launched, Runner, TextRunner, TreeRunner, layers_of
 from ensue.scoring.shares import Piece, TreeShare
-from ensue.scoring.tree import Node, build_tree
 
 log = logging.getLogger(__name__)
 
@@ -139,16 +139,16 @@ class PackedExecutor(Executor):
         """Divide into rows, which are laid again by whoever runs them; what has none goes in batches."""
         short = [(i, part) for i, part in parts.items() if len(part.ids) <= self.budget.batch]
         own = [part for _, part in short]
-        nodes = build_tree(own)
-        runner = self._runner(nodes, own) if own else None
+        forest = grow_forest(own)
+        runner = self._runner(forest, own) if own else None
         if runner is None:
             yield from self.plain.divide_group(parts, done, length)
             return
         if not runner.shares:
-            nodes = build_tree(own, min_run=NO_SHARING)
+            forest = grow_forest(own, min_run=NO_SHARING)
         whole = sum(len(part.ids) for part in own)
-        for row in make_rows(nodes, [part.start for part in own], self.budget.batch):
-            held = dict(short[i] for i in row.of)
+        for row in make_rows(forest, self.budget.batch):
+            held = dict(short[i] for i in row.pieces.parts)
             if wanted := held.keys() - done:
                 yield RowShare(held, sum(len(p.ids) for p in held.values()) / whole, wanted, length)
         long = {i: part for i, part in parts.items() if len(part.ids) > self.budget.batch}
@@ -180,14 +180,14 @@ class PackedExecutor(Executor):
         flying, places = self._flying, {part: i for i, part in enumerate(parts)}
         under_way = {part for one in flying for part in one.own}
         fresh = [part for part in parts if part not in under_way]
-        nodes = build_tree(fresh)
-        runner = self._runner(nodes, fresh)
+        forest = grow_forest(fresh)
+        runner = self._runner(forest, fresh)
         held: Set[TokenPart] = frozenset()
         if runner is not None:
             if not runner.shares:
-                nodes = build_tree(fresh, min_run=NO_SHARING)
-            for row, last in with_last(make_rows(nodes, [part.start for part in fresh], self.budget.batch)):
-                own = {fresh[i] for i in row.of}
+                forest = grow_forest(fresh, min_run=NO_SHARING)
+            for row, last in with_last(make_rows(forest, self.budget.batch)):
+                own = {fresh[i] for i in row.pieces.parts}
                 if last and self._more and len(row.ids) < _FULL * self.budget.batch:
                     held = own
                     break
@@ -211,11 +211,11 @@ class PackedExecutor(Executor):
             self._trusted.add(type(runner))
         return launched
 
-    def _runner(self, nodes: Sequence[Node], parts: Sequence[TokenPart]) -> Runner | None:
+    def _runner(self, forest: Forest, parts: Sequence[TokenPart]) -> Runner | None:
         """Choose how rows are run: compiled where it is repaid, else by the tokens that sharing saves."""
         if self._failed:
             return None
-        fed, given = sum(node.length for node in nodes), sum(len(part.ids) for part in parts)
+        fed, given = forest.size, sum(len(part.ids) for part in parts)
         width = self.network.model.get_input_embeddings().weight.shape[1]
         saved = _SAVED * fed / self._share * len(layers_of(self.network.trunk)) * width
         wanted = self.compile == "always" or (self.compile == "auto" and saved > _COMPILING)

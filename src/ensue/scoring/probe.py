@@ -16,6 +16,7 @@ from ensue.models.request import MaskedPart, TokenPart
 from ensue.scoring.attention import takes_varlen
 from ensue.scoring.causal import NO_SHARING, CausalExecutor, Executor, Finished, out_of_memory
 from ensue.scoring.finite import not_finite
+from ensue.scoring.forest import grow_forest
 from ensue.scoring.kernels import without_cudnn
 from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
@@ -25,7 +26,6 @@ from ensue.scoring.rope import length_rope, states_length_rope
 from ensue.scoring.rows import Row, make_rows
 from ensue.scoring.runners import Runner, TextRunner, TreeRunner
 from ensue.scoring.texts import end_to_end
-from ensue.scoring.tree import build_tree
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ def _runs_texts(model: Any, way: CausalWay, parts: Sequence[TokenPart], referenc
         return False
     long = _long_parts(network)
     every = [*parts, *long]
-    rows = make_rows(build_tree(every, min_run=NO_SHARING), [part.start for part in every], _TOGETHER.batch)
+    rows = make_rows(grow_forest(every, min_run=NO_SHARING), _TOGETHER.batch)
     return _gives(model, TextRunner(network), rows, [*reference, *_plain(model, long)])
 
 
@@ -147,8 +147,7 @@ def find_tree_way(network: Network) -> TreeWay:
     Apart from the rest, and only where such rows are to be compiled: FlexAttention alone takes seconds to begin.
     """
     parts = [*_causal_parts(network.vocabulary), *_long_parts(network)]
-    nodes = build_tree(parts, min_run=1, min_saved=1)
-    rows = make_rows(nodes, [part.start for part in parts], 64)
+    rows = make_rows(grow_forest(parts, min_run=1, min_saved=1), 64)
     runner = TreeRunner(network, 64, compiled=False)
     return TreeWay(_gives(network.model, runner, rows, _plain(network.model, parts)))
 

@@ -8,14 +8,15 @@ forward pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ensue.scoring.tree import Node
+from ensue.scoring.forest import Forest, borders_of, counting_up
+from ensue.scoring.prefixes import Ids, Places
 
 Ints = npt.NDArray[np.int32]
 
@@ -23,11 +24,28 @@ Ints = npt.NDArray[np.int32]
 BLOCK = 64
 
 
+class Pieces(NamedTuple):
+    """Which targets of a row belong to which part: `parts[i]` has the next `counts[i]` of the pieces
+    `[begins[j], ends[j])`, in the order of its tokens."""
+
+    parts: list[int]
+    counts: Places
+    begins: Places
+    ends: Places
+
+    def of(self, found: npt.NDArray[Any]) -> list[tuple[int, npt.NDArray[Any]]]:
+        """Return what was found for the targets of each part, of what was found for all."""
+        lengths = self.ends - self.begins
+        borders = borders_of(lengths)[borders_of(self.counts)].tolist()
+        own = found[counting_up(self.begins, lengths)]
+        # Copies, so that no part that is kept keeps those of a whole row.
+        return [(part, own[a:b].copy()) for part, (a, b) in zip(self.parts, pairwise(borders), strict=True)]
+
+
 class Row(NamedTuple):
     """The tokens of one forward pass, where each stands in its text, and what is read off it.
 
-    The state at place `states[i]` is asked about the token `targets[i]`. `of` names for each part that ends in the
-    row the pieces `[begin, end)` of these that are its own, in the order of its tokens.
+    The state at place `states[i]` is asked about the token `targets[i]`.
     """
 
     ids: Ints
@@ -35,7 +53,7 @@ class Row(NamedTuple):
     ends: Ints
     states: Ints
     targets: Ints
-    of: dict[int, list[tuple[int, int]]]
+    pieces: Pieces
 
     def padded(self, length: int) -> Row:
         """Return the row with tokens at its end that see only themselves."""
@@ -47,111 +65,139 @@ class Row(NamedTuple):
         )
 
 
-def make_rows(nodes: Sequence[Node], starts: Sequence[int], room: int) -> Iterator[Row]:
-    """Lay a tree into rows of at most `room` tokens; `starts` says where the scored tokens of each part begin.
+def make_rows(forest: Forest, room: int) -> Iterator[Row]:
+    """Lay trees into rows of at most `room` tokens.
 
     Trees come in the order of their first parts, so that what an interrupted run has finished is a sample of whole
     documents. Where a tree is cut, the path above the cut is repeated in the next row (a path longer than `room`
     makes a longer row). Every part is read off one row.
     """
-    fed = [_fed(node) for node in nodes]
-    for chosen, repeated in _divided(nodes, fed, room):
-        yield _laid(nodes, fed, starts, chosen, repeated)
+    laying = _Laying(forest.reordered(_by_first_parts(forest)))
+    begin, count = 0, len(forest.parents)
+    while begin < count:
+        end = laying.filled(begin, room)
+        yield laying.row(begin, end)
+        begin = end
 
 
-def _fed(node: Node) -> int:
-    """Count the tokens of a node that are run: the last one of a text is only asked about."""
-    return node.end - node.begin - (0 if node.children else 1)
+def _by_first_parts(forest: Forest) -> Places:
+    """Return the runs of trees in the order of their first parts."""
+    roots = np.flatnonzero(forest.parents < 0)
+    first = np.minimum.reduceat(forest.ending, borders_of(forest.counts)[roots])
+    order = np.argsort(first)
+    return counting_up(roots[order], np.diff(roots, append=len(forest.parents))[order])
 
 
-def _divided(nodes: Sequence[Node], fed: Sequence[int], room: int) -> Iterator[tuple[list[int], int]]:
-    """Yield the nodes of each row in depth-first order, each after its whole path, and how many are repeated."""
-    first = [min(node.ends) if node.ends else 2**62 for node in nodes]
-    for node in reversed(nodes):
-        if node.parent is not None:
-            first[node.parent] = min(first[node.parent], first[node.index])
-    roots = sorted((node.index for node in nodes if node.parent is None), key=first.__getitem__)
-    row: list[int] = []
-    held = repeated = 0
-    path: list[int] = []
-    stack = [(index, 0) for index in reversed(roots)]
-    while stack:
-        index, depth = stack.pop()
-        del path[depth:]
-        # A row is filled up even where that cuts a tree: to leave it unfilled costs more than to repeat a path.
-        if row and held + fed[index] > room:
-            yield row, repeated
-            row = []
-        if not row:
-            row, held, repeated = list(path), nodes[index].begin, len(path)
-        row.append(index)
-        held += fed[index]
-        if children := nodes[index].children:
-            path.append(index)
-            stack.extend((child, depth + 1) for child in reversed(children))
-    if row:
-        yield row, repeated
+class _Laying:
+    """Trees, the runs of each in depth-first order; a row is what lies between two cuts, after the path to the first.
+
+    Of each run `fed` tokens are run, as the last one of a text is only asked about, and `asked` are scored, the first
+    of them at the last state of the run above where it is `from_above`; `after` is the run after the last that goes
+    on from it. `parts` are those that end in runs, run by run, and `paths` for one after the other the runs in which
+    some of it is scored, of which it skips the first `skipped` that are asked.
+    """
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest, parents = forest, forest.parents
+        is_leaf = np.full(len(parents) + 1, True)
+        is_leaf[parents] = False  # -1, for none, is the last place
+        self.lengths = forest.ends - forest.begins
+        self.fed = self.lengths - is_leaf[:-1]
+        self.after = _after(parents, is_leaf[:-1])
+        self.asked = np.maximum(forest.ends - forest.scored_from, 0)
+        self.from_above = forest.scored_from == forest.begins
+        self.fed_before, self.ended_before = borders_of(self.fed), borders_of(forest.counts)
+        self.parts = forest.ending
+        starts = forest.starts[self.parts]
+        of, self.paths = _paths(forest, starts)
+        self.path_lengths = np.bincount(of, minlength=len(starts))
+        self.paths_before = borders_of(self.path_lengths)
+        self.skipped = np.maximum(starts[of] - forest.scored_from[self.paths], 0)
+        # Of each run, where its tokens and its targets begin in the row under way.
+        self.place, self.scored = np.empty((2, len(parents)), np.int64)
+
+    def filled(self, begin: int, room: int) -> int:
+        """Return where a row that begins with a run is full."""
+        # It is filled up even where that cuts a tree: to leave it unfilled costs more than to repeat a path.
+        most = room - self.forest.begins[begin] + self.fed_before[begin]
+        return max(int(np.searchsorted(self.fed_before, most, "right")) - 1, begin + 1)
+
+    def row(self, begin: int, end: int) -> Row:
+        """Lay the runs `[begin, end)` side by side."""
+        forest, place, scored = self.forest, self.place, self.scored
+        path: list[int] = []
+        above = forest.parents[begin]
+        while above >= 0:
+            path.insert(0, above)
+            above = forest.parents[above]
+        own = np.concatenate([np.asarray(path, np.int64), np.arange(begin, end)])
+        fed, asked, begins, scored_from = (
+            self.fed[own],
+            self.asked[own],
+            forest.begins[own],
+            forest.scored_from[own],
+        )
+        borders, targets = borders_of(fed), borders_of(asked)
+        place[own], scored[own] = borders[:-1], targets[:-1]
+        # Each token is asked about at the state before it.
+        states = counting_up(scored_from - begins + borders[:-1] - 1, asked, np.int32)
+        first = self.from_above[own]
+        above = forest.parents[own[first]]
+        assert (above >= 0).all()  # the first token of a text is never scored
+        states[targets[:-1][first]] = place[above] + self.lengths[above] - 1
+        sources = forest.sources[own]
+        return Row(
+            ids=_taken(forest.tokens, sources + begins, fed),
+            positions=counting_up(begins, fed, np.int32),
+            ends=np.repeat(
+                borders[np.minimum(self.after[own], end) - begin + len(path)].astype(np.int32), fed
+            ),
+            states=states,
+            targets=_taken(forest.tokens, sources + scored_from, asked),
+            pieces=self._pieces(*self.ended_before[[begin, end]]),
+        )
+
+    def _pieces(self, begin: int, end: int) -> Pieces:
+        """Return which targets of the row under way belong to parts `[begin, end)`."""
+        here = slice(*self.paths_before[[begin, end]])
+        runs = self.paths[here]
+        begins, ends = self.scored[runs] + self.skipped[here], self.scored[runs] + self.asked[runs]
+        return Pieces(self.parts[begin:end].tolist(), self.path_lengths[begin:end], begins, ends)
 
 
-def _laid(
-    nodes: Sequence[Node], fed: Sequence[int], starts: Sequence[int], chosen: Sequence[int], repeated: int
-) -> Row:
-    """Lay nodes side by side, parents before their children."""
-    own = [nodes[index] for index in chosen]
-    runs = [fed[index] for index in chosen]
-    begins = [node.begin for node in own]
-    borders = [0, *accumulate(runs)]
-    place = dict(zip(chosen, borders, strict=False))
-    after = dict(zip(chosen, borders[1:], strict=True))
-    for node in reversed(own):
-        above = node.parent
-        if above is not None and after[above] < after[node.index]:
-            after[above] = after[node.index]
-    asked = [max(node.end - node.scored_from, 0) for node in own]
-    scored = dict(zip(chosen, accumulate(asked, initial=0), strict=False))  # where the targets of each begin
-    # Each token is asked about at the state before it.
-    before = [node.scored_from + at - node.begin - 1 for node, at in zip(own, borders, strict=False)]
-    states = _counting_up(before, asked)
-    for node in own:
-        if node.scored_from == node.begin < node.end:  # read off the last state of the parent
-            assert node.parent is not None  # the first token of a text is never scored
-            last = nodes[node.parent]
-            states[scored[node.index]] = place[node.parent] + last.end - last.begin - 1
-    return Row(
-        ids=np.concatenate(
-            [node.ids[begin : begin + run] for node, begin, run in zip(own, begins, runs, strict=True)]
-        ),
-        positions=_counting_up(begins, runs),
-        ends=np.repeat(np.asarray(list(after.values()), np.int32), runs),
-        states=states,
-        targets=np.concatenate([node.ids[node.scored_from : node.end] for node in own]),
-        of={
-            part: _pieces(nodes, scored, node, starts[part]) for node in own[repeated:] for part in node.ends
-        },
-    )
+def _after(parents: Places, is_leaf: npt.NDArray[np.bool_]) -> Places:
+    """Return for each run the one after the last that goes on from it."""
+    after = np.arange(1, len(parents) + 1)
+    below = parents >= 0
+    leaves = np.flatnonzero(below & is_leaf)
+    np.maximum.at(after, parents[leaves], leaves + 1)
+    for run in np.flatnonzero(below & ~is_leaf)[::-1].tolist():
+        after[parents[run]] = max(after[parents[run]], after[run])
+    return after
 
 
-def _counting_up(begins: Sequence[int], counts: Sequence[int]) -> Ints:
-    """Return numbers that count up from each of these, so many of each."""
-    many = np.asarray(counts)
-    ends = np.cumsum(many)
-    found = np.repeat((np.asarray(begins) - ends + many).astype(np.int32), many)
-    found += np.arange(len(found), dtype=np.int32)
-    return found
+def _paths(forest: Forest, starts: Places) -> tuple[Places, Places]:
+    """Return the runs of each part in which some of it is scored, from the first on: which part, and which run.
+
+    Parts are counted as they end, run by run; `starts` says where the scored tokens of each begin.
+    """
+    part, run = np.arange(len(starts)), np.repeat(np.arange(len(forest.parents)), forest.counts)
+    found = [(part, run)]
+    while len(part):
+        goes_on = (forest.begins[run] > starts[part]) & (forest.parents[run] >= 0)
+        part, run = part[goes_on], forest.parents[run[goes_on]]
+        found.append((part, run))
+    part, run = (np.concatenate(one) for one in zip(*reversed(found), strict=True))
+    order = np.argsort(part, kind="stable")
+    return part[order], run[order]
 
 
-def _pieces(
-    nodes: Sequence[Node], scored: Mapping[int, int], node: Node, start: int
-) -> list[tuple[int, int]]:
-    """Return which targets belong to a part that ends in a node, along its path."""
-    pieces: list[tuple[int, int]] = []
-    while node.end > start:
-        offset = scored[node.index] - node.scored_from
-        pieces.append((offset + max(start, node.scored_from), offset + node.end))
-        if node.parent is None:
-            break
-        node = nodes[node.parent]
-    return pieces[::-1]
+def _taken(tokens: Ids, begins: Places, counts: Places) -> Ids:
+    """Return pieces of tokens end to end."""
+    pieces = zip(begins.tolist(), (begins + counts).tolist(), strict=True)
+    # As bytes, which are put together in half the time that as many arrays take.
+    held = tokens.data
+    return np.frombuffer(bytearray().join([held[begin:end] for begin, end in pieces]), tokens.dtype)
 
 
 class Blocks(NamedTuple):

@@ -39,10 +39,7 @@ class Launched(NamedTuple):
     def scores(self) -> Finished:
         """Wait for the row, and return the scores of its parts."""
         found = self.found.numpy().astype(np.float64)
-        return [
-            (part, PartScore(np.concatenate([found[begin:end] for begin, end in pieces])))
-            for part, pieces in self.row.of.items()
-        ]
+        return [(part, PartScore(own)) for part, own in self.row.pieces.of(found)]
 
 
 class Runner(Protocol):

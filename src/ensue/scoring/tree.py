@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.models.request import TokenPart
-from ensue.scoring.prefixes import Ids, common_prefix, in_order
+from ensue.scoring.forest import grow_forest
+from ensue.scoring.prefixes import Ids, common_prefix
 
 
 @dataclass(slots=True, eq=False)
@@ -46,78 +47,21 @@ class Node:
         return set(self.pack.begins.values()) if self.pack is not None and self.pack.begins else {self.begin}
 
 
-@dataclass(slots=True, eq=False)
-class _Branch:
-    """A branching point: the parts `[low, high)`, in sorted order, agree up to `depth`."""
-
-    depth: int
-    low: int
-    high: int
-    children: list[_Branch] = field(default_factory=list)
-
-
 def build_tree(parts: Sequence[TokenPart], *, min_run: int = 8, min_saved: int = 32) -> list[Node]:
-    """Build the prefix tree; parents come before children.
-
-    A shared run becomes a node of its own when it has at least `min_run` tokens and saves at least
-    `min_saved`; shorter ones are cheaper to compute again than to branch from.
-    """
-    order, shared = in_order([part.ids for part in parts])
-    # In this order, too.
-    lengths = [len(parts[i].ids) for i in order]
-    starts = [parts[i].start for i in order]
+    """Build the prefix tree of parts, with an object for each run that `grow_forest` finds."""
+    forest = grow_forest(parts, min_run=min_run, min_saved=min_saved)
+    places = forest.parts.tolist()
+    columns = ("parents", "begins", "ends", "firsts", "counts", "scored_from")
     nodes: list[Node] = []
-    pending: list[tuple[_Branch, int | None, int]] = [(_branches(lengths, shared), None, 0)] if parts else []
-    while pending:
-        branch, parent, begin = pending.pop()
-        depth, low, high, children = branch.depth, branch.low, branch.high, branch.children
-        # What ends here begins all else that comes through here, and so stands before it.
-        first = low
-        while first < high and lengths[first] == depth:
-            first += 1
-        run = depth - begin
-        fan_out = len(children) + (first > low)
-        if not children or (run >= min_run and run * (fan_out - 1) >= min_saved):
-            start = starts[low] if high == low + 1 else min(starts[low:high])
-            index = len(nodes)
-            ids = parts[order[low]].ids
-            nodes.append(Node(index, parent, begin, depth, ids, max(begin, start), order[low:first]))
-            if parent is not None:
-                nodes[parent].children.append(index)
-            pending.extend((child, index, depth) for child in reversed(children))
-            continue
-        if first > low:
-            # Not worth a node, yet some part ends here: it gets a leaf of its own.
-            pending.append((_Branch(depth, low, first), parent, begin))
-        pending.extend((child, parent, begin) for child in reversed(children))
+    for parent, begin, end, first, count, start in zip(
+        *(getattr(forest, name).tolist() for name in columns), strict=True
+    ):
+        above = None if parent < 0 else parent
+        ids = parts[places[first]].ids
+        nodes.append(Node(len(nodes), above, begin, end, ids, start, places[first : first + count]))
+        if above is not None:
+            nodes[above].children.append(len(nodes) - 1)
     return nodes
-
-
-def _branches(lengths: Sequence[int], shared: Sequence[int]) -> _Branch:
-    """Build the full radix tree over sorted parts, from their lengths and the prefixes shared by neighbours."""
-    count = len(lengths)
-    root = _Branch(0, 0, count)
-    stack = [root]
-    for position, (length, common) in enumerate(zip(lengths, shared, strict=True)):
-        top = stack[-1]
-        last: _Branch | None = None
-        while top.depth > common:
-            last = stack.pop()
-            last.high = position
-            top = stack[-1]
-        if top.depth < common:
-            assert last is not None  # a deeper branch was popped, else the depth would not exceed it
-            middle = _Branch(common, last.low, count, [last])
-            top.children[-1] = middle
-            stack.append(middle)
-            top = middle
-        if top.depth < length:
-            leaf = _Branch(length, position, count)
-            top.children.append(leaf)
-            stack.append(leaf)
-    for branch in stack:
-        branch.high = count
-    return root
 
 
 def split_long(nodes: list[Node], limit: int) -> list[Node]:
