@@ -7,7 +7,7 @@ tiny random model, where scoring itself is not the point; contexts of 1,024 to 8
 each are planned and scored with a wider one; and a million requests are planned, in portions as a GPU is given them.
 Seconds are the process's own, so that a busy machine changes them little; memory is the process's peak above what it
 had once everything was imported. Writes growth.md, growth.json and growth.png. `--only KIND …` measures these again
-and keeps the other figures.
+and keeps the other figures; the table says when that was of the requests.
 """
 
 from __future__ import annotations
@@ -332,14 +332,14 @@ def table(rows: list[dict[str, Any]]) -> str:
         planned, steps = row["forest"] + row["rows"], row["tree"] + row["steps"]
         took = {size: scoring_seconds(row["fed"], row["fed"], size) for size in ("135M", "1B", "3B", "8B")}
         shares = ", ".join(
-            f"{100 * planned / one['h200']:.1f} % with {size} ({one['h200']:,.0f} s)"
+            f"{100 * planned / one['h200']:.2g} % with {size} ({one['h200']:,.0f} s)"
             for size, one in took.items()
         )
-        core = took["135M"]["cpu"]
+        core, again = took["135M"]["cpu"], f" (measured again on {row['on']})" if "on" in row else ""
         lines += [
             "",
-            f"{row['count']:,} requests of 400 tokens in portions of {PORTION // 400:,}: for a GPU prefix trees "
-            f"{row['forest']:.1f} s and rows {row['rows']:.1f} s of one core, for batches a tree of objects "
+            f"{row['count']:,} requests of 400 tokens in portions of {PORTION // 400:,}{again}: for a GPU prefix "
+            f"trees {row['forest']:.1f} s and rows {row['rows']:.1f} s of one core, for batches a tree of objects "
             f"{row['tree']:.1f} s and steps {row['steps']:.1f} s, {row['mib']:,.0f} MiB; {row['given']:,} tokens "
             f"become {row['fed']:,}. Beside what scoring them takes by the profiles of `ensue plan`, trees and rows "
             f"are, on an H200, {shares}; tree and steps are {100 * steps / core:.4f} % of the {core / 3600:,.0f} h "
@@ -416,7 +416,8 @@ def main() -> None:
             rows += [row for row in known if row["kind"] == kind]
             continue
         sizes = {"prefix": LENGTHS, "million": (args.requests,)}.get(kind, FACTORS)
-        rows += [one(kind, size) for size in sizes]
+        again = {"on": time.strftime("%-d %B, %H:%M")} if args.only else {}
+        rows += [one(kind, size) | again for size in sizes]
     kept.write_text(json.dumps(rows, indent=1) + "\n")
     words = "Made by `python bench/growth.py`, one core; see there for what is measured.\n\n"
     (args.output / "growth.md").write_text(f"# How work grows\n\n{words}{table(rows)}")
