@@ -1,4 +1,4 @@
-"""The prefix tree: which token runs the requests of a run share, and short continuations packed into one row."""
+"""The prefix tree as objects, of which batches are made: shared runs, and short continuations packed into one row."""
 
 from __future__ import annotations
 
