@@ -66,10 +66,11 @@ HEBREW = Form(
     (
         Field("marks", "spans", "סמנו טעויות", {"panel": "text", "labels": ["טעות"]}, required=False),
         Field("right", "choice", "האם זה נכון?", options(("y", "כן"), ("n", "לא"))),
+        Field("clear", "scale", "עד כמה זה ברור?", {"least": 1, "most": 5}, required=False),
     ),
 )
 WHEN = Form(
-    (Panel("pair", "Pair", "A man plays.\nA man sleeps.", marks=((2, 5),)),),
+    (Panel("pair", "Text", "A man plays.\nA man sleeps.", marks=((2, 5),)),),
     (
         Field(
             "label",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from ensue.benchmarks.people.form import Field, Form, options
 from ensue.platform.service import Settings, opened
@@ -419,6 +419,11 @@ def test_a_shuffle_test_by_keys_alone(alone: Callable[[str, Form], Worker]) -> N
     _press("ArrowRight", "Enter")(page)
     expect(page.locator("#code")).to_have_text("DONE-shuffled")
     assert [worker.saved(place)["values"]["answer"] for place in (1, 2, 3)] == ["left", "left", "right"]
+    page.get_by_role("button", name="Back to your last answer").press("Enter")
+    expect(page.get_by_text("You have handed this in already")).to_be_visible()
+    _press("1", "Enter")(page)
+    expect(page.locator("#code")).to_be_visible()
+    assert worker.saved(3)["values"]["answer"] == "left"
     assert worker.visit.complaints == []
 
 
@@ -459,9 +464,12 @@ def test_a_while_without_connection_loses_nothing(alone: Callable[[str, Form], W
     worker.context.set_offline(True)
     page.keyboard.press("2")
     expect(page.get_by_text("No connection to the server at the moment.")).to_be_visible()
+    expect(page.locator("#notice")).to_contain_text("you can go on")
     page.get_by_label("Why not?").fill("They differ.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#saved")).to_have_text("Kept here, not sent yet")
+    # Nothing more can be done on this item: the next one is not here.
+    expect(page.locator("#notice")).to_contain_text("the next one comes then")
     worker.context.set_offline(False)
     expect(page.locator("#far")).to_have_text("1 of 3 done")
     expect(page.get_by_text("No connection to the server at the moment.")).to_be_hidden()
@@ -541,6 +549,11 @@ def test_training_is_told_and_whoever_does_not_qualify_is_thanked(work: Callable
     expect(feedback).to_contain_text("That is not what was expected.")
     expect(feedback).to_contain_text("Does it follow?Yes")
     expect(feedback).to_contain_text("Playing is not sleeping.")
+    # It is told beneath what was answered, however high the window is.
+    answered, told = page.locator(".fields").bounding_box(), feedback.bounding_box()
+    assert answered is not None
+    assert told is not None
+    assert 0 <= told["y"] - answered["y"] - answered["height"] < 40
     # However long the question is, what was expected has room beside it.
     feedback.locator("dt").evaluate(
         "node => { node.textContent = 'Which of the two is better? '.repeat(6); }"
@@ -591,6 +604,15 @@ def test_right_to_left_texts_are_read_and_marked_from_the_right(work: Callable[.
     page = worker.enter()
     text = page.locator(".text")
     assert text.evaluate("element => getComputedStyle(element).direction") == "rtl"
+    # A heading begins where its text does, and a scale with what is said first.
+    ends = [
+        box["x"] + box["width"] for box in map(Locator.bounding_box, (text, page.locator(".panel h2"))) if box
+    ]
+    assert ends[0] == pytest.approx(ends[1], abs=1)
+    points = [point.bounding_box() for point in page.locator(".points .option").all()]
+    assert [point["x"] for point in points if point] == sorted(
+        (one["x"] for one in points if one), reverse=True
+    )
     text.focus()
     _press(*["Shift+ArrowLeft"] * 3, "1")(page)
     expect(page.locator("mark.span")).to_have_text("זהו")
@@ -604,6 +626,8 @@ def test_reading_is_set_and_remembered(work: Callable[..., Worker]) -> None:
     page.get_by_role("button", name="Reading").click()
     page.get_by_label("Size of letters").select_option("Large")
     page.get_by_label("Single keys").uncheck()
+    page.get_by_label("Colours").select_option("Dark")
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
     page.keyboard.press("Escape")
     splitter = page.get_by_role("separator", name="Width of the text")
     before = page.locator(".reading").bounding_box()
@@ -622,6 +646,7 @@ def test_reading_is_set_and_remembered(work: Callable[..., Worker]) -> None:
     expect(reading).to_have_js_property("scrollTop", 200)
     page.keyboard.press("1")
     expect(page.get_by_role("radio", name="Yes")).not_to_be_checked()
+    expect(page.locator("html")).to_have_css("color-scheme", "dark")
 
 
 def test_idle_time_is_taken_out(work: Callable[..., Worker]) -> None:
@@ -643,7 +668,7 @@ def test_idle_time_is_taken_out(work: Callable[..., Worker]) -> None:
 
 
 def test_every_page_is_readable_by_everybody(work: Callable[..., Worker]) -> None:
-    for name in [*FORMS, "hebrew"]:
+    for name in [*FORMS, "hebrew", "when"]:
         worker = work(name)
         worker.page.goto(worker.path)
         expect(worker.page.get_by_role("button", name="Begin")).to_be_visible()

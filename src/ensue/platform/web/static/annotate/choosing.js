@@ -8,10 +8,13 @@ function optionList(type, entries, changed, shape = "") {
   const rows = entries.map(({ words, key, extra }) => {
     const input = h("input", { type, name, onchange: changed });
     inputs.push(input);
-    return h("label", { class: "option", dir: "auto" }, input, key && h("kbd", { "aria-hidden": "true" }, key), h("span", {}, words), extra);
+    return h("label", { class: "option", dir: "auto" }, input, key && h("kbd", { "aria-hidden": "true" }, key), h("span", { class: words.length > LONG ? "long" : null }, words), extra);
   });
   return { inputs, element: h("div", { class: `options ${shape}` }, rows) };
 }
+
+// What takes more than a few lines is read like any other text.
+const LONG = 200;
 
 const keyOf = (place) => (place < 9 ? String(place + 1) : place === 9 ? "0" : "");
 

@@ -47,6 +47,11 @@ export function clean(text) {
     .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "");
 }
 
+// The direction that a label gives to what belongs to it, by the first letter that has one.
+const LETTER = /\p{L}/u;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+export const directionOf = (words) => (RIGHT_TO_LEFT.test(words.match(LETTER)?.[0] ?? "") ? "rtl" : null);
+
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export const isTyping = (element) =>

@@ -1,6 +1,6 @@
 // Draw a form as the server describes it (ensue/benchmarks/people/form.py): panels to read beside fields to answer.
 import { choice, choices, preference, scale } from "./choosing.js";
-import { digitOf, fresh, h, isTyping, same } from "./dom.js";
+import { digitOf, directionOf, fresh, h, isTyping, same } from "./dom.js";
 import { order, place, rank } from "./ordering.js";
 import { Panel } from "./panels.js";
 import { sentences } from "./sentences.js";
@@ -33,7 +33,7 @@ export class Form {
     const control = TYPES[field.type](field, context);
     const problem = h("p", { class: "problem", hidden: true, id: fresh("problem") });
     const within = arranged.within.has(field.id) && panel.element;
-    const box = h("fieldset", { class: `question type-${field.type}`, "data-field": field.id, "aria-describedby": problem.id },
+    const box = h("fieldset", { class: `question type-${field.type}`, "data-field": field.id, dir: directionOf(field.label), "aria-describedby": problem.id },
       h("legend", { dir: "auto" }, field.label, !field.required && h("span", { class: "soft" }, " (optional)")),
       field.help && h("p", { class: "help", dir: "auto" }, field.help), within, control.element, problem);
     return { field, control, box, problem };

@@ -10,7 +10,7 @@ function apply() {
   const style = document.documentElement.style;
   style.setProperty("--read-size", `${settings.size}px`);
   style.setProperty("--read-line", settings.line);
-  style.setProperty("--read-measure", settings.measure ? `${settings.measure}ch` : "none");
+  style.setProperty("--read-measure", settings.measure ? `${settings.measure}ch` : "100%");
   style.setProperty("--read-face", FACES[settings.face] ?? FACES.serif);
 }
 apply();
@@ -32,8 +32,21 @@ export function fillSettings(dialog) {
     list("line", "Space between lines", [[1.4, "Narrow"], [1.6, "Medium"], [1.9, "Wide"]]),
     list("measure", "Length of lines", [[50, "Short"], [70, "Medium"], [90, "Long"], [0, "As wide as the window"]]),
     list("face", "Letters", [["serif", "With serifs"], ["sans", "Without serifs"]]),
-    h("p", {}, h("label", { for: keys.id }, keys, " Single keys (1, 2, …, ? and Enter) do something")),
+    h("p", { class: "field" }, h("label", { for: "reading-theme" }, "Colours"), themes()),
+    h("p", { class: "ticked" }, keys, h("label", { for: keys.id }, "Answer by single keys: 1, 2, …, Enter, and ? for the instructions")),
   );
+}
+
+// The theme of every page, which theme.js applies before a page is drawn.
+function themes() {
+  const select = h("select", { id: "reading-theme" }, [["", "As the system"], ["light", "Light"], ["dark", "Dark"]].map(([value, words]) => h("option", { value }, words)));
+  select.value = document.documentElement.dataset.theme ?? "";
+  select.addEventListener("change", () => {
+    if (select.value) document.documentElement.dataset.theme = select.value;
+    else delete document.documentElement.dataset.theme;
+    try { localStorage.setItem("theme", select.value); } catch { /* not kept, then */ }
+  });
+  return select;
 }
 
 // Let the line between text and fields be moved, by dragging and by keys.

@@ -14,7 +14,7 @@ export function spans(field, { changed, panel }) {
 
   const list = h("ol", { class: "spans" });
   const none = h("p", { class: "soft" }, "Nothing is marked.");
-  const hint = h("p", { class: "soft" }, "Select a part of the text with the mouse, or with the arrow keys and Shift, then press what it is.");
+  const hint = h("p", { class: "soft" }, "Select a part of the text, with the mouse, a finger, or the arrow keys and Shift; then press what it is.");
   const buttons = field.labels.map((label, place) =>
     // A press must not take the selection away before it is read.
     h("button", { type: "button", class: `label ${colour(label)}`, onmousedown: (event) => event.preventDefault(), onclick: () => add(label) },

@@ -23,12 +23,16 @@ const RETURN = 8000; // long enough to read the page, and to press a button that
 const PHASES = { training: "Training", qualification: "Qualification", work: "" };
 
 let now = null; // the item on the page: assignment, form, saver, clock, isCorrection
+let submitting = false;
 
 // Telling
 
 function waiting(isSo) {
   notice.hidden = !isSo;
-  notice.textContent = isSo ? "No connection to the server at the moment. What you do is kept in this browser and sent as soon as it answers; you can go on." : "";
+  const then = submitting
+    ? "Your answer is kept in this browser and handed in as soon as it answers; the next one comes then."
+    : "What you do is kept in this browser and sent as soon as it answers; you can go on.";
+  notice.textContent = isSo ? `No connection to the server at the moment. ${then}` : "";
 }
 
 function showSaved(state, refusal) {
@@ -141,6 +145,7 @@ function finished(me) {
       button("Copy", async (event) => { await navigator.clipboard?.writeText(code); event.target.textContent = "Copied"; }, "quiet")));
   }
   if (url && /^https?:\/\//i.test(url)) actions.push(...goingBack(url));
+  if (me.done) actions.push(h("p", {}, button("Back to your last answer", goBack, "quiet")));
   actions.push(h("p", { class: "soft" }, `You are ${me.pseudonym} here. To have your answers deleted, tell whoever runs the project this name.`));
   message("You have done everything. Thank you!", "All your answers are saved.", actions);
 }
@@ -217,7 +222,7 @@ function show(form, assignment) {
     h("div", { class: "hand-in" }, back, onwards, hand));
   stage.className = `work ${form.shape}`;
   if (!form.reading.length) { stage.replaceChildren(answers); keepScroll(answers, assignment.id); return; }
-  const texts = h("div", { class: "reading", role: "region", "aria-label": "Text", tabindex: 0 }, form.reading);
+  const texts = h("div", { class: "reading", role: "region", "aria-label": "What there is to read", tabindex: 0 }, form.reading);
   stage.replaceChildren(texts, ...(form.shape === "beside" ? [splitter(stage)] : []), answers);
   keepScroll(texts, [...form.panels.values()].map((panel) => panel.text).join("\n"));
   keepScroll(answers, assignment.id);
@@ -225,7 +230,6 @@ function show(form, assignment) {
 
 // Handing in
 
-let submitting = false;
 async function submit() {
   if (!now || now.isClosed || submitting) return;
   const { form, saver } = now;
@@ -233,13 +237,14 @@ async function submit() {
   const problems = form.problems(values);
   if (problems.length) { form.tellAll(problems); return; }
   submitting = true;
+  if (!notice.hidden) waiting(true);
   const hand = document.getElementById("submit");
   hand.disabled = true;
   try {
     const answer = await saver.finish(values);
     kept.forget(`clock:${saver.id}`);
     if (now?.saver === saver) {
-      if (answer.feedback) { now.isClosed = true; form.close(); showFeedback(answer.feedback); } else await next();
+      if (answer.feedback) { now.isClosed = true; form.close(); showFeedback(answer.feedback); standing().then(showProgress, () => {}); } else await next();
     }
   } catch (error) {
     if (error instanceof NoAnswer) return; // the item was left meanwhile
@@ -261,10 +266,12 @@ function showFeedback(feedback) {
   hand.replaceWith(h("button", { type: "button", id: "submit", onclick: next }, "Go on", settings.keys && h("kbd", { "aria-hidden": "true" }, "Enter")));
   if (!feedback) return;
   const expected = now.form.words(feedback.gold ?? {});
+  // Where what is said afterwards names the answer itself, it is not said twice.
+  const named = feedback.words?.startsWith("Expected:");
   place.replaceChildren(h("div", { class: `feedback ${feedback.right ? "right" : "wrong"}`, role: "status", tabindex: -1 },
     h("p", {}, h("strong", {}, feedback.right ? "That is right." : "That is not what was expected.")),
-    !feedback.right && expected.length > 0 && h("dl", { class: "facts" }, expected.map(([label, words]) => [h("dt", { dir: "auto" }, label), h("dd", { dir: "auto" }, words)])),
-    feedback.words && h("p", { class: "pre", dir: "auto" }, feedback.words)));
+    !feedback.right && !named && expected.length > 0 && h("dl", { class: "facts" }, expected.map(([label, words]) => [h("dt", { dir: "auto" }, label), h("dd", { dir: "auto" }, words)])),
+    feedback.words && !(named && feedback.right) && h("p", { class: "pre", dir: "auto" }, feedback.words)));
   place.scrollIntoView({ block: "nearest" });
   document.getElementById("submit").focus({ preventScroll: true });
 }
