@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,9 +72,28 @@ def create(
     work = made["progress"]["work"]
     parts = [f"{one['items']:,} {phase}" for phase, one in made["progress"].items() if phase != "work"]
     more = f" ({', '.join(parts)} items besides)" if parts else ""
-    print(f"{name} has {work['items']:,} items for {work['wanted']:,} answers{more}.")
-    where = "" if home is None else f" --home {shlex.quote(str(home))}"
-    print(f"Open it with: ensue annotate open {name}{where}")
+    print(f"{name} has {_many(work['items'], 'item')} for {_many(work['wanted'], 'answer')}{more}.")
+    print(f"Open it with: ensue annotate open {name}{_where(home)}")
+    if owner is None:
+        print("On the pages only admins find it; --owner EMAIL makes it an organiser's.")
+
+
+def _many(count: int, word: str) -> str:
+    """Write how many there are of something.
+
+    >>> _many(1, "answer"), _many(1200, "answer")
+    ('1 answer', '1,200 answers')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _people(count: int) -> str:
+    return f"{count:,} {'person' if count == 1 else 'people'}"
+
+
+def _where(home: Path | None) -> str:
+    """Return the option with which another command finds the same projects."""
+    return "" if home is None else f" --home {shlex.quote(str(home))}"
 
 
 @app.command("list")
@@ -86,7 +106,7 @@ def list_projects(home: Folder = None, database: DatabaseUrl = None, json: conso
     for one in found:
         work = one["progress"].get("work", {"answered": 0, "wanted": 0})
         far = f"{work['answered']:,}/{work['wanted']:,}"
-        print(f"{one['name']:<24} {one['state']:<8} {one['kind']:<16} {far:>14} {one['people']:>5} people")
+        print(f"{one['name']:<24} {one['state']:<8} {one['kind']:<16} {far:>14} {_people(one['people']):>12}")
 
 
 @app.command()
@@ -101,8 +121,8 @@ def show(name: Name, home: Folder = None, database: DatabaseUrl = None, json: co
         wanted = f" of {one['wanted']:,}" if one["wanted"] else ""
         void = f", {one['void']:,} void" if one["void"] else ""
         print(
-            f"  {phase:<14} {one['items']:,} items, {one['answered']:,}{wanted} answers,"
-            f" {one['leased']:,} under way{void}"
+            f"  {phase:<14} {_many(one['items'], 'item')}, {one['answered']:,}{wanted}"
+            f" answer{'' if one['answered'] == 1 and not wanted else 's'}, {one['leased']:,} under way{void}"
         )
     for one in found["people"]:
         print(
@@ -117,7 +137,9 @@ def open_project(
     name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
 ) -> None:
     """Let people in."""
-    _set_state(name, "open", home, database, json)
+    made = perform(home, database, "annotate.state", {"name": name, "state": "open"})
+    link = f"ensue annotate link {name}{_where(home)}"
+    console.print_answer(made, json, f"{name} is open. Print its link with: {link}")
 
 
 @app.command()
@@ -134,10 +156,7 @@ def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: c
 
 def _set_state(name: str, state: str, home: Path | None, database: str | None, json: bool) -> None:
     made = perform(home, database, "annotate.state", {"name": name, "state": state})
-    words = f"{name} is {state}."
-    console.print_answer(
-        made, json, f"{words} Its link: ensue annotate link {name}" if state == "open" else words
-    )
+    console.print_answer(made, json, f"{name} is {state}.")
 
 
 @app.command()
@@ -203,24 +222,26 @@ def overview(
     name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
 ) -> None:
     """Show what the answers say so far: agreement, times, disagreements, pay."""
-    found = perform(home, database, "annotate.show", {"name": name})["numbers"]
+    shown = perform(home, database, "annotate.show", {"name": name})
+    found = shown["numbers"]
     if json:
         console.print_json(found)
         return
-    for line in overview_lines(found):
+    for line in overview_lines(found, shown["settings"]["currency"]):
         print(line)
 
 
-def overview_lines(found: dict[str, Any]) -> list[str]:
+def overview_lines(found: dict[str, Any], currency: str = "") -> list[str]:
     """Return what answers say as lines for a terminal."""
-    from ensue.report.figure import Figure, settings_text
+    from ensue.report.figure import Figure
 
     lines = []
     for one in found["progress"]:
         wanted = f" of {one['wanted']:,}" if one["wanted"] else ""
         stage = f"{one['stage']}: " if one["stage"] else ""
         lines.append(
-            f"{stage}{one['answers']:,}{wanted} answers to {one['items']:,} items by {one['people']:,} people"
+            f"{stage}{one['answers']:,}{wanted} answers to {_many(one['items'], 'item')}"
+            f" by {_people(one['people'])}"
         )
     for one in found["times"]:
         low, high = one["quartiles"]
@@ -236,17 +257,30 @@ def overview_lines(found: dict[str, Any]) -> list[str]:
                 lines.append(
                     f"{one['field']}: {measure} {shown.text()} [{shown.interval()}], {shown.n:,} units"
                 )
-    for row in found["scores"]:
-        of = f", {settings_text(row['settings'])}" if row["settings"] else ""
-        lines.append(f"{row['task']} {row['metric']}{of}: {row['value']:.3f}")
+    lines += _score_lines(found["scores"])
     lines += [
         f"disagreed on: {one['item']} ({one['agreeing']:.0%} of pairs agree,"
         f" {one['agreeing_ci95'][0]:.0%} to {one['agreeing_ci95'][1]:.0%})"
         for one in found["disagreements"][:5]
     ]
     if found["pay_per_hour"] is not None and found["owed"]:
-        lines.append(f"pay per hour at the median: {found['pay_per_hour']:.2f}; owed {found['owed']:.2f}")
+        of = f" {currency}" if currency else ""
+        hour, owed = (f"{found[key]:,.2f}{of}" for key in ("pay_per_hour", "owed"))
+        lines.append(f"pay per hour at the median: {hour}; owed {owed}, bonuses included")
     return lines
+
+
+def _score_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return scores, a line for all of what is scored together."""
+    from ensue.report.figure import Figure, settings_text
+
+    lines: dict[str, list[str]] = {}
+    for row in rows:
+        of = f", {settings_text(row['settings'])}" if row["settings"] else ""
+        figure = Figure.of(row)
+        interval = f" [{figure.interval()}]" if row["ci95"] else ""
+        lines.setdefault(f"{row['task']}{of}", []).append(f"{row['metric']} {figure.text()}{interval}")
+    return [f"{of}: {', '.join(words)}" for of, words in lines.items()]
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,37 @@ def test_files_that_settings_name_are_those_of_whoever_asks(
     assert made["settings"]["systems"] is None
     told = ["--data", "../story.txt", "--set", "practice=none", "--set", "systems=None"]
     assert run(tmp_path / "home", "create", "squality", "none", *told)["settings"]["practice"] is None
+
+
+def test_what_is_told_can_be_typed_and_counts_are_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "project.toml").write_text(TOML)
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"id": "r", "text": "Text."}) + "\n")
+    settings = ("labels=1", "pay=2", "currency=EUR")
+
+    def told(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["annotate", *arguments, "--home", "a home"])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    options = [part for one in settings for part in ("--set", one)]
+    made = told("create", "custom", "rain", "--data", "project.toml", *options)
+    assert "rain has 1 item for 1 answer." in made
+    assert "--owner" in made
+    command = made.split("Open it with: ensue ")[1].splitlines()[0]
+    opened_with = CliRunner().invoke(app, shlex.split(command))
+    command = opened_with.stdout.split("Print its link with: ensue ")[1]
+    assert "/annotate/rain?key=" in CliRunner().invoke(app, shlex.split(command)).stdout
+    with opened(Settings(home=tmp_path / "a home")) as platform:
+        with platform.database.reading() as connection:
+            project = Projects(platform).find(connection, "rain")
+        people(platform, project, 1)[0].do_all("yes")
+    assert "work           1 item, 1 of 1 answers" in told("show", "rain")
+    overview = told("overview", "rain")
+    assert "1 of 1 answers to 1 item by 1 person" in overview
+    assert " EUR; owed 2.10 EUR, bonuses included" in overview
 
 
 def test_words_for_people(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.platform.web.browser import PASSWORD
 from tests.platform.web.visiting import LOOKS, Visit
 
 Act = Callable[[Page], None]
+PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
 class Served:
@@ -739,9 +740,23 @@ def test_an_organiser_follows_a_project(work: Callable[..., Worker], served: Ser
     expect(page.get_by_text("10 of 10 answers")).to_be_visible(timeout=20_000)
     page.get_by_text("Act", exact=True).first.click()
     visit.check("project")
+    organiser.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy: The same for Prolific").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{visit.address}{organiser.path}&{PROLIFIC}"
+    page.get_by_role("link", name="What people see").click()
+    expect(page.get_by_role("radio", name="Perhaps")).to_be_visible()
+    page.get_by_role("radio", name="Perhaps").check()
+    visit.check("project-items")
+    page.get_by_role("link", name="Next").click()
+    expect(page.get_by_role("heading", name="Item 2 of 5")).to_be_visible()
     page.get_by_role("link", name="Agreement, times and pay").click()
     expect(page.get_by_role("heading", name="What people disagree on")).to_be_visible()
     expect(page.get_by_text("0% of pairs agree (0% to 79%)")).to_be_visible()
+    page.get_by_text("0% of pairs agree (0% to 79%)").click()
+    page.get_by_role("link", name="Look at it").click()
+    expect(page.get_by_role("radio", name="Perhaps")).not_to_be_checked()  # nothing was saved
+    page.go_back()
     visit.check("project-numbers")
     page.goto(f"/projects/{name}")
     page.get_by_text("Act", exact=True).first.click()

@@ -118,9 +118,9 @@ def test_projects_of_one_title_are_told_apart_and_notes_are_shown(
         projects.set_state(name, "open")
     page = browser.get("/projects").text
     open_to_you = page[page.index("Open to you") :]
-    assert "Rain (first)</a>" in open_to_you
-    assert "Rain (second)</a>" in open_to_you
-    assert ">Snow</a>" in open_to_you
+    assert "<bdi>Rain</bdi> (first)</a>" in open_to_you
+    assert "<bdi>Rain</bdi> (second)</a>" in open_to_you
+    assert "<bdi>Snow</bdi></a>" in open_to_you
     page = browser.get("/projects/first").text
     check_page(page)
     assert "2 texts are too short &amp; left out" in page
@@ -132,7 +132,9 @@ def test_numbers_are_shown_and_people_are_excluded_and_forgotten(
 ) -> None:
     owner = sign_in(browser, platform, "organiser")
     known = [replace(one, gold={"answer": "y"}) for one in items(FORMS["choice"], 8)]
-    project = make(platform, "judged", known, labels=2, by=owner, control_rate=0.0)
+    project = make(platform, "judged", known, labels=2, by=owner, control_rate=0.0, pay=2.5, currency="EUR")
+    entering = Entering(project.entry_key, "looks", "s", "looks in", consent=True)
+    Answering(platform).people.enter("judged", entering, None, None)
     first = ("y", "n", "y", "n", "y", "n", "y", "?")
     ada, bob = answered(platform, project, first, ("y", "n", "y", "n", "y", "n", "y", "y"))
     page = browser.get("/projects/judged/numbers").text
@@ -144,6 +146,10 @@ def test_numbers_are_shown_and_people_are_excluded_and_forgotten(
     assert "<td>0.562<br>" in scores
     assert all(f"<td>{share} (" in page for share in ("0.50", "0.62"))
     assert "≤ 10 s: 16." in page
+    # 2.50 for nine seconds are a thousand an hour; whoever only looked in is none of those who answered.
+    assert '1,000.00</p><p class="soft">EUR paid for an hour' in page
+    assert '40.00</p><p class="soft">EUR owed to everybody' in page
+    assert '2</p><p class="soft">people, and 1 without an answer that counts' in page
     assert "<td>nominal</td>" in page.replace(' class="words"', "")
     assert ada in page
     assert "16 of 16 answers" in browser.get("/projects/judged").text
@@ -158,6 +164,45 @@ def test_numbers_are_shown_and_people_are_excluded_and_forgotten(
     page = browser.get("/projects/judged").text
     assert ada not in page
     assert bob in page
+
+
+def test_an_organiser_looks_through_the_items_before_anybody_comes(
+    browser: Browser, platform: Platform
+) -> None:
+    by = sign_in(browser, platform, "organiser")
+    work = items(FORMS["choice"], 2)
+    practice = replace(items(FORMS["choice"], 1, phase="training")[0], gold={"answer": "y"}, words="It does.")
+    control = replace(items(FORMS["choice"], 1, control=True)[0], key={"id": EVIL}, gold={"answer": "n"})
+    make(platform, "looked", [*work, control, practice], by=by, consent="You **agree**.", control_rate=0.1)
+    page = browser.get("/projects/looked/items").text
+    check_page(page)
+    assert "Item 1 of 4" in page
+    assert "You <strong>agree</strong>." in page
+    told = [browser.get(f"/api/v1/projects/looked/items/{place}").json() for place in range(1, 5)]
+    assert [(one["phase"], one["control"]) for one in told] == [
+        ("training", False),
+        ("work", False),
+        ("work", False),
+        ("work", True),
+    ]
+    assert (told[0]["gold"], told[0]["words"]) == ({"answer": "y"}, "It does.")
+    assert told[1]["form"]["fields"][0]["label"] == "Does it follow?"
+    assert told[1]["gold"] is None
+    for place in (0, 5, -1, 10**8):
+        assert browser.get(f"/api/v1/projects/looked/items/{place}").status_code == 404
+    for at, shown in (("4", 4), ("99", 4), ("0", 1), ("x", 1), ("9" * 30, 1)):
+        assert f"Item {shown} of 4" in browser.get(f"/projects/looked/items?at={at}").text
+    found = browser.get("/projects/looked/items", params={"id": EVIL}).text
+    check_page(found)
+    assert "Item 4 of 4" in found
+    assert "No item is called nothing" in browser.get("/projects/looked/items?id=nothing").text
+    make(platform, "empty", [], by=by)
+    assert "There is no item yet." in browser.get("/projects/empty/items").text
+    browser.cookies.clear()
+    assert browser.get("/projects/looked/items").headers["location"] == "/sign-in?next=/projects/looked/items"
+    sign_in(browser, platform, "organiser", "eve@example.org")
+    for path in ("/projects/looked/items", "/api/v1/projects/looked/items/1"):
+        assert browser.get(path).status_code == 404
 
 
 def test_a_project_is_its_organisers_alone(browser: Browser, platform: Platform) -> None:

@@ -14,6 +14,9 @@ from ensue.platform.annotation.projects import Projects, Wanted
 from ensue.platform.database.schema import participants
 from ensue.platform.service import Command, Platform
 
+# What is added to a project's link on Prolific, which puts the ids in.
+PROLIFIC = "&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+
 
 def create(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     """Make a project."""
@@ -55,9 +58,8 @@ def link(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
         project = Projects(platform).find(connection, arguments["name"])
     server = platform.home.server()
     base = platform.settings.public_url or (server["url"] if server else "http://127.0.0.1:8000")
-    outside = "&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     url = f"{base.rstrip('/')}{project.path}"
-    return {"name": project.name, "state": project.state, "link": url, "prolific": url + outside}
+    return {"name": project.name, "state": project.state, "link": url, "prolific": url + PROLIFIC}
 
 
 def export(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:

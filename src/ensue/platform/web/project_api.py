@@ -16,11 +16,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from ensue.benchmarks import settings as reading
 from ensue.benchmarks.people.kind import described, kind, kinds, settings_of
 from ensue.platform.accounts import User
-from ensue.platform.annotation import exporting, overview
+from ensue.platform.annotation import exporting, looking, overview
 from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.making import Upload, make
 from ensue.platform.annotation.projects import Project, Wanted, no_project
-from ensue.platform.refusals import Forbidden, Invalid
+from ensue.platform.refusals import Forbidden, Invalid, NotFound
 from ensue.platform.service import Platform
 from ensue.platform.uploads import GivenFile
 from ensue.platform.web.account_api import REFUSALS, Problem
@@ -150,6 +150,16 @@ def show_overview(platform: ThePlatform, part: ThePart, user: Organiser, name: s
     """Return how far a project is, who is at work on it, and what its answers say so far."""
     with platform.database.reading() as connection:
         return overview.overview(connection, own(connection, part, user, name), platform.clock)
+
+
+@router.get("/projects/{name}/items/{place}", responses=_REFUSED)
+def show_item(platform: ThePlatform, part: ThePart, user: Organiser, name: str, place: int) -> dict[str, Any]:
+    """Return an item, by its place from 1 on, as people see it, and what is right."""
+    with platform.database.reading() as connection:
+        found = looking.item_at(connection, own(connection, part, user, name), place)
+    if found is None:
+        raise NotFound(f"{name} has no item {place}.")
+    return found
 
 
 @router.post("/projects/{name}/state", responses=_REFUSED)

@@ -13,14 +13,17 @@ from sqlalchemy import Connection
 from starlette.responses import RedirectResponse, Response
 
 from ensue.platform.accounts import User
-from ensue.platform.annotation import exporting, overview
+from ensue.platform.annotation import exporting, looking, overview
 from ensue.platform.annotation.answering import Answering
+from ensue.platform.annotation.commands import PROLIFIC
 from ensue.platform.annotation.projects import Project
 from ensue.platform.refusals import Forbidden, Invalid, Refusal
 from ensue.platform.service import Platform
 from ensue.platform.web.account_pages import Text
 from ensue.platform.web.annotation_api import ThePart
+from ensue.platform.web.annotation_pages import CONSENT
 from ensue.platform.web.identity import Caller, MaybeCaller, ThePlatform, the_platform
+from ensue.platform.web.markdown import rendered
 from ensue.platform.web.project_api import own
 from ensue.platform.web.rendering import parsed, render
 from ensue.report.figure import Figure
@@ -41,6 +44,7 @@ def install(app: FastAPI, platform: Platform) -> None:
     app.state.templates.filters["seconds"] = seconds
     app.state.templates.filters["drawn"] = drawn
     app.state.templates.filters["with_interval"] = with_interval
+    app.state.templates.filters["money"] = money
     app.include_router(router)
 
 
@@ -58,6 +62,15 @@ def seconds(value: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def money(value: float | None, currency: str = "") -> str:
+    """Write an amount, with the currency where the project names one.
+
+    >>> money(1385.789, "USD"), money(4), money(None)
+    ('1,385.79 USD', '4.00', '–')
+    """
+    return "–" if value is None else f"{value:,.2f} {currency}".rstrip()
 
 
 def drawn(figure: dict[str, Any] | None, judged: int) -> str:
@@ -126,6 +139,7 @@ def _project_page(request: Request, part: Answering, user: User, name: str, **sa
         "notes": notes,
         "people": [{**one, "seen": parsed(one["seen_at"])} for one in people],
         "link": base + project.path,
+        "prolific": base + project.path + PROLIFIC,
         "labels": int(project.settings["labels"]),
     }
     return render(request, "project.html.j2", **said, **facts)
@@ -143,11 +157,36 @@ def numbers_page(request: Request, part: ThePart, user: MaybeCaller, name: str) 
 
     found = numbers.overview(export, project.load_kind()).as_dict()
     facts: dict[str, Any] = {
+        "answered": sum(1 for one in found["people"] if one["answers"]),
         "charts": [(one, histogram(one["bins"])) for one in found["times"]],
         "scores": numbers.scores_table(found["scores"]).to_html() if found["scores"] else "",
         "judged": any(one["accuracy"] is not None for one in found["people"]),
     }
     return render(request, "project_numbers.html.j2", project=project, found=found, **facts)
+
+
+@router.get("/projects/{name}/items")
+def items_page(
+    request: Request, part: ThePart, user: MaybeCaller, name: str, at: str = "1", id: str = ""
+) -> Response:
+    """The items of a project one by one, as people see them, before and while they do."""
+    if user is None:
+        return RedirectResponse(f"/sign-in?next=/projects/{name}/items", 303)
+    with part.database.reading() as connection:
+        project = own(connection, part, user, name)
+        count = looking.count(connection, project)
+        place = int(at) if at.isdecimal() and len(at) < 9 else 1
+        found = looking.place_of(connection, project, id) if id else place
+        item = looking.item_at(connection, project, min(max(found or 1, 1), max(count, 1)))
+    words = "" if found is not None else f"No item is called {id}; this is the first."
+    facts: dict[str, Any] = {
+        "project": project,
+        "item": item,
+        "count": count,
+        "instructions": rendered(project.instructions),
+        "consent": rendered(str(project.settings.get("consent") or CONSENT)),
+    }
+    return render(request, "project_items.html.j2", words=words, **facts)
 
 
 class Bar(NamedTuple):

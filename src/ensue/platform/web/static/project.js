@@ -1,4 +1,4 @@
-// Keep the progress of an annotation project up to date while somebody looks at it.
+// Keep the progress of an annotation project up to date while somebody looks at it, and copy its links.
 const live = document.getElementById("live");
 
 async function look() {
@@ -16,3 +16,15 @@ async function look() {
 }
 
 if (live) setInterval(look, 5000);
+
+for (const button of document.querySelectorAll("button[data-copies]")) {
+  const field = document.getElementById(button.dataset.copies);
+  button.hidden = false;
+  button.setAttribute("aria-label", `Copy: ${field.labels[0].textContent}`);
+  button.addEventListener("click", async () => {
+    field.select();
+    try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 3000);
+  });
+}
