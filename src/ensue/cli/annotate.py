@@ -293,7 +293,8 @@ def exclude(
 ) -> None:
     """Take somebody off a project; their work is void and given to others."""
     done = perform(home, database, "annotate.exclude", {"name": name, "annotator": annotator})
-    console.print_answer(done, json, f"{annotator} is excluded; {done['void']:,} answers are given again.")
+    again = f"{_many(done['void'], 'answer')} {'is' if done['void'] == 1 else 'are'} wanted again"
+    console.print_answer(done, json, f"{annotator} is excluded; {again}.")
 
 
 @app.command()

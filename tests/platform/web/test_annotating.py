@@ -766,3 +766,10 @@ def test_an_organiser_follows_a_project(work: Callable[..., Worker], served: Ser
         page.get_by_role("link", name="Answers as JSON lines").click()
     lines = Path(download.value.path()).read_text("utf-8").splitlines()
     assert len(lines) == 1 + 10  # the head, and what does not count is marked so
+    late = work(name, look)
+    late.enter("cyd")
+    page.get_by_role("button", name="Close it").click()
+    expect(page.get_by_text("The project is closed.")).to_be_visible()
+    late.page.keyboard.press("1")
+    expect(late.page.get_by_role("heading", name="This project is closed")).to_be_visible()
+    expect(late.page.get_by_role("button", name="Go on with the next")).to_have_count(0)

@@ -157,6 +157,8 @@ def numbers_page(request: Request, part: ThePart, user: MaybeCaller, name: str) 
 
     found = numbers.overview(export, project.load_kind()).as_dict()
     facts: dict[str, Any] = {
+        # Where later items are made of answers, what people disagree on goes by names of its own.
+        "looked_up": not project.load_kind().follows,
         "answered": sum(1 for one in found["people"] if one["answers"]),
         "charts": [(one, histogram(one["bins"])) for one in found["times"]],
         "scores": numbers.scores_table(found["scores"]).to_html() if found["scores"] else "",

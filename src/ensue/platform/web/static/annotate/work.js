@@ -59,6 +59,8 @@ function lost(refusal) {
   if (id) forget(id);
   if (refusal.status === 409) {
     message(title, refusal.message, [button("Go on with the next", next)]);
+    // Of a project that is closed nothing comes next.
+    standing().then((me) => { if (!now && me.project.state === "closed") message("This project is closed", "Thank you for your work."); }, () => {});
   } else if (refusal.status === 404 || refusal.status === 401) {
     message("You are not known here any more", "Come back with the link that you were given.");
   } else {
