@@ -650,6 +650,22 @@ def test_reading_is_set_and_remembered(work: Callable[..., Worker]) -> None:
     expect(page.locator("html")).to_have_css("color-scheme", "dark")
 
 
+def test_on_a_phone_an_item_begins_at_its_beginning(work: Callable[..., Worker]) -> None:
+    worker = work("when", (400, "light"))
+    page = worker.enter()
+    page.set_viewport_size({"width": 400, "height": 300})
+    page.keyboard.press("1")
+    worker.wait_saved()
+    page.evaluate("scrollTo(0, 60)")
+    page.wait_for_timeout(300)
+    page.reload()
+    expect(page.get_by_role("radio", name="Yes")).to_be_checked()
+    expect(page.locator("html")).to_have_js_property("scrollTop", 60)
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("#far")).to_have_text("1 of 3 done")
+    expect(page.locator("html")).to_have_js_property("scrollTop", 0)
+
+
 def test_idle_time_is_taken_out(work: Callable[..., Worker]) -> None:
     worker = work("choice")
     page = worker.page

@@ -130,9 +130,8 @@ def _item(
         "order": list(version.order),
         "original": side,
     }
-    words = f"The original is the text on the {side}."
     form = _form(original, version.text, side, settings)
-    return WorkItem(form, key, phase, gold={FIELD: side}, words=words)
+    return WorkItem(form, key, phase, gold={FIELD: side})
 
 
 def _control(document: Document, settings: Mapping[str, Any], seed: int) -> WorkItem:

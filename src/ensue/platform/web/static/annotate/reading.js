@@ -83,10 +83,27 @@ export function splitter(container) {
   return bar;
 }
 
-// Keep where a text was scrolled to: the same text again, in this item or the next, is where it was.
-export function keepScroll(element, words) {
+function forgetScrolls() {
   const before = kept.keys("scroll:");
   if (before.length > 200) before.forEach((one) => kept.forget(one));
+}
+
+// Where the page itself scrolls, as on a phone, an item begins at its beginning, and is where it was when it is come back to.
+let page = "";
+export function keepPageScroll(id) {
+  forgetScrolls();
+  page = "";
+  const at = kept.read(`scroll:page:${id}`, 0);
+  requestAnimationFrame(() => { scrollTo(0, at); page = id; });
+}
+addEventListener("scroll", () => {
+  const mine = page;
+  if (mine) setTimeout(() => { if (mine === page) kept.write(`scroll:page:${mine}`, Math.round(scrollY)); }, 200);
+}, { passive: true });
+
+// Keep where a text was scrolled to: the same text again, in this item or the next, is where it was.
+export function keepScroll(element, words) {
+  forgetScrolls();
   let sum = 5381;
   for (let at = 0; at < words.length; at += 1) sum = (sum * 33 + words.charCodeAt(at)) >>> 0;
   const key = `scroll:${sum}:${words.length}`;

@@ -3,7 +3,7 @@ import { call, insist, NoAnswer, pause, Refused } from "./api.js";
 import { Clock } from "./clock.js";
 import { h, isTyping, kept, say } from "./dom.js";
 import { Form } from "./form.js";
-import { fillSettings, keepScroll, settings, splitter } from "./reading.js";
+import { fillSettings, keepPageScroll, keepScroll, settings, splitter } from "./reading.js";
 import { forget, Saver, send, unsent } from "./saving.js";
 
 const { project } = document.body.dataset;
@@ -223,6 +223,7 @@ function show(form, assignment) {
     h("div", { id: "feedback" }), h("p", { class: "problem", id: "trouble", role: "alert", hidden: true }),
     h("div", { class: "hand-in" }, back, onwards, hand));
   stage.className = `work ${form.shape}`;
+  keepPageScroll(assignment.id);
   if (!form.reading.length) { stage.replaceChildren(answers); keepScroll(answers, assignment.id); return; }
   const texts = h("div", { class: "reading", role: "region", "aria-label": "What there is to read", tabindex: 0 }, form.reading);
   stage.replaceChildren(texts, ...(form.shape === "beside" ? [splitter(stage)] : []), answers);
