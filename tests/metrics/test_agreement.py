@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -62,9 +63,21 @@ def test_sums_of_many_rounds_give_each_its_kappa() -> None:
     np.testing.assert_allclose(kappa_of_sums(sums), [fleiss_kappa(table) for table in tables])
 
 
-def test_unequal_numbers_of_annotators_are_refused() -> None:
-    with pytest.raises(ValueError, match="equally many"):
-        fleiss_kappa([[2, 1], [1, 1]])
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=6), min_size=1, max_size=12))
+def test_items_with_other_numbers_of_annotators_weigh_alike(labels: list[list[int]]) -> None:
+    counts = [[given_.count(category) for category in range(3)] for given_ in labels]
+    if len({label for given_ in labels for label in given_}) == 1:
+        assert math.isnan(fleiss_kappa(counts))
+        return
+    pairs = [[a == b for a, b in combinations(given_, 2)] for given_ in labels]
+    observed = sum(sum(one) / len(one) for one in pairs) / len(labels)
+    shares = [sum(given_.count(c) / len(given_) for given_ in labels) / len(labels) for c in range(3)]
+    expected = sum(share**2 for share in shares)
+    assert fleiss_kappa(counts) == pytest.approx((observed - expected) / (1 - expected), abs=1e-12)
+
+
+def test_items_with_one_annotator_are_refused() -> None:
     with pytest.raises(ValueError, match="at least two"):
         fleiss_kappa([[1, 0], [0, 1]])
 
@@ -88,7 +101,7 @@ def test_labels_by_value() -> None:
     assert votes([[0]], 2).tolist() == [[1, 0]]
     assert votes([[2, 0, 2], [1, 1, 0]], 3).tolist() == [[1, 0, 2], [1, 2, 0]]
     # What is no category would be left out of the votes, so it never makes a kappa.
-    with pytest.raises(ValueError, match="equally many"):
+    with pytest.raises(ValueError, match="at least two"):
         fleiss_kappa(votes([[0, 1], [0, 0.5]], 2))
 
 

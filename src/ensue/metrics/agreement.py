@@ -1,4 +1,4 @@
-"""How far annotators agree beyond chance: the kappas of Cohen (two annotators) and Fleiss (equally many an item), and
+"""How far annotators agree beyond chance: the kappas of Cohen (two annotators) and Fleiss (two or more an item), and
 Krippendorff's alpha, where ratings may be missing.
 
 scipy has no alpha. That of all rounds of a bootstrap at once is over twenty times as fast as one after the other
@@ -29,7 +29,9 @@ def votes(labels: ArrayLike, categories: int) -> NDArray[np.int64]:
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
-    """Return the agreement beyond chance of equally many annotators an item; nan where all chose one category.
+    """Return the agreement beyond chance of two or more annotators an item; nan where all chose one category.
+
+    Where some items have more annotators than others, every item weighs alike (Gwet 2014, chapter 2).
 
     >>> round(fleiss_kappa([[2, 1], [0, 3]]), 6)
     0.25
@@ -38,15 +40,15 @@ def fleiss_kappa(counts: ArrayLike) -> float:
 
 
 def agreement_sums(counts: ArrayLike) -> Numbers:
-    """Return what kappa needs of each item, to be added up: votes by category, and the share of pairs that agree."""
+    """Return what kappa needs of each item, to be added up: shares of votes by category, and of pairs that agree."""
     table = np.asarray(counts, dtype=np.float64)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"Kappa needs votes by item and category, not of shape {table.shape}.")
     raters = table.sum(axis=1)
-    if raters[0] < 2 or not (raters == raters[0]).all():
-        raise ValueError("Kappa needs equally many annotators for every item, at least two.")
+    if raters.min() < 2:
+        raise ValueError("Kappa needs at least two annotators for every item.")
     agreeing = (table * (table - 1.0)).sum(axis=1) / (raters * (raters - 1.0))
-    return np.column_stack([table, agreeing, np.ones(len(table))])
+    return np.column_stack([table / raters[:, None], agreeing, np.ones(len(table))])
 
 
 def kappa_of_sums(sums: Numbers) -> Numbers:

@@ -155,12 +155,10 @@ def drawn_alpha(
 def drawn_fleiss(
     table: Numbers, clusters: Sequence[Hashable], *, rounds: int = ROUNDS, seed: int = 0
 ) -> Drawn | None:
-    """Return Fleiss' kappa of the units that have as many labels as most have, at least two; None without any."""
-    given = np.isfinite(table).sum(axis=1)
-    often = Counter(given[given > 1].tolist())
-    if not often:
+    """Return Fleiss' kappa of the units with two labels or more; None where there is none, or but one label."""
+    chosen = np.flatnonzero(np.isfinite(table).sum(axis=1) > 1).tolist()
+    if not chosen:
         return None
-    chosen = np.flatnonzero(given == max(often, key=lambda count: (often[count], count))).tolist()
     labels = np.unique(table[chosen][np.isfinite(table[chosen])])
     if len(labels) < 2:
         return None

@@ -78,7 +78,7 @@ def people_table(results: Mapping[str, Any]) -> Table | None:
                 f"{measure}, {category}" if category else measure,
                 Cell(figure.text(), value=figure.value),
                 _interval(figure),
-                f"{figure.n} examples" if many is None else f"{many} people",
+                f"{figure.n} examples" if many is None else f"{many} {'person' if many == 1 else 'people'}",
             )
     return table
 
