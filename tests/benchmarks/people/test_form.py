@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import unicodedata
 from typing import Any
@@ -120,6 +121,18 @@ def test_a_field_that_another_hides_is_neither_asked_nor_kept() -> None:
     assert check_answer(form, {"bad": "no"}) == []
     assert check_answer(form, {"bad": "yes"}) == ["Why is not answered."]
     assert settled(form, {"bad": "no", "why": "left from before"}) == {"bad": "no"}
+    # What is left there is kept in the history, and must be what a draft may be.
+    assert check_answer(form, {"bad": "no", "why": "\ud800"}) == [
+        "Why: there is a control character in it; leave it out."
+    ]
+    assert check_answer(form, {"bad": "no", "why": math.nan}) == ["Why: the value is no text."]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["above", "below"])
+def test_a_number_beyond_all_floats_is_refused(value: int) -> None:
+    for final in (True, False):
+        (problem,) = check_answer(FORM, {**RIGHT, "scale": value}, final=final)
+        assert problem.endswith("is not from 1 to 5.")
 
 
 def test_a_form_survives_json_and_a_broken_one_is_refused() -> None:

@@ -80,6 +80,27 @@ def test_a_round_from_outside(platform: Platform, project: Project, clock: SetCl
     ]
 
 
+def test_progress_tells_nobody_what_is_a_control(platform: Platform) -> None:
+    """Neither before it is answered nor after: one more is done and as many are left as after any other item."""
+    controls = [item(f"c{number}", control=True) for number in range(3)]
+    work = [item(f"w{number}") for number in range(9)]
+    project = make(platform, work + controls, labels=1, control_rate=0.3, most_items=8)
+    ada = Browser(platform, project, "ada")
+    seen, held = [ada.get("projects/rain/me").json()], []
+    while (taken := ada.take()).status_code == 201:
+        held.append(ada.get("projects/rain/me").json())
+        ada.save(taken.json()["id"], said("yes"))
+        seen.append(ada.get("projects/rain/me").json())
+    total = len(held)
+    assert 8 < total <= 11  # there were controls among them
+    assert [(me["done"], me["left"], me["total"]) for me in seen] == [
+        (number, total - number, total) for number in range(total + 1)
+    ]
+    assert [(me["done"], me["left"], me["total"]) for me in held] == [
+        (number, total - number - 1, total) for number in range(total)
+    ]
+
+
 def test_who_comes_when_all_is_done_is_told_before_any_practice(platform: Platform, project: Project) -> None:
     early, late = (Browser(platform, project, id) for id in ("ada", "bob"))
     held = {}

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from ensue.benchmarks.people.form import Field, Form
+from ensue.benchmarks.people.kind import WorkItem
 from ensue.platform.annotation.projects import Project
 from ensue.platform.service import Platform
 from tests.platform.annotation.working import Browser, item, make, said
@@ -45,6 +47,27 @@ def test_what_is_no_answer_is_refused_and_nothing_is_saved(platform: Platform, p
     without = ada.client.put(path, json=said(), headers=ada.headers)
     assert without.status_code == 422  # no key
     assert ada.save(work, said(), key="k" * 201).status_code == 422
+
+
+def test_what_no_database_holds_is_refused_where_nobody_asked_for_it(platform: Platform) -> None:
+    """A field that another hides is kept in the history alone, and a number may have any length."""
+    asked = item("w").form.fields[0]
+    more = Field("more", "text", "More", when={"field": "label", "equals": "yes"})
+    scale = Field("scale", "scale", "How much?", {"least": 0, "most": 10}, required=False)
+    form = Form(item("w").form.panels, (asked, more, scale))
+    project = make(platform, [WorkItem(form, {"id": "w"})], labels=1)
+    ada = Browser(platform, project, "ada")
+    work = ada.take().json()["id"]
+    headers = {**ada.headers, "Idempotency-Key": "k", "Content-Type": "application/json"}
+    for value in ('"more": "\\ud800"', '"more": "\\u0000"', '"more": NaN', f'"scale": 1{"0" * 400}'):
+        for final in ("true", "false"):
+            body = f'{{"values": {{"label": "no", {value}}}, "seq": 1, "final": {final}}}'
+            answer = ada.client.put(f"/api/v1/assignments/{work}/answer", content=body, headers=headers)
+            assert (answer.status_code, final) == (422, final), (value, answer.text)
+            assert answer.json()["problems"]
+    assert ada.get(f"assignments/{work}").json()["answer"] is None
+    left = {"label": "no", "more": "from before"}
+    assert ada.save(work, said(values=left)).status_code == 200
 
 
 def test_script_is_text(platform: Platform, project: Project) -> None:

@@ -34,9 +34,8 @@ def answer_problems(form: Form, values: Any, *, final: bool = True) -> list[tupl
             if final and one.required and shown(one, values):
                 problems.append((one.id, f"{_name(one)} is not answered."))
             continue
-        if final and not shown(one, values):
-            continue
-        found = _CHECKS[one.type](form, one, given, final)
+        # What is not asked is no answer, but the history keeps it: it must be what a draft may be.
+        found = _CHECKS[one.type](form, one, given, final and shown(one, values))
         problems += [(one.id, f"{_name(one)}: {words}.") for words in found]
     return problems
 
@@ -104,13 +103,14 @@ def _choices(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         yield f"choose at least {int(one.more.get('least', 1))}"
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """Return whether a value of JSON is a number; a whole one may be larger than any float."""
+    return is_whole(value) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _scale(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     least, most, step = one.more["least"], one.more["most"], one.more.get("step", 1)
-    if not _number(given):
+    if not is_number(given):
         yield f"{in_words(given)} is no number"
     elif not least <= given <= most:
         yield f"{in_words(given)} is not from {least} to {most}"

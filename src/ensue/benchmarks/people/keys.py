@@ -7,12 +7,11 @@ would not get as far: another type of value, a key that is missing, and one that
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ensue.benchmarks.people.checking import in_words
+from ensue.benchmarks.people.checking import in_words, is_number
 from ensue.benchmarks.people.form import TYPES
 
 COLUMN = re.compile(r"\{(\w+)\}")
@@ -25,13 +24,9 @@ class Held(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _is_text(value: Any) -> bool:
     # A column may hold a number, which is shown as it is.
-    return isinstance(value, str) or _is_number(value)
+    return isinstance(value, str) or is_number(value)
 
 
 def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -61,7 +56,7 @@ _FILE: Keys = {
     "settings": _TABLE,
     "panels": _TABLES,
     "fields": _TABLES,
-    "minimum_seconds": Held("a number from 0 on", lambda value: _is_number(value) and value >= 0),
+    "minimum_seconds": Held("a number from 0 on", lambda value: is_number(value) and value >= 0),
 }
 _PANEL: Keys = {
     "id": _TEXT,

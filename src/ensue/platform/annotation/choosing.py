@@ -58,11 +58,13 @@ class Choosing:
         return Plan("work", found, waiting)
 
     def left(self, connection: Connection, participant: Participant) -> int:
-        """Return how many items somebody could still be given now, controls aside."""
+        """Return how many items somebody could still be given now, with the controls that come among them, so that
+        nobody can tell those by how far they are."""
         if participant.phase != "work":
             return len(self._before_work(connection, participant))
         project = self.projects.get(connection, participant.project_id)
-        room = _room(project, _had(connection, participant.id))
+        had = _had(connection, participant.id)
+        room = _room(project, had)
         if room == 0:
             return 0
         if project.load_kind().follows:
@@ -70,7 +72,8 @@ class Choosing:
         else:
             given = self._given(project, participant, "")
             found = int(connection.execute(_open_count(), given).scalar_one())
-        return found if room is None else min(room, found)
+        work = found if room is None else min(room, found)
+        return work + self._controls_among(connection, project, participant, had, work)
 
     def waits(self, connection: Connection, participant: Participant) -> bool:
         """Return whether somebody for whom nothing is left now may be given something later."""
@@ -128,20 +131,44 @@ class Choosing:
     ) -> list[Candidate]:
         """Return a control where one is due: at a fixed rate of what is answered or held, from a place that differs
         between people. One that was given back or lost comes again after all others."""
-        now = self.clock.now()
-        rate = float(project.settings["control_rate"])
-        held = [row for row in had if row.phase == "work" and _holds(row, now)]
-        begin = _chance(project.seed, participant.id, "controls")
+        held = self._held_work(had)
         done = {row.item_id for row in held if row.is_control}
-        if len(done) >= int((len(held) + 1) * rate + begin):
+        if not _control_due(*_rate(project, participant), len(held), len(done)):
             return []
-        here = (project_items.c.project_id == project.id, project_items.c.is_control)
-        ids = set(connection.execute(select(project_items.c.id).where(*here)).scalars()) - done
+        ids = set(connection.execute(_controls(project.id)).scalars()) - done
         if not ids:
             return []
         seen = {row.item_id for row in had}
         first = min(ids, key=lambda id: (id in seen, _chance(project.seed, participant.id, id)))
         return [Candidate(first, None)]
+
+    def _held_work(self, had: Sequence[Any]) -> list[Any]:
+        now = self.clock.now()
+        return [row for row in had if row.phase == "work" and _holds(row, now)]
+
+    def _controls_among(
+        self,
+        connection: Connection,
+        project: Project,
+        participant: Participant,
+        had: Sequence[Any],
+        work: int,
+    ) -> int:
+        """Return how many controls come among so many items of work that are still to be taken."""
+        if not work or not project.settings["control_rate"]:
+            return 0
+        held = self._held_work(had)
+        done = sum(row.is_control for row in held)
+        there = len(connection.execute(_controls(project.id)).all())
+        rate, begin = _rate(project, participant)
+        count, coming = len(held), 0
+        while work > 0 and done + coming < there:
+            if _control_due(rate, begin, count, done + coming):
+                coming += 1
+            else:
+                work -= 1
+            count += 1
+        return coming
 
     def _comes_later(self, connection: Connection, project: Project, participant: Participant) -> bool:
         """Return whether others are at work on what later stages are made of."""
@@ -154,6 +181,21 @@ class Choosing:
             not secret.get("among") or set(secret["among"]) - gone
             for secret in connection.execute(_unanswered(project.id)).scalars()
         )
+
+
+def _rate(project: Project, participant: Participant) -> tuple[float, float]:
+    """Return the rate of controls, and where between two of them somebody begins."""
+    return float(project.settings["control_rate"]), _chance(project.seed, participant.id, "controls")
+
+
+def _control_due(rate: float, begin: float, held: int, controls: int) -> bool:
+    """Return whether a control comes next to whoever answered or holds so many items, so many of them controls."""
+    return controls < int((held + 1) * rate + begin)
+
+
+def _controls(project_id: str) -> Select[Any]:
+    here = (project_items.c.project_id == project_id, project_items.c.is_control)
+    return select(project_items.c.id).where(*here)
 
 
 def _unanswered(project_id: str) -> Select[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, false, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from ensue.platform.annotation.answering import feedback
 from ensue.platform.annotation.assigning import Assigning, Assignment
@@ -52,14 +52,13 @@ def _any_answered(connection: Connection, participant: Participant) -> bool:
 
 
 def _done(connection: Connection, participant: Participant) -> int:
-    """Return how many items of their phase somebody answered, controls aside."""
+    """Return how many items of their phase somebody answered; controls are among them, as among what is left."""
     query = select(func.count()).select_from(assignments)
     joined = query.join(project_items, project_items.c.id == assignments.c.item_id)
     mine = (
         assignments.c.participant_id == participant.id,
         assignments.c.state == "answered",
         project_items.c.phase == participant.phase,
-        project_items.c.is_control == false(),
     )
     return int(connection.execute(joined.where(*mine)).scalar_one())
 
