@@ -15,6 +15,7 @@ from ensue.text.documents import BUNDLED, Documents, read_documents
 
 T = TypeVar("T")
 NONE = "none"  # how nothing is written
+_SHOWN = 100  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
         try:
             values[key] = known[key].read(written)
         except ValueError as error:
-            raise EnsueError(f"Invalid {key}={written}: expected {error}.") from None
+            said = written if len(written) <= _SHOWN else f"{written[: _SHOWN - 1]}…"
+            raise EnsueError(f"Invalid {key}={said}: expected {error}.") from None
         if values[key] == []:
             raise EnsueError(f"{key} is empty: name at least one value.")
     return values

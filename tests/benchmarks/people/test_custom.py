@@ -116,7 +116,7 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
         (
             "[settings]\nlabels = 3",
             "minimum_seconds = 'five'",
-            'has minimum_seconds = "five", where a number from 0 on is',
+            'has minimum_seconds = "five", where a number from 0 to 3600 is',
         ),
         ("[settings]\nlabels = 3", "settings = 3", "has settings = 3, where a table is expected"),
         ('title = "Which is better?"', "title = 3", "it has title = 3, where a text is expected"),
@@ -145,6 +145,20 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
             r"'better', when has the key 'feild', .* did you mean field\?$",
         ),
         ("[settings]", "[settings", "is no TOML"),
+        ("labels = 3", f"labels = 1{'0' * 5000}", "is no TOML"),
+        ("[settings]\nlabels = 3", f"minimum_seconds = 1{'0' * 400}", "a number from 0 to 3600 is expected"),
+        ("[settings]\nlabels = 3", 'minimum_seconds = "{a}"', "a number from 0 to 3600 is expected"),
+        ('data = "pairs.jsonl"', 'data = "\\u0000"', "which is no file's name"),
+        (
+            "labels = 3",
+            "labels = 3\nconsent = {words = 3}",
+            "'settings' has consent = .*, where one value or a list of them is expected",
+        ),
+        (
+            "random = true",
+            WHY + 'when = {field = "better", equals = 2026-11-18}',
+            "holds what JSON does not have",
+        ),
     ],
     ids=[
         "outside",
@@ -169,6 +183,12 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
         "when",
         "misspelt when",
         "toml",
+        "digits",
+        "large",
+        "column",
+        "data",
+        "table",
+        "date",
     ],
 )
 def test_a_project_that_will_not_do_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import unicodedata
+from datetime import date
 from typing import Any
 
 import pytest
@@ -195,14 +196,28 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
         ("choice", {"options": 4}, "no list of tables, each with its 'value'"),
         ("choice", {"options": [{"label": "Yes"}]}, "no list of tables, each with its 'value'"),
         ("choice", {"options": []}, "has no options"),
-        ("choice", {"options": [{"value": "y"}, {"value": "y"}]}, "two have the same 'value'"),
-        ("choices", {"options": [{"value": "y"}], "least": 2}, "can never be answered"),
+        ("choice", options(("y", "Y"), ("y", "Yes")), "two have the same 'value'"),
+        ("choices", {**options(("y", "Y")), "least": 2}, "can never be answered"),
         ("order", {"entries": ["a", "b"]}, "no list of tables, each with its 'id'"),
-        ("rank", {"entries": [{"id": "a"}, {"id": "a"}]}, "two have the same 'id'"),
+        ("rank", {"entries": [{"id": "a", "text": "A"}, {"id": "a", "text": "B"}]}, "two have the same 'id'"),
         ("spans", {"panel": "p", "labels": 3}, "labels that are no list of words"),
         ("spans", {"panel": "p", "labels": "abc"}, "labels that are no list of words"),
         ("scale", {"least": 1, "most": 5, "step": "q"}, "step = 'q', which is no number"),
         ("text", {"own_words": {"panel": "p", "longest": -3}}, "own_words that name no panel"),
+        ("scale", {"least": 1, "most": math.inf}, "has most = inf, which is no number"),
+        ("scale", {"least": math.nan, "most": 5}, "has least = nan, which is no number"),
+        ("scale", {"least": 1, "most": 10**400}, "which is no number"),
+        ("scale", {"least": 1, "most": 5, "step": math.inf}, "has step = inf, which is no number"),
+        ("scale", {"least": 1, "most": 5, "labels": "good"}, "labels that are no table of words by number"),
+        ("scale", {"least": 1, "most": 5, "labels": {"good": "5"}}, "no table of words by number"),
+        ("scale", {"least": 1, "most": 5, "labels": {"5": date(2026, 1, 1)}}, "no table of words by number"),
+        ("text", {"most_words": math.inf}, "has most_words = inf, which is no number"),
+        ("choices", {**YES_NO, "least": math.nan}, "has least = nan, which is no number"),
+        ("choice", options((math.inf, "Most")), "has options that are no list"),
+        ("choice", {"options": [{"value": "a"}]}, "each with its 'value' and 'label'"),
+        ("order", {"entries": [{"id": "a"}]}, "each with its 'id' and 'text'"),
+        ("choice", {**YES_NO, "more": [date(2026, 1, 1)]}, "holds what JSON does not have"),
+        ("spans", {"panel": "p", "labels": []}, "has no labels"),
     ],
 )
 def test_lists_that_nobody_could_answer_are_one_problem(type: str, more: dict[str, Any], words: str) -> None:

@@ -86,7 +86,7 @@ def _read(data: str | None) -> tuple[Path, dict[str, Any]]:
         said = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, a number of too many digits
         raise EnsueError(f"{path} is no TOML: {error}.") from None
     except RecursionError:
         raise EnsueError(f"{path} is no TOML that can be read: it is nested too deeply.") from None
@@ -102,6 +102,8 @@ def _sentence(words: str) -> str:
 def _beside(path: Path, name: str) -> Path:
     """Return a file in the folder of the project.toml; nothing outside it is read."""
     folder = path.parent.resolve()
+    if "\0" in name:
+        raise EnsueError(f"{path} names {name!r}, which is no file's name.")
     found = (folder / name).resolve()
     if not found.is_relative_to(folder):
         raise EnsueError(f"{path} names {name}, which is not in its folder.")

@@ -18,7 +18,9 @@ A browser draws it, a server checks answers against it, an export holds what was
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +41,10 @@ TYPES: Mapping[str, tuple[str, ...]] = {
     "sentences": ("panel", "options"),
 }
 
-# What an entry of a field's list is known by.
-_KNOWN_BY = {"options": "value", "entries": "id"}
+# What an entry of a field's list is known by, and what is read of it.
+_KNOWN_BY = {"options": ("value", "label"), "entries": ("id", "text")}
 _NOTHING: Any = object()
+_LARGEST = 1e300  # what is larger may be no float any more once it is counted with
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,7 @@ def _field(found: Mapping[str, Any]) -> Field:
     help, required = str(found.get("help") or ""), found.get("required", True)
     if not isinstance(required, bool):
         raise EnsueError(
-            f"This is no form: the field {found['id']!r} has required = {required!r},"
+            f"This is no form: the field {found['id']!r} has required = {_shown(required)},"
             " which is neither true nor false."
         )
     return Field(
@@ -178,47 +181,98 @@ def form_problems(form: Form) -> Iterator[str]:
         if any(not 0 <= start < end <= panel.length for start, end in panel.marks):
             yield f"a mark of the panel {panel.id!r} is not within its text"
     for number, one in enumerate(form.fields):
-        if one.type not in TYPES:
-            yield f"the field {one.id!r} is of type {one.type!r}; there is {', '.join(TYPES)}"
-            continue
-        if one.when is not None and one.when.get("field") not in known[:number]:
-            yield f"the field {one.id!r} depends on {one.when.get('field')!r}, which is no field before it"
-        for key in TYPES[one.type]:
-            if key not in one.more:
-                yield f"the field {one.id!r} of type {one.type} has no {key!r}"
-        for key in ("panel", "left", "right"):
-            if key in one.more and one.more[key] not in panels:
-                yield f"the field {one.id!r} names the panel {one.more[key]!r}, which is not there"
-        if not _bounded(one.more.get("own_words"), panels):
-            yield f"the field {one.id!r} has own_words that name no panel and no longest run"
-        for low, high in (("least_words", "most_words"), ("least", "most")):
-            yield from _range_problems(one, low, high)
-        yield from _list_problems(one)
+        found = list(_field_problems(one, panels, known[:number]))
+        yield from found
+        if not found and not _is_json(one.as_dict()):
+            yield f"the field {one.id!r} holds what JSON does not have, such as a date, inf or nan"
+
+
+def _field_problems(one: Field, panels: set[str], before: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with a field among panels and behind other fields."""
+    if one.type not in TYPES:
+        yield f"the field {one.id!r} is of type {_shown(one.type)}; there is {', '.join(TYPES)}"
+        return
+    if one.when is not None and one.when.get("field") not in before:
+        yield f"the field {one.id!r} depends on {_shown(one.when.get('field'))}, which is no field before it"
+    for key in TYPES[one.type]:
+        if key not in one.more:
+            yield f"the field {one.id!r} of type {one.type} has no {key!r}"
+    for key in ("panel", "left", "right"):
+        if key in one.more and one.more[key] not in panels:
+            yield f"the field {one.id!r} names the panel {_shown(one.more[key])}, which is not there"
+    if not _bounded(one.more.get("own_words"), panels):
+        yield f"the field {one.id!r} has own_words that name no panel and no longest run"
+    for low, high in (("least_words", "most_words"), ("least", "most")):
+        yield from _range_problems(one, low, high)
+    yield from _list_problems(one)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it was written, cut where it is long."""
+    words = repr(value)
+    return words if len(words) <= 60 else f"{words[:57]}…"
 
 
 def _list_problems(one: Field) -> Iterator[str]:
     """Yield what is wrong with what a field lists: nobody could answer it, or its page would fail."""
-    for key, name in _KNOWN_BY.items():
+    for key, (name, read) in _KNOWN_BY.items():
         listed = one.more.get(key, _NOTHING)
         if listed is _NOTHING:
             continue
-        if not isinstance(listed, list | tuple) or not all(
-            isinstance(entry, Mapping) and isinstance(entry.get(name), str | int | float) for entry in listed
-        ):
-            yield f"the field {one.id!r} has {key} that are no list of tables, each with its {name!r}"
+        if not isinstance(listed, list | tuple) or not all(_is_entry(entry, name, read) for entry in listed):
+            yield (
+                f"the field {one.id!r} has {key} that are no list of tables, each with its {name!r} and {read!r}"
+            )
         elif not listed:
             yield f"the field {one.id!r} has no {key}"
         elif len({(type(entry[name]), entry[name]) for entry in listed}) < len(listed):
             yield f"the field {one.id!r} has {key} of which two have the same {name!r}"
         elif one.type == "choices" and _above(one.more.get("least"), len(listed)):
             yield f"the field {one.id!r} can never be answered: it has fewer {key} than its least"
-    # The labels of a scale stand at its points and are another thing.
-    labels = one.more.get("labels", ()) if one.type == "spans" else ()
-    if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
-        yield f"the field {one.id!r} has labels that are no list of words"
+    if (labels := one.more.get("labels")) is not None:
+        yield from _label_problems(one, labels)
     step = one.more.get("step", 1)
-    if isinstance(step, bool) or not isinstance(step, int | float) or step < 0:
-        yield f"the field {one.id!r} has step = {step!r}, which is no number from 0 on"
+    if not _is_number(step) or step < 0:
+        yield f"the field {one.id!r} has step = {_shown(step)}, which is no number from 0 on"
+
+
+def _label_problems(one: Field, labels: Any) -> Iterator[str]:
+    """Yield what is wrong with labels: words for passages, and by its points for a scale."""
+    if one.type == "scale":
+        if not isinstance(labels, Mapping) or not all(map(_is_point, labels.items())):
+            yield f"the field {one.id!r} has labels that are no table of words by number"
+    elif one.type == "spans":
+        if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
+            yield f"the field {one.id!r} has labels that are no list of words"
+        elif not labels:
+            yield f"the field {one.id!r} has no labels"
+
+
+def _is_entry(entry: Any, name: str, read: str) -> bool:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get(read), str | int | float):
+        return False
+    known = entry.get(name)
+    return isinstance(known, str | bool) or _is_number(known)
+
+
+def _is_point(label: tuple[Any, Any]) -> bool:
+    try:
+        return math.isfinite(float(label[0])) and isinstance(label[1], str)
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that a form can count with."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _above(least: Any, most: int) -> bool:
@@ -228,9 +282,9 @@ def _above(least: Any, most: int) -> bool:
 def _range_problems(one: Field, low: str, high: str) -> Iterator[str]:
     """Yield what is wrong with the two ends of a field, numbers of which the first is not above the second."""
     ends = {key: one.more[key] for key in (low, high) if one.more.get(key) is not None}
-    strange = [key for key, end in ends.items() if isinstance(end, bool) or not isinstance(end, int | float)]
+    strange = [key for key, end in ends.items() if not _is_number(end)]
     for key in strange:
-        yield f"the field {one.id!r} has {key} = {ends[key]!r}, which is no number"
+        yield f"the field {one.id!r} has {key} = {_shown(ends[key])}, which is no number"
     if len(ends) == 2 and not strange and ends[low] > ends[high]:
         yield f"the field {one.id!r} can never be answered: {low} = {ends[low]} is above {high} = {ends[high]}"
 

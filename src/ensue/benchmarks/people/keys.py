@@ -29,6 +29,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) or is_number(value)
 
 
+def _is_one(value: Any) -> bool:
+    return not isinstance(value, list | dict)
+
+
 def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(fits(one) for one in value)
 
@@ -43,6 +47,7 @@ def _is_mark(value: Any) -> bool:
 
 _WORDS = Held("a text", lambda value: isinstance(value, str))
 _TEXT = Held("a text", _is_text)
+_SETTING = Held("one value or a list of them", lambda value: _is_one(value) or _all(_is_one)(value))
 _YES_NO = Held("true or false", lambda value: isinstance(value, bool))
 _TABLE = Held("a table", _is_table)
 _TABLES = Held("a list of tables", _all(_is_table))
@@ -53,10 +58,10 @@ _FILE: Keys = {
     "title": _WORDS,
     "instructions": _WORDS,
     "data": _WORDS,
-    "settings": _TABLE,
+    "settings": _TABLE,  # each of them is looked at by itself
     "panels": _TABLES,
     "fields": _TABLES,
-    "minimum_seconds": Held("a number from 0 on", lambda value: is_number(value) and value >= 0),
+    "minimum_seconds": Held("a number from 0 to 3600", lambda value: is_number(value) and 0 <= value <= 3600),
 }
 _PANEL: Keys = {
     "id": _TEXT,
@@ -99,6 +104,8 @@ _WITHIN: Mapping[str, Sequence[str]] = {
 def file_problems(said: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong with a project.toml; what a column is to be put in for is not looked at."""
     yield from _problems("", said, _FILE, ("title", "data"))
+    if _is_table(given := said.get("settings", {})):
+        yield from _problems("the table 'settings'", given, dict.fromkeys(given, _SETTING), ())
     for part in ("panels", "fields"):
         if _TABLES.fits(said.get(part, [])):
             yield from part_problems(part, said.get(part, []))
@@ -132,7 +139,8 @@ def _problems(name: str, table: Mapping[str, Any], known: Keys, needed: Sequence
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(known)}"
             yield f"{has} the key {key!r}, which means nothing; {hint}"
-        elif not (isinstance(value, str) and COLUMN.search(value)) and not known[key].fits(value):
+        # The file itself has no columns.
+        elif not (name and isinstance(value, str) and COLUMN.search(value)) and not known[key].fits(value):
             yield f"{has} {key} = {in_words(value)}, where {known[key].words} is expected"
     for key in needed:
         if key not in table:
