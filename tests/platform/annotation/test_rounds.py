@@ -16,6 +16,7 @@ from sklearn.metrics import matthews_corrcoef
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+import ensue
 from bench.annotation_rounds import CASES, STORY, Worker, run_case, work_off
 from ensue.benchmarks.chapterbreak.annotation import ASPECTS, read_annotations
 from ensue.benchmarks.people.export import Export
@@ -208,6 +209,18 @@ def test_a_squality_story(platform: Platform, tmp_path: Path) -> None:
     check_references([story], out / "test.jsonl")
     assert (story.document, len(story.questions)) == (STORY, 5)
     assert {one.writer for one in story.questions[4].responses} == set(writers)
+    # Nobody is measured against their own words: people on what they wrote are people with one reference left out.
+    own, left_out = (
+        ensue.run("squality", model=model, data=str(out), metrics="rouge", output=tmp_path / model[:6])
+        for model in (f"human:{tmp_path / 'round.jsonl'}", "human")
+    )
+    expected = {row["metric"]: row["value"] for row in left_out.results["metrics"]}
+    assert {row["metric"]: row["value"] for row in own.results["metrics"]} == pytest.approx(expected)
+    assert expected["rouge1"] < 1
+    counted = [
+        count for words, count in own.results["notes"].items() if "measured against the others" in words
+    ]
+    assert counted == [20]
     rated = read_human_eval(out / "human-eval" / "all-responses.jsonl")
     assert len(rated) == 20
     owed = bonuses(export, kind("squality"))

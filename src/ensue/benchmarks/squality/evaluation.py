@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,22 +110,54 @@ def people_items(
     answers: Sequence[Mapping[str, str]],
     measures: Sequence[Measure],
     settings: Mapping[str, Any],
+    notes: Counter[str],
 ) -> list[Item]:
-    """Return an item for every question that people of a project answered anew, by writer: the mean over them."""
-    pairs = [(place, text) for place, given in enumerate(answers) for text in given.values()]
-    texts = [text for _, text in pairs]
-    by_metric = scores_of(texts, [examples[place].question.references for place, _ in pairs], measures)
-    rows = iter([{name: values[at] for name, values in by_metric.items()} for at in range(len(pairs))])
+    """Return an item for every question that people of a project answered, by writer: the mean over them.
+
+    Nobody is measured against their own words: on the references of a project's own round everybody is measured
+    against those of the others, as `human_items` does.
+    """
+    given: list[_Given] = []
+    for place, (example, said) in enumerate(zip(examples, answers, strict=True)):
+        responses = example.question.responses
+        for writer, text in said.items():
+            others = [one.text for one in responses if one.writer != writer]
+            if others:
+                given.append(_Given(place, writer, text, others, len(others) < len(responses)))
+            else:
+                notes["answers whose writer wrote the only reference, so that there is none for them"] += 1
+    by_metric = scores_of([one.text for one in given], [one.references for one in given], measures)
+    if own := sum(one.is_own for one in given):
+        notes["answers by writers of the references, each measured against the others"] += own
+    rows: dict[int, list[tuple[_Given, dict[str, Any]]]] = {}
+    for at, one in enumerate(given):
+        rows.setdefault(one.place, []).append((one, {name: values[at] for name, values in by_metric.items()}))
     items = []
-    for example, given in zip(examples, answers, strict=True):
-        own = {writer: next(rows) for writer in given}
-        each = [{**named(own[writer]), WORDS: float(count_words(text))} for writer, text in given.items()]
-        scores = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        summaries = [
-            {"writer": writer, "summary": text, "by_reference": own[writer]} for writer, text in given.items()
-        ]
-        items.append(_item(example, settings, scores, {"summaries": summaries}))
+    for place, some in rows.items():
+        each = []
+        for one, row in some:
+            scores = named(row)
+            # As people are judged: one is left out already.
+            scores |= {name + LEFT_OUT: scores[name] for name in row if one.is_own}
+            each.append({**scores, WORDS: float(count_words(one.text))})
+        means = {
+            name: float(np.mean([scores[name] for scores in each]))
+            for name in each[0]
+            if all(name in scores for scores in each)
+        }
+        summaries = [{"writer": one.writer, "summary": one.text, "by_reference": row} for one, row in some]
+        items.append(_item(examples[place], settings, means, {"summaries": summaries}))
     return items
+
+
+class _Given(NamedTuple):
+    """What somebody answered to a question, and the references of others; `is_own`: one is their own, and left out."""
+
+    place: int
+    writer: str
+    text: str
+    references: Sequence[str]
+    is_own: bool
 
 
 def asked_of(example: StoryQuestion) -> str:

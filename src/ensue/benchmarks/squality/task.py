@@ -170,7 +170,12 @@ class SqualityRun:
         measures = measures_of(self.settings, context.load_further, notes)
         about = {"version": self.label, "split": self.settings["split"]}
         kept = [asked[place] for place in chosen]
-        items = people_items(kept, [answers[place] for place in chosen], measures, about)
+        items = people_items(kept, [answers[place] for place in chosen], measures, about, notes)
+        if not items:
+            raise EnsueError(
+                f"The answers of {model.card.source} are the only references of {self.path}, so that there is nothing"
+                " to measure them against."
+            )
         left = len(asked) - len(chosen)
         people = len({writer for given in answers for writer in given})
         return Outcome(
