@@ -177,6 +177,26 @@ def test_examples_nobody_labelled_are_counted(rte: Path, tmp_path: Path) -> None
         ensue.run("superglue/RTE", model=f"human:{path}", data=rte, output=tmp_path / "other")
 
 
+def test_people_of_another_task_are_refused_by_its_name(rte: Path, tmp_path: Path) -> None:
+    path = export_to(
+        tmp_path / "rte.jsonl", rte, lambda item, _: answer_of(item, "entailment"), task="superglue/RTE"
+    )
+    row = {
+        "premise": "It rained.",
+        "choice1": "Wet.",
+        "choice2": "Dry.",
+        "question": "effect",
+        "idx": 0,
+        "label": 0,
+    }
+    (rte / "COPA").mkdir()
+    (rte / "COPA" / "val.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(
+        EnsueError, match="is of superglue/RTE, not of superglue/COPA; run ensue run superglue/RTE"
+    ):
+        ensue.run("superglue/COPA", model=f"human:{path}", data=rte, output=tmp_path / "other")
+
+
 def test_points_scores_names_and_several_answers_are_judged_as_their_tasks_say() -> None:
     assert KIND.right({FIELD: "entailment"}, {FIELD: 3})
     assert not KIND.right({FIELD: "entailment"}, {FIELD: 4})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,25 @@ def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path) -> None:
     assert [(row["majority"], row["seconds"]) for row in shown] == [("1.0", "20.0"), ("1.0", "20.0")]
     kappas = [rows.get(("kappa", size), {"value": None})["value"] for size in (1, 2)]
     assert [row["κ"] and float(row["κ"]) for row in shown] == ["" if one is None else one for one in kappas]
+
+
+def test_a_run_of_a_part_has_the_numbers_of_that_part_alone(tmp_path: Path) -> None:
+    def at_random(item: WorkItem, person: str) -> dict[str, Any]:
+        return {FIELD: random.Random(f"{item.key['id']}/{person}").choice(["left", "right"])}
+
+    human = f"human:{write_export(tmp_path, at_random)}"
+    one = ensue.run("shuffle", model=human, output=tmp_path / "one", block_size=[2])
+    assert {row["settings"]["block_size"] for row in one.results["metrics"]} == {2}
+    assert one.results["skipped"]["pairs of people at block sizes that are not asked for"] > 0
+    few = ensue.run("shuffle", model=human, output=tmp_path / "few", block_size=[1, 2], limit=6)
+    assert few.results["skipped"]["items of people whose document is not here"] > 0
+    for run in (one, few):
+        pairs = Counter(item["settings"]["block_size"] for item in run.items)
+        rows = {(row["metric"], row["settings"]["block_size"]): row["n"] for row in run.results["metrics"]}
+        kappas = {size: n for (metric, size), n in rows.items() if metric == "kappa"}
+        assert kappas == {size: pairs[size] for size in kappas} != {}
+    with pytest.raises(EnsueError, match="People read no pair at block size 4"):
+        ensue.run("shuffle", model=human, output=tmp_path / "none", block_size=[4])
 
 
 def test_an_organiser_is_shown_what_a_run_will_say(tmp_path: Path) -> None:

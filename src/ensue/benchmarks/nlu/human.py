@@ -8,10 +8,10 @@ alone, which is how GLUE's diagnostic was measured (R3). Examples that nobody la
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import Any, NoReturn
 
 from ensue.benchmarks.base import RunContext, Setting, content_of
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
@@ -162,6 +162,16 @@ def vote(spec: TaskSpec, example: Example, given: Sequence[Prediction]) -> Predi
         return fmean(float(one) for one in given)
     said = [str(one) for one in given]
     return majority(said, spec.labels or list(dict.fromkeys(example.choices)))[0]
+
+
+def refuse_others(model: Model, suite: str, asked: Iterable[str]) -> NoReturn:
+    """Refuse people who answered none of the tasks that are asked for."""
+    export = _export(model)
+    tasks = ", ".join(dict.fromkeys(str(one.key["task"]) for one in export.answers()))
+    raise EnsueError(
+        f"{model.card.source} is of {tasks}, not of {', '.join(f'{suite}/{one}' for one in sorted(asked))}; run"
+        f" ensue run {tasks}."
+    )
 
 
 def _split(export: Export, spec: TaskSpec) -> str | None:

@@ -15,7 +15,7 @@ from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu import systems
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
-from ensue.benchmarks.nlu.human import annotated, each_rows
+from ensue.benchmarks.nlu.human import annotated, each_rows, refuse_others
 from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.nlu.scores import judged_rows
 from ensue.benchmarks.nlu.suites import TITLES
@@ -86,6 +86,8 @@ class NluRun:
             for one in system.answer(model, tasks, self.settings, self.seed, context)
             if one.task in self.asked
         ]
+        if not answers and mode == "human":
+            refuse_others(model, self.suite, self.asked)
         if not answers:
             raise EnsueError(
                 f"{model.card.name} answered none of {', '.join(sorted(self.asked))} in mode {mode}: "

@@ -179,8 +179,10 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
     records = _by_item(export)
     if not records:
         raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
-    items, missing = [], 0
-    for given in records.values():
+    items, missing, other = [], 0, 0
+    judged: dict[str, list[Record]] = {}
+    sizes = run.settings["block_size"]
+    for id, given in records.items():
         document = known.get(given[0].key["document"])
         if document is None:
             missing += 1
@@ -190,17 +192,28 @@ def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
                 f"The document {document.id} is not the one people read; run on the project's data"
                 f" ({export.source}), cut as there."
             )
+        if int(given[0].key["block_size"]) not in sizes:
+            other += 1
+            continue
+        judged[id] = given
         items.append(_judged(given, document.domain))
+    if not items and other:
+        asked = ", ".join(
+            str(size) for size in sorted({int(one[0].key["block_size"]) for one in records.values()})
+        )
+        raise EnsueError(
+            f"People read no pair at block size {', '.join(map(str, sizes))}; they read pairs at {asked}."
+        )
     if not items:
         raise EnsueError(f"People read none of these documents; run on the project's data ({export.source}).")
-    if missing:
-        skipped["items of people whose document is not here"] = missing
+    skipped["items of people whose document is not here"] += missing
+    skipped["pairs of people at block sizes that are not asked for"] += other
     answered = {item["cluster"] for item in items}
     skipped["documents that nobody was asked about"] = len(set(known) - answered)
-    people = len({one.annotator for given in records.values() for one in given})
+    people = len({one.annotator for given in judged.values() for one in given})
     return Outcome(
         items=items,
-        metrics=[*metric_rows(items), *_more_rows(items), *_kappas(records)],
+        metrics=[*metric_rows(items), *_more_rows(items), *_kappas(judged)],
         signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
         skipped={words: count for words, count in skipped.items() if count},
         tokens=0,

@@ -151,7 +151,7 @@ def people_items(
 
 
 class _Given(NamedTuple):
-    """What somebody answered to a question, and the references of others; `is_own`: one is their own, and left out."""
+    """What somebody answered to a question, and the references of others; `is_own`: without their own."""
 
     place: int
     writer: str
