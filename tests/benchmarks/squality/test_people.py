@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,17 @@ def test_systems_are_rated_beside_a_reference(data: Path, tmp_path: Path) -> Non
     with pytest.raises(EnsueError, match="No story has 3 ratings"):
         KIND.files(two, None)
     assert KIND.earned(export)["ada"].pay == 8
+    # Whoever rated one of two questions has done half, whether others did more or not.
+    half = replace(export, records=tuple(one for one in export.records if one.key["question"] == 1))
+    assert KIND.earned(half)["ada"].pay == 4
+
+
+def test_ratings_are_paid_by_the_share_that_is_done(project: Export) -> None:
+    half = replace(
+        project,
+        records=tuple(one for one in project.records if one.stage != "rating" or one.key["question"] == 2),
+    )
+    assert {name: one.pay for name, one in KIND.earned(half).items()} == dict.fromkeys(PEOPLE, 13 + 8 + 4)
 
 
 def test_instructions_are_of_the_stages_and_limits_there_are(data: Path) -> None:

@@ -241,7 +241,7 @@ def _following(group: str, story: str, plan: Plan, done: Sequence[Done]) -> Iter
                 others = [
                     Answer(name, given[number - 1]) for name, given in answers.items() if name != writer
                 ]
-                yield _rating(group, story, number, question, others, plan, among=writer)
+                yield _rating(group, story, number, question, others, plan, of=len(asked), among=writer)
 
 
 def _numbers(own_questions: int) -> range:
@@ -347,8 +347,10 @@ def _rating(
     answers: Sequence[Answer],
     plan: Plan,
     *,
+    of: int,
     among: str = "",
 ) -> WorkItem:
+    """Return the rating of answers to a question, one `of` so many of the story."""
     id = f"{group}/rating/{number}" + (f"/{among}/{content_of(sorted(answers))[:8]}" if among else "")
     shown = _shown(id, answers, plan)
     fields: list[Field] = []
@@ -361,6 +363,7 @@ def _rating(
         "id": id,
         "story": group,
         "question": number,
+        "question_count": of,
         "of": {letter: one.of for letter, one in shown.items()},
     }
     return WorkItem(
@@ -429,7 +432,8 @@ def _rated_from_data(source: Source, systems: str | None, plan: Plan) -> Iterato
         chosen = chance.sample(written, min(len(written), 1 if by else 3))
         answers = [Answer(rounds.human_name(place), text) for place, text in enumerate(chosen)]
         answers += [Answer(name, str(text)) for name, text in by.items()]
-        yield _rating(source.id, source.text, question.number, question.text, answers, plan)
+        asked = (question.number, question.text)
+        yield _rating(source.id, source.text, *asked, answers, plan, of=len(source.questions))
 
 
 KIND = Squality()

@@ -273,9 +273,12 @@ def earned(export: Export) -> dict[str, Earned]:
     for one in rounds_of(export):
         for person, amount in one.outcome(rates).bonuses.items() if one.reviewed else ():
             bonus[person] += amount
-    questions: dict[str, set[int]] = defaultdict(set)
+    rated: dict[str, set[int]] = defaultdict(set)
     for record in owed[RATING]:
-        questions[record.key["story"]].add(record.key["question"])
+        rated[record.key["story"]].add(record.key["question"])
     for record in owed[RATING]:
-        pay[record.annotator] += rating / len(questions[record.key["story"]])
+        # Exports of November 2026 before the 19th do not say how many questions a story that was only rated has.
+        pay[record.annotator] += rating / (
+            record.key.get("question_count") or len(rated[record.key["story"]])
+        )
     return {name: Earned(pay[name], bonus[name]) for name in dict.fromkeys([*pay, *bonus])}
