@@ -81,6 +81,24 @@ def test_no_file_of_sqlite_has_what_was_deleted(platform: Platform) -> None:
     assert MARK not in _bytes(file)
 
 
+def test_what_was_deleted_while_somebody_read_is_gone_soon_after(platform: Platform) -> None:
+    if not platform.database.is_sqlite:
+        pytest.skip("PostgreSQL has no log that whoever reads keeps")
+    project = make(platform, [item("w")], labels=1)
+    (ada,) = people(platform, project, 1)
+    ada.save(ada.held(), values={"label": "yes", "why": f"{MARK} " * 500})
+    create_app(platform)  # which says what is done regularly
+    file = Path(str(platform.database.url.database))
+    with platform.database.reading() as connection:
+        assert MARK in str(list(exporting.history_lines(connection, project)))
+        ada.part.people.forget("rain", ada.now.pseudonym)
+        for part in platform.regularly:  # with no harm
+            part()
+    for part in platform.regularly:
+        part()
+    assert MARK not in _bytes(file)
+
+
 def _bytes(file: Path) -> str:
     return "".join(one.read_bytes().decode("latin-1") for one in sorted(file.parent.glob(f"{file.name}*")))
 

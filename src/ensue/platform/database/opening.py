@@ -33,6 +33,7 @@ _SCHEMA_LOCK = 0x656E737565  # any number, the same in all servers of a database
 _HOLD_LOCK = 0x656E737566
 _WAIT = 30.0  # seconds that one transaction waits for another
 _PATIENCE = 500  # milliseconds that a log which is read is waited for
+_LITTLE_PATIENCE = 20  # the same where it is tried again soon
 _HOLD_WAIT = 10.0  # and one process for another that just ended
 
 
@@ -50,6 +51,8 @@ class Database:
         self._lock: IO[str] | None = None
         self._held: Connection | None = None
         self._counting, self.version = threading.Lock(), 0
+        # A server that was killed may have left something, too.
+        self._is_left = True
         self._writer, self._reader = self._sqlite() if self.is_sqlite else self._postgresql()
 
     @contextmanager
@@ -69,15 +72,23 @@ class Database:
                 self.version += 1
 
     def drop_deleted(self) -> None:
-        """Have SQLite's log forget what was deleted just now; where somebody reads it, that is left for later."""
-        if not self.is_sqlite:
-            return
+        """Have SQLite's log forget what was deleted just now; where somebody reads it, `drop_left` does it later."""
+        if self.is_sqlite:
+            self._drop(_PATIENCE)
+
+    def drop_left(self) -> None:
+        """Have SQLite's log forget what it could not while somebody read it; what is to be done regularly."""
+        if self.is_sqlite and self._is_left:
+            self._drop(_LITTLE_PATIENCE)
+
+    def _drop(self, patience: int) -> None:
         with self._writer.connect() as connection:
             raw = connection.connection.driver_connection
             assert raw is not None
-            raw.execute(f"PRAGMA busy_timeout={_PATIENCE}").fetchall()
+            raw.execute(f"PRAGMA busy_timeout={patience}").fetchall()
             try:
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                ((is_busy, *_),) = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._is_left = bool(is_busy)
             finally:
                 raw.execute(f"PRAGMA busy_timeout={int(1000 * _WAIT)}").fetchall()
 

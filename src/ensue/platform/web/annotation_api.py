@@ -131,7 +131,7 @@ def install(app: FastAPI, platform: Platform) -> None:
     part = Answering(platform)
     app.state.annotation = part
     platform.accounts.on_deletion.append(part.people.unlink)
-    platform.regularly.append(part.assigning.free_abandoned)
+    platform.regularly += [part.assigning.free_abandoned, platform.database.drop_left]
     app.add_exception_handler(Unanswered, _unanswered)
     app.include_router(router)
 
