@@ -266,6 +266,37 @@ def test_organisers_keep_their_own_projects(platform: Platform, client: TestClie
     assert client.get(own, headers=organiser).status_code == 404
 
 
+@pytest.mark.parametrize("value", ["1e400", "NaN", "[NaN]", '{"a": 1}', "[{}]", "[[3]]"])
+def test_a_setting_that_is_no_value_is_refused(platform: Platform, client: TestClient, value: str) -> None:
+    owner = token(platform, "organiser") | {"Content-Type": "application/json"}
+    for name in ("labels", "consent"):
+        body = f'{{"kind": "shuffle", "name": "rain", "settings": {{"{name}": {value}}}}}'
+        refused = client.post("/api/v1/projects", content=body, headers=owner)
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["error"].startswith(f"{name} has ")
+        assert refused.json()["error"].endswith("where one value or a list of them is expected.")
+    assert client.get("/api/v1/projects", headers=owner).json() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"seed": -1}, "seed: input should be greater than or equal to 0."),
+        ({"title": "a" * 201}, "title: string should have at most 200 characters."),
+        ({"settings": [3]}, "settings: input should be a valid dictionary."),
+        ({"kind": None}, "kind: input should be a valid string."),
+    ],
+    ids=["seed", "title", "settings", "kind"],
+)
+def test_a_project_that_is_refused_says_what_of_it(
+    platform: Platform, client: TestClient, given: dict[str, Any], words: str
+) -> None:
+    owner = token(platform, "organiser")
+    body = {"kind": "shuffle", "name": "rain", **given}
+    refused = client.post("/api/v1/projects", json=body, headers=owner)
+    assert (refused.status_code, refused.json()["error"]) == (422, words)
+
+
 def test_a_deleted_accounts_answers_are_nobodys(
     platform: Platform, project: Project, client: TestClient
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ensue.benchmarks import settings as reading
 from ensue.benchmarks.grading.zips import printable
 from ensue.benchmarks.people.aside import refuse_idle
-from ensue.benchmarks.people.checking import LONGEST_TEXT, unwanted
+from ensue.benchmarks.people.checking import LONGEST_TEXT, in_words, is_number, unwanted
 from ensue.benchmarks.people.kind import WorkItem, kind, settings_of
 from ensue.errors import EnsueError
 from ensue.platform.refusals import Invalid
@@ -52,9 +52,15 @@ def build(
 
 
 def refuse_unwanted(settings: Mapping[str, Any]) -> None:
-    """Refuse settings with characters that no database or page should be given, and texts too long for a page."""
+    """Refuse settings with characters that no database or page should be given, texts too long for a page, and what
+    is no value."""
     for key, value in settings.items():
-        for text in (key, *(value if isinstance(value, list | tuple) else (value,))):
+        values = value if isinstance(value, list | tuple) else (value,)
+        if not all(isinstance(one, str | bool | None) or is_number(one) for one in values):
+            raise Invalid(
+                f"{printable(key)} has {in_words(value)}, where one value or a list of them is expected."
+            )
+        for text in (key, *values):
             if unwanted(str(text)):
                 raise Invalid(f"{printable(key)} has a control character in it; leave it out.")
             if len(str(text)) > LONGEST_TEXT:

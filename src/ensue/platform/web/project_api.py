@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, FastAPI, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -112,8 +112,12 @@ def _read(fields: Mapping[str, Any]) -> NewProject:
         if isinstance(given.get("settings"), str):
             given["settings"] = json.loads(given["settings"] or "{}")
         return NewProject(**given)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise Invalid(f"{place}: {first['msg'].rstrip('.').lower()}.") from None
     except (ValueError, RecursionError):
-        raise Invalid("A project needs a kind and a name; settings are an object of JSON.") from None
+        raise Invalid("The settings are no JSON.") from None
 
 
 def _upload(name: str, form: FormData) -> Upload:
