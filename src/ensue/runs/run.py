@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from ensue import lazy
 from ensue.backends.names import load_model
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import HUMAN, PEOPLE, Benchmark, Depending, LoadModel, Prepared, RunContext
+from ensue.benchmarks.people.export import refusing_edited
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
@@ -209,16 +211,9 @@ def _evaluate(
     with Records(folder.journal) as records:
         about["resumed_from"] = len(records)
         context = RunContext(Journal(records), folder.path, progress, load, records)
-        try:
+        is_people = model.card.kind == PEOPLE
+        with refusing_edited(model.card.source) if is_people else nullcontext():
             outcome = prepared.evaluate(model, context)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            if model.card.kind != PEOPLE:
-                raise
-            # An export is a file that anybody may have edited.
-            raise EnsueError(
-                f"{model.card.source} has an answer that no project of its kind exports ({type(error).__name__}:"
-                f" {str(error)[:80]}); export the project again."
-            ) from error
     if records.damaged:
         outcome.notes[DAMAGED] += records.damaged
     # What was asked of which data, before what the benchmark says of the model and its own choices.

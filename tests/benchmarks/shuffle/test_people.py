@@ -158,6 +158,14 @@ def test_an_organiser_is_shown_what_a_run_will_say(tmp_path: Path) -> None:
     assert right == pytest.approx({"p0": 1, "p1": 1, "p2": sizes[1] / sizes.total()})
 
 
+def test_an_answer_without_a_side_is_no_wrong_one(tmp_path: Path) -> None:
+    path = write_export(tmp_path, knowing)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line | {"values": {}}) + "\n" for line in lines))
+    with pytest.raises(EnsueError, match=r"people\.jsonl has an answer that no project of its kind exports"):
+        ensue.run("shuffle", model=f"human:{path}", output=tmp_path / "run", seed=5, block_size=[1, 2])
+
+
 def test_people_of_other_documents_are_refused(tmp_path: Path) -> None:
     path = write_export(tmp_path, knowing)
     other = tmp_path / "other.txt"

@@ -19,7 +19,7 @@ from ensue.benchmarks.crowd.protocol import PLOT_QUESTION
 from ensue.benchmarks.people.checking import check_answer
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.human import People
-from ensue.benchmarks.people.kind import Done, WorkItem, kind
+from ensue.benchmarks.people.kind import Done, WorkItem, convert, kind
 from ensue.benchmarks.people.numbers import bonuses, overview
 from ensue.benchmarks.squality.data import check_references, read_stories
 from ensue.benchmarks.squality.human_eval import read_human_eval
@@ -402,6 +402,23 @@ def test_unfinished_stories_are_not_exported_and_changed_ones_refused(
     other = write_rows(tmp_path / "test.jsonl", story_row("9001", "Another story."))
     with pytest.raises(EnsueError, match="The story 9001 is not as it was read"):
         KIND.files(project, str(other))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"values": {}}, {"values": {"rank": 3}}, {"key": {"story": "9001", "question": 1, "of": 3}}],
+    ids=["values", "rank", "of"],
+)
+def test_an_export_that_was_edited_is_refused_in_a_sentence(
+    project: Export, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    head = {"ensue": "annotation", "version": 1, "project": "round", "kind": "squality"}
+    head |= {"source": project.source, "settings": project.settings}
+    lines = [vars(one) | (change if one.stage == "reviewing" else {}) for one in project.records]
+    path = write_rows(tmp_path / "round.jsonl", head, *lines)
+    with pytest.raises(EnsueError, match=r"round\.jsonl has an answer that no project of its kind exports"):
+        convert(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_people_who_answer_the_datas_questions_are_a_system(data: Path, tmp_path: Path) -> None:

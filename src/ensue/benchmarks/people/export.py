@@ -6,6 +6,7 @@ The first line says what the project is, every other line is one final answer. N
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,18 @@ def read(path: str | Path, kind: str | None = None) -> Export:
     if kind is not None and found.kind != kind:
         raise EnsueError(f"{path} is of a project of kind {found.kind}, where one of kind {kind} is needed.")
     return found
+
+
+@contextmanager
+def refusing_edited(place: str | Path) -> Iterator[None]:
+    """Refuse, in a sentence, an export whose answers are none of its kind: anybody may have edited the file."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise EnsueError(
+            f"{place} has an answer that no project of its kind exports ({type(error).__name__}:"
+            f" {str(error)[:80]}); export the project again."
+        ) from error
 
 
 def _person(line: Mapping[str, Any]) -> Person:

@@ -22,7 +22,7 @@ from ensue.atomic import replacing
 from ensue.benchmarks import registry
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting
-from ensue.benchmarks.people.export import BARRED, Export, Record
+from ensue.benchmarks.people.export import BARRED, Export, Record, refusing_edited
 from ensue.benchmarks.people.export import read as read_export
 from ensue.benchmarks.people.form import Form, Values
 from ensue.errors import EnsueError
@@ -323,7 +323,8 @@ def kind(name: str) -> Kind:
 def convert(path: str | Path, folder: Path, data: str | None = None) -> Files:
     """Write an export in the format of its kind's benchmark to a folder, which must be new or empty."""
     export = read_export(path)
-    files = kind(export.kind).files(export, data)
+    with refusing_edited(path):
+        files = kind(export.kind).files(export, data)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise EnsueError(f"{folder} is there already and not empty; choose another --output.")
     with replacing(folder) as part:

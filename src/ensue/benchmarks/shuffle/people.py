@@ -230,7 +230,7 @@ def _by_item(export: Export) -> dict[str, list[Record]]:
 
 def _judged(given: Sequence[Record], domain: str = "") -> Item:
     key = given[0].key
-    rights = [float(one.values.get(FIELD) == key["original"]) for one in given]
+    rights = [float(one.values[FIELD] == key["original"]) for one in given]
     share = sum(rights) / len(rights)
     return Item(
         id=str(key["id"]),
@@ -246,7 +246,7 @@ def _judged(given: Sequence[Record], domain: str = "") -> Item:
         outputs={
             "domain": domain,
             "order": key["order"],
-            "annotators": {one.annotator: one.values.get(FIELD) == key["original"] for one in given},
+            "annotators": {one.annotator: one.values[FIELD] == key["original"] for one in given},
             "seconds": {one.annotator: one.seconds for one in given},
             "preferred": "same" if share == 0.5 else "original" if share > 0.5 else "shuffled",
         },
@@ -274,7 +274,7 @@ def _kappas(records: Mapping[str, Sequence[Record]]) -> list[MetricRow]:
     for id, given in records.items():
         for one in given:
             found = judgments.setdefault(int(one.key["block_size"]), [])
-            found.append(Judgment(id, FIELD, one.annotator, str(one.values.get(FIELD))))
+            found.append(Judgment(id, FIELD, one.annotator, str(one.values[FIELD])))
     rows = []
     for size in sorted(judgments):
         table = ratings_of(judgments[size])
