@@ -16,6 +16,7 @@ from ensue.errors import EnsueError
 from ensue.text.documents import Document, read_documents
 from ensue.text.io.rows import read_ids
 from ensue.train import options
+from ensue.train.finetune.recipe import rate_for
 
 if TYPE_CHECKING:
     from ensue.backends.hf.adapter import AdapterShape
@@ -101,6 +102,11 @@ class DocumentOptions(options.TrainingOptions):
         return options.lasting_name(self.model, self.base_name)
 
     @property
+    def learns(self) -> str:
+        """What of the model learns, in words."""
+        return "whole" if self.adapter is None else f"by an adapter of rank {self.adapter.rank}"
+
+    @property
     def loop(self) -> options.LoopSettings:
         default = self.rates[0 if self.lora is None else 1]
         rate = default if self.learning_rate is None else self.learning_rate
@@ -110,6 +116,11 @@ class DocumentOptions(options.TrainingOptions):
         """Return the loop's settings with epochs counted out as steps."""
         share, every = self.warmup_share, self.evaluate_every
         return self.loop.spread(batches, processes, self.epochs, warmup_share=share, evaluate_every=every)
+
+    def counted_for(self, width: int, batches: int, processes: int) -> options.LoopSettings:
+        """Return the settings for an encoder of a width, which decides the learning rate where none is given."""
+        loop = self.counted(batches, processes)
+        return replace(loop, learning_rate=loop.learning_rate or rate_for(width))
 
     def recipe(self, unit: str, rate: float, fitted: Fitted) -> str:
         """Say in a sentence how was trained, for a model card."""

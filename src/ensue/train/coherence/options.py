@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from ensue.errors import EnsueError
 from ensue.train import options
 from ensue.train.documents import DocumentOptions
-from ensue.train.finetune.recipe import POOLS, rate_for
+from ensue.train.finetune.recipe import POOLS
 from ensue.train.shuffling import Shuffling
 
 LOSSES = ("binary", "ranking")
@@ -80,11 +80,6 @@ class CoherenceOptions(DocumentOptions):
     def shuffling(self) -> Shuffling:
         """How documents are cut, joined and shuffled."""
         return Shuffling(self.block_sizes, self.shuffles, self.max_sentences, self.seed, self.joiner)
-
-    def counted_for(self, width: int, batches: int, processes: int) -> options.LoopSettings:
-        """Return the settings for an encoder of a width, which decides the learning rate where none is given."""
-        loop = self.counted(batches, processes)
-        return replace(loop, learning_rate=loop.learning_rate or rate_for(width))
 
     def resolved(self) -> dict[str, Any]:
         return {**super().resolved(), "block_size": list(self.block_sizes)}

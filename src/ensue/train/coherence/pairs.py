@@ -92,12 +92,8 @@ class PairObjective(nn.Module):  # type: ignore[misc]
 
     def scores(self, packs: Packs) -> Tensor:
         """Return the output of every text of a set, in order."""
-        rows, found = [], []
         budget = _BUDGET.get(packs.device.type, _BUDGET["cpu"])
-        for batch in packs.batches(packs.budgeted(budget)):
-            rows.append(batch.rows)
-            found.append(self.network(packs, batch)[:, 0].float())
-        return torch.cat(found)[torch.cat(rows).argsort()]
+        return self.network.outputs(packs, budget)[:, 0]
 
     def figures(self, held: PairSet) -> dict[str, float]:
         """Return the loss on held-out pairs, and how often the original is rated higher; a tie counts half."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
-import torch
 from accelerate import Accelerator
 
-from ensue.backends.hf.adapter import adapt, base_fingerprint
 from ensue.backends.hf.encoder import VectorModel
 from ensue.backends.hf.loading import max_length
 from ensue.backends.hf.rater import RATER, RaterReading
 from ensue.errors import EnsueError
-from ensue.models.card import write_card_facts
 from ensue.progress import Progress
 from ensue.train.cards import page
 from ensue.train.coherence.options import CoherenceOptions
@@ -24,9 +20,9 @@ from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.network import ExampleBatch
 from ensue.train.finetune.recipe import LONGEST
 from ensue.train.finetune.system import own_pool
-from ensue.train.headed import load_base, trainable_trunk
+from ensue.train.headed import Learned, load_base
 from ensue.train.loop import Fitted
-from ensue.train.run import Described, Job, parameters_of, run_training
+from ensue.train.run import Described, Job, run_training
 
 
 def train_coherence(options: CoherenceOptions, progress: Progress | None = None) -> Fitted:
@@ -43,38 +39,27 @@ def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
     pad, device = int(base.tokenizer.pad_token_id or 0), accelerator.device
     made = {name: _pairs(options, name, getattr(sides, name)) for name in ("train", "dev")}
     train, dev = (PairSet(made[name], inputs, device, pad) for name in ("train", "dev"))
-    fingerprint = base_fingerprint(base.network)
-    torch.manual_seed(options.seed)
-    trunk = trainable_trunk(base)
-    network = network_of(trunk, reading.pooling, options.dropout).to(device)
-    if options.adapter is not None:
-        adapt(trunk, options.adapter)
-    objective = PairObjective(network, train.packs, options.loss, options.margin)
+    learned = Learned(
+        RATER,
+        options,
+        base,
+        reading,
+        lambda trunk: network_of(trunk, reading.pooling, options.dropout),
+        device,
+    )
+    objective = PairObjective(learned.network, train.packs, options.loss, options.margin)
 
     def batches(epoch: int) -> Iterator[ExampleBatch]:
         return train.batches(options.batch, options.seed, epoch)
 
-    def save() -> None:
-        RATER.save(
-            options.output,
-            network,
-            base.tokenizer,
-            asdict(reading),
-            base=options.base,
-            fingerprint=fingerprint,
-            shape=options.adapter,
-        )
-        # The mark by which a zero-shot test refuses it.
-        write_card_facts(options.output, licence=base.card.licence, trained_on_shuffled_text=True)
-
-    count = -(-2 * len(train.pairs) // options.batch)
-    loop = options.counted_for(int(trunk.config.hidden_size), count, accelerator.num_processes)
+    loop = learned.loop(-(-2 * len(train.pairs) // options.batch), accelerator.num_processes)
     return Job(
         objective,
         loop,
         batches,
         lambda: objective.figures(dev),
-        save,
+        # The mark by which a zero-shot test refuses it.
+        lambda: learned.save(trained_on_shuffled_text=True),
         describe=lambda facts, fitted: _describe(options, facts, fitted),
         facts={
             "documents": sides.facts(),
@@ -83,10 +68,7 @@ def _prepare(options: CoherenceOptions, accelerator: Accelerator) -> Job:
                 for name, found in made.items()
             },
             "cut": {"train": train.cut, "dev": dev.cut},
-            "reading": vars(reading),
-            "learning_rate": loop.learning_rate,
-            "base": base.card.as_dict(),
-            **parameters_of(network),
+            **learned.facts(loop),
         },
         question=sides.digest,
     )
@@ -113,10 +95,9 @@ def _pairs(options: CoherenceOptions, name: str, documents: Any) -> PairTexts:
 
 def _describe(options: CoherenceOptions, facts: Mapping[str, Any], fitted: Fitted) -> Described:
     learned, sizes = facts["pairs"]["train"], ",".join(map(str, options.block_sizes))
-    how = "whole" if options.adapter is None else f"by an adapter of rank {options.adapter.rank}"
     words = (
-        f"{options.base} trained {how} to tell {learned['documents']} documents from shuffled ones (k = {sizes}, "
-        f"{options.loss}), {learned['pairs']} pairs, {fitted.best_step} steps, dev accuracy "
+        f"{options.base} trained {options.learns} to tell {learned['documents']} documents from shuffled "
+        f"ones (k = {sizes}, {options.loss}), {learned['pairs']} pairs, {fitted.best_step} steps, dev accuracy "
         f"{fitted.best['dev_accuracy']:.3f}"
     )
     readme = _readme(options, facts, fitted)

@@ -181,6 +181,14 @@ class TaskNetwork(nn.Module):  # type: ignore[misc]
             outputs: Tensor = self.classifier(self.dropout(torch.cat(features, 1).float()))
             return outputs if cosine is None else outputs + cosine[:, None] * self.cosine
 
+    def outputs(self, packs: Packs, budget: int) -> Tensor:
+        """Return the outputs of all sequences of a set, in order, about `budget` tokens run at once."""
+        rows, found = [], []
+        for batch in packs.batches(packs.budgeted(budget)):
+            rows.append(batch.rows)
+            found.append(self(packs, batch).float())
+        return torch.cat(found)[torch.cat(rows).argsort()]
+
     def _joint(self, padded: Padded) -> list[Tensor]:
         states = self._states(padded)
         if self.form == "coreference":
@@ -217,3 +225,10 @@ def attended(states: Tensor, weights: Tensor, spans: Tensor) -> Tensor:
     outside = (places < spans[:, :1]) | (places >= spans[:, 1:])
     shares = weights.masked_fill(outside, -torch.inf).softmax(1)
     return torch.einsum("bt,bth->bh", shares, states)
+
+
+def freeze_pooler(trunk: Any) -> None:
+    """Let a trunk's pooler, which nothing reads, not learn."""
+    for name, parameter in trunk.named_parameters():
+        if "pooler" in name:
+            parameter.requires_grad_(False)

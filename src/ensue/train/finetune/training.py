@@ -22,7 +22,7 @@ from ensue.errors import RunFailed
 from ensue.progress import Progress
 from ensue.scoring.kernels import without_cudnn
 from ensue.train.finetune.inputs import Inputs
-from ensue.train.finetune.network import ExampleBatch, Packs, Pool, TaskNetwork
+from ensue.train.finetune.network import ExampleBatch, Packs, Pool, TaskNetwork, freeze_pooler
 from ensue.train.finetune.recipe import Recipe
 from ensue.train.finetune.steps import Losses, Parts, Steps, steps_for
 
@@ -202,13 +202,9 @@ class _Watch:
 def answer(trained: Trained, split: Split) -> PredictedAnswers:
     """Return what a network says about a split; scores stay within those of its training set."""
     network, packs, scale = trained.network.eval(), split.packs, trained.scale
-    rows, found = [], []
     with torch.inference_mode(), autocast(packs.device, trained.precision), without_cudnn(packs.device):
-        for batch in packs.batches(packs.budgeted(_budget(packs.device))):
-            rows.append(batch.rows)
-            found.append(network(packs, batch).float())
-    order = torch.cat(rows).argsort()
-    outputs = torch.cat(found)[order].cpu().numpy().astype(np.float64)
+        found = network.outputs(packs, _budget(packs.device))
+    outputs = found.cpu().numpy().astype(np.float64)
     if split.spec.form == "score":
         outputs = outputs.clip(0.0, 1.0) * scale[1] + scale[0]
     return answers(split.spec, ask(split.spec.form, split.examples), outputs)
@@ -229,9 +225,7 @@ def _targets(train: Split) -> tuple[Tensor, tuple[float, float]]:
 def _network(start: Any, spec: TaskSpec, recipe: Recipe) -> TaskNetwork:
     """Return a copy of the encoder in full precision with a new head; what the head does not use is not trained."""
     trunk = copy.deepcopy(start).float().requires_grad_(True)
-    for name, parameter in trunk.named_parameters():
-        if "pooler" in name:
-            parameter.requires_grad_(False)
+    freeze_pooler(trunk)
     return TaskNetwork(
         trunk,
         spec.form,

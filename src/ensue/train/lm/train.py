@@ -187,10 +187,9 @@ def _describe(
     options: LanguageOptions, begun: Start, sides: Sides, facts: Mapping[str, Any], fitted: Fitted
 ) -> Described:
     tokens, before, after = facts["tokens"]["train"], facts["before"]["perplexity"], fitted.best["perplexity"]
-    how = "whole" if options.adapter is None else f"by an adapter of rank {options.adapter.rank}"
     words = (
-        f"{options.base} fine-tuned {how} ({begun.objective}) on {len(sides.train)} documents, {tokens} tokens, "
-        f"{fitted.best_step} steps, dev perplexity {after:.3f} (before {before:.3f})"
+        f"{options.base} fine-tuned {options.learns} ({begun.objective}) on {len(sides.train)} documents, "
+        f"{tokens} tokens, {fitted.best_step} steps, dev perplexity {after:.3f} (before {before:.3f})"
     )
     return Described(words, f"trained by ensue from {options.base}", readme=_readme(options, facts, fitted))
 

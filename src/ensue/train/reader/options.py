@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import typer
 
 from ensue.errors import EnsueError
 from ensue.train import options
 from ensue.train.documents import DocumentOptions
-from ensue.train.finetune.recipe import rate_for
 from ensue.train.reader.versions import Drawing
 
 
@@ -68,11 +67,3 @@ class ReaderOptions(DocumentOptions):
     def drawing(self) -> Drawing:
         """How intruders are drawn."""
         return Drawing(self.versions, self.hard, self.nearest, self.pool, self.max_sentences, self.seed)
-
-    def counted_for(self, width: int, batches: int, processes: int) -> options.LoopSettings:
-        """Return the settings for an encoder of a width, which decides the learning rate where none is given."""
-        loop = self.counted(batches, processes)
-        return replace(loop, learning_rate=loop.learning_rate or rate_for(width))
-
-    def resolved(self) -> dict[str, Any]:
-        return {**super().resolved()}

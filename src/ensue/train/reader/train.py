@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
-import torch
 from accelerate import Accelerator
 
-from ensue.backends.hf.adapter import adapt, base_fingerprint
 from ensue.backends.hf.loading import max_length
 from ensue.backends.hf.reader import SentenceTokens
 from ensue.backends.hf.reader_network import READER, ReaderNetwork, ReaderReading
 from ensue.errors import EnsueError
-from ensue.models.card import write_card_facts
 from ensue.parallel import cores
 from ensue.progress import Progress
 from ensue.train.cards import page
 from ensue.train.documents import read_sides
-from ensue.train.headed import load_base, trainable_trunk
+from ensue.train.headed import Learned, load_base
 from ensue.train.loop import Fitted
 from ensue.train.reader.objective import ReaderObjective, WindowBatch, WindowSet
 from ensue.train.reader.options import ReaderOptions
 from ensue.train.reader.versions import FEWEST, Versions, draw_versions
-from ensue.train.run import Described, Job, parameters_of, run_training
+from ensue.train.run import Described, Job, run_training
 
 
 def train_reader(options: ReaderOptions, progress: Progress | None = None) -> Fitted:
@@ -46,38 +42,19 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
     fill, device = int(base.tokenizer.pad_token_id or 0), accelerator.device
     made = {name: _versions(options, name, getattr(sides, name)) for name in ("train", "dev")}
     train, dev = (WindowSet(made[name], tokens, device, fill) for name in ("train", "dev"))
-    fingerprint = base_fingerprint(base.network)
-    torch.manual_seed(options.seed)
-    trunk = trainable_trunk(base)
-    network = ReaderNetwork(trunk, reading).to(device)
-    if options.adapter is not None:
-        adapt(trunk, options.adapter)
-        network.to(device)
-    objective = ReaderObjective(network)
+    learned = Learned(READER, options, base, reading, lambda trunk: ReaderNetwork(trunk, reading), device)
+    objective = ReaderObjective(learned.network)
 
     def batches(epoch: int) -> Iterator[WindowBatch]:
         return train.batches(options.batch, options.seed, epoch)
 
-    def save() -> None:
-        READER.save(
-            options.output,
-            network,
-            base.tokenizer,
-            asdict(reading),
-            base=options.base,
-            fingerprint=fingerprint,
-            shape=options.adapter,
-        )
-        write_card_facts(options.output, licence=base.card.licence)
-
-    count = -(-len(train.windows) // options.batch)
-    loop = options.counted_for(int(trunk.config.hidden_size), count, accelerator.num_processes)
+    loop = learned.loop(-(-len(train.windows) // options.batch), accelerator.num_processes)
     return Job(
         objective,
         loop,
         batches,
         lambda: objective.figures(dev, options.batch),
-        save,
+        learned.save,
         describe=lambda facts, fitted: _describe(options, facts, fitted),
         facts={
             "documents": sides.facts(),
@@ -89,10 +66,7 @@ def _prepare(options: ReaderOptions, accelerator: Accelerator) -> Job:
                 }
                 for name, found in made.items()
             },
-            "reading": asdict(reading),
-            "learning_rate": loop.learning_rate,
-            "base": base.card.as_dict(),
-            **parameters_of(network),
+            **learned.facts(loop),
         },
         question=sides.digest,
     )
@@ -128,10 +102,9 @@ def _versions(options: ReaderOptions, name: str, documents: Any) -> Versions:
 
 def _describe(options: ReaderOptions, facts: Mapping[str, Any], fitted: Fitted) -> Described:
     learned = facts["windows"]["train"]
-    how = "whole" if options.adapter is None else f"by an adapter of rank {options.adapter.rank}"
     words = (
-        f"{options.base} trained {how} to tell sentences of {learned['documents']} documents from intruders, "
-        f"{learned['windows']} windows, {fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
+        f"{options.base} trained {options.learns} to tell sentences of {learned['documents']} documents from "
+        f"intruders, {learned['windows']} windows, {fitted.best_step} steps, dev loss {fitted.best_loss:.4f}"
     )
     readme = _readme(options, facts, fitted)
     return Described(words, f"trained by ensue from {options.base}", readme=readme)
