@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ensue.backends.names import load_model
     from ensue.benchmarks.grading.board import grade
     from ensue.benchmarks.qags.commands import question as qags
+    from ensue.benchmarks.registry import build
     from ensue.benchmarks.registry import every as benchmarks
     from ensue.execute.executor import RayExecutor
-    from ensue.runs.build import build
     from ensue.runs.compare import compare_runs as compare
     from ensue.runs.profile import profile
     from ensue.runs.report import write_report as report
@@ -51,7 +51,7 @@ HOMES = {
     "RayExecutor": "ensue.execute.executor:RayExecutor",
     "Run": "ensue.runs.run:Run",
     "benchmarks": "ensue.benchmarks.registry:every",
-    "build": "ensue.runs.build:build",
+    "build": "ensue.benchmarks.registry:build",
     "compare": "ensue.runs.compare:compare_runs",
     "grade": "ensue.benchmarks.grading.board:grade",
     "load_model": "ensue.backends.names:load_model",

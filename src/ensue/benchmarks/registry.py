@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ensue import lazy
 from ensue.benchmarks.base import Benchmark
 from ensue.errors import EnsueError
 
@@ -63,8 +65,6 @@ def find(name: str) -> Benchmark:
                 f"ensue.benchmarks.base.Benchmark is expected."
             )
         return found
-    import difflib
-
     close = difflib.get_close_matches(name, names(), n=1)
     hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names())}."
     raise EnsueError(f"There is no benchmark {name!r}; {hint}")
@@ -73,3 +73,19 @@ def find(name: str) -> Benchmark:
 def every() -> list[Benchmark]:
     """Return all benchmarks, by name."""
     return [find(name) for name in names()]
+
+
+def build(name: str, *arguments: Any, **options: Any) -> Any:
+    """Build data with the builder that `ensue build NAME` runs, and return what it says it built.
+
+    Arguments and options are the builder's own: mostly the raw works and the folder to write.
+    """
+    builders = {known: builder for benchmark in every() for known, builder in benchmark.builders.items()}
+    if name not in builders:
+        close = difflib.get_close_matches(name, builders, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(sorted(builders))}."
+        raise EnsueError(f"There is no builder {name!r}; {hint}")
+    reference = builders[name].build
+    if reference is None:
+        raise EnsueError(f"{name} is built from the command line: ensue build {name} --help.")
+    return lazy.load(reference)(*arguments, **options)

@@ -13,14 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
 from ensue.errors import EnsueError, RunFailed
 from ensue.platform.accounts import Accounts
 from ensue.platform.clock import Clock
 from ensue.platform.database.opening import Database
-from ensue.platform.database.schema import events, new_id, uploads
-from ensue.platform.departure import forget
+from ensue.platform.database.schema import events, new_id, submissions, uploads, users
 from ensue.platform.home import Home, InUse
 from ensue.platform.jobs import Queue
 from ensue.platform.limits import Limits, Outcome, run_limited
@@ -170,3 +169,25 @@ def _ask_server(home: Home, name: str, arguments: Mapping[str, Any]) -> dict[str
     if answer.status_code != 200:
         raise EnsueError(str(found.get("error", "The server refused.")))
     return dict(found)
+
+
+def forget(queue: Queue, connection: Connection, user_id: str) -> None:
+    """Delete a user's unpublished submissions, cancel their jobs, and take address and name off what was published.
+
+    The files follow when nothing names them any more (`Platform.sweep`). Jobs are locked before submissions, as where
+    a grading is recorded, so that the two never wait for each other.
+    """
+    mine = submissions.c.user_id == user_id
+    unpublished = (mine, submissions.c.published_at.is_(None))
+    for job in connection.execute(select(submissions.c.job_id).where(*unpublished)).scalars().all():
+        if job is not None:
+            queue.cancel(connection, job, "Its owner's account was deleted.")
+    connection.execute(delete(submissions).where(*unpublished))
+    connection.execute(update(submissions).where(mine).values(contact="", idempotency_key=None))
+    # Who names no team hands in under the account's name, which goes with it; and whose it is was not published here.
+    name = select(users.c.name).where(users.c.id == user_id).scalar_subquery()
+    connection.execute(update(submissions).where(mine, submissions.c.team == name).values(team=""))
+    hidden = update(submissions).where(mine, submissions.c.is_anonymous)
+    connection.execute(hidden.values(team="", link="", code=""))
+    used = select(submissions.c.upload_id).where(submissions.c.upload_id.is_not(None))
+    connection.execute(delete(uploads).where(uploads.c.user_id == user_id, uploads.c.id.not_in(used)))

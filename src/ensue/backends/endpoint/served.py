@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ensue.backends.endpoint.asking import question_options, question_prompts, read_question
 from ensue.backends.endpoint.client import (
     CompletionsClient,
     CutShort,
@@ -19,9 +19,10 @@ from ensue.backends.endpoint.flight import in_flight
 from ensue.backends.endpoint.identity import NOTHING, PROBES, Behaviour, known_behaviour, stated_digest
 from ensue.backends.endpoint.styles import Prompt, completion_body, first_choice
 from ensue.backends.endpoint.tokenizer import ServerTokenizer, find_tokenizer
+from ensue.backends.qg.questioner import few_shot_prompt
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.card import ModelCard
-from ensue.models.protocols import AnswerSpan, Asked
+from ensue.models.protocols import AnswerSpan, Asked, QuestionSearch
 
 T = TypeVar("T")
 
@@ -283,3 +284,33 @@ def _entries(reply: Any) -> list[dict[str, Any]]:
     if not isinstance(listed, list):
         raise CutShort("sent no list of models")
     return [entry for entry in listed if isinstance(entry, dict) and "id" in entry]
+
+
+def question_prompts(contexts: Sequence[str], answers: Sequence[AnswerSpan]) -> list[str]:
+    """Return what a model is asked: to write a question that the marked part of each text answers."""
+    return ["".join(few_shot_prompt(*pair)) for pair in zip(contexts, answers, strict=True)]
+
+
+def question_options(search: dict[str, Any], *, chat: bool) -> dict[str, Any]:
+    """Return what is asked of the server for each question.
+
+    It searches as it will, so what is asked of a search but its length is left out: the question is the likeliest one
+    token by token.
+    """
+    most = QuestionSearch(**search).max_tokens
+    return {"max_tokens": most, "temperature": 0, "stop": ["\n"], "logprobs": True if chat else 1}
+
+
+def read_question(reply: Any, text: str) -> list[Asked]:
+    """Return the question that was written, with its mean log-probability a token (0 where that is not told)."""
+    question = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    told = first_choice(reply).get("logprobs")
+    told = told if isinstance(told, dict) else {}
+    content = told.get("content")
+    values = [one.get("logprob") for one in content if isinstance(one, dict)] if content else None
+    known = [
+        float(value)
+        for value in (values if values is not None else told.get("token_logprobs") or [])
+        if isinstance(value, int | float) and math.isfinite(value)
+    ]
+    return [Asked(question, math.fsum(known) / len(known) if known else 0.0)] if question else []

@@ -23,7 +23,6 @@ from ensue.benchmarks.coherence.documents import (
 )
 from ensue.benchmarks.coherence.rating import rater_of, rater_signature, read_in_part
 from ensue.benchmarks.intruder.edits import ENGLISH, KINDS, Edited, Pool, edit
-from ensue.benchmarks.intruder.examples import chosen_examples
 from ensue.benchmarks.intruder.finders import by_rating, by_reading, insertion_by_likelihood
 from ensue.benchmarks.intruder.judging import UNTOUCHED, Version, item_of, metric_rows
 from ensue.benchmarks.intruder.rules import (
@@ -42,6 +41,7 @@ from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations, reader_beside
 from ensue.models.protocols import Encoder, Model, Rater, Reader, Scorer, portion_of, require
 from ensue.records import digest_of
+from ensue.report.results import Item
 from ensue.scoring.engine import choices
 from ensue.scoring.following import Following, Pieces, follow
 from ensue.scoring.verdict import RATE, RULE, Calibration
@@ -345,3 +345,37 @@ def mean_logprob(sentences: Sequence[Following]) -> float | None:
 
 
 TASK = DocumentsTask("intruder", SETTINGS, IntruderRun)
+
+
+# So many hits and so many misses of each kind: all sentences of all versions would be many times the data.
+_EACH = 2
+
+
+def chosen_examples(versions: Sequence[Version], items: Sequence[Item]) -> list[dict[str, Any]]:
+    """Return the first hits and misses of each kind, and false alarms, as the first rule of the run has them."""
+    rule = next(iter(items[0]["outputs"]["values"]))
+    seen: dict[tuple[str, bool], int] = {}
+    found = []
+    for version, item in zip(versions, items, strict=True):
+        untouched = version.kind == UNTOUCHED
+        right = bool(item["scores"][f"{rule}/{'false_alarms' if untouched else 'hit_rate_at'}"]) != untouched
+        group = (version.kind, right)
+        # An untouched document of which nothing is said is no example of anything.
+        if (untouched and right) or seen.get(group, 0) == _EACH:
+            continue
+        seen[group] = seen.get(group, 0) + 1
+        found.append(
+            {
+                "id": item["id"],
+                "document": version.document.id,
+                "kind": version.kind,
+                "rule": rule,
+                "right": right,
+                "places": list(version.edited.places),
+                "flagged": item["outputs"]["flagged"][rule],
+                "sentences": list(version.edited.sentences),
+                "before": [version.document.sentences[place] for place in version.edited.places],
+                "values": item["outputs"]["values"][rule],
+            }
+        )
+    return found

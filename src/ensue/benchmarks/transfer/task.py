@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
@@ -16,12 +17,12 @@ from ensue.benchmarks.intruder.task import SETTINGS as INTRUDER_SETTINGS
 from ensue.benchmarks.ratings.task import SETTINGS as RATINGS_SETTINGS
 from ensue.benchmarks.shuffle.task import SETTINGS as SHUFFLE_SETTINGS
 from ensue.benchmarks.transfer.asked import Test, tests_of
-from ensue.benchmarks.transfer.earlier import TESTS, Earlier, read_earlier
 from ensue.benchmarks.transfer.judging import metric_rows
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, require
 from ensue.records import digest_of
-from ensue.report.results import Item
+from ensue.report.results import Item, read_items, read_results, read_run
+from ensue.version import __version__
 
 
 def _named(text: str) -> str:
@@ -177,3 +178,59 @@ class TransferTask:
 
 
 TASK = TransferTask()
+
+
+# What the texts themselves are held against says more about these than a path does.
+_PATHS = ("models", "beside", "domains", "ratings")
+# Under which name a run keeps the fingerprints of its tests.
+TESTS = "tests"
+_MODELS = re.compile(r"\bmodels:(\S+)")
+
+
+class Earlier(NamedTuple):
+    """A finished run: where it lies, what its models answered, which of them saw shuffled text, how they are signed,
+    and what was left out."""
+
+    folder: str
+    items: list[Item]
+    trained: dict[str, bool]
+    signed: str
+    skipped: dict[str, int]
+
+
+def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, str]) -> Earlier:
+    """Read a finished run of transfer; one that was asked otherwise, or about other texts, is refused.
+
+    A test may be missing on either side; where both have it, its fingerprint is the same.
+    """
+    path = Path(folder).expanduser()
+    results = read_results(path)
+    if results.get("benchmark") != "transfer":
+        raise EnsueError(f"{folder} is a run of {results.get('benchmark')}, not of transfer.")
+    asked = read_run(path).get("asked")
+    if not isinstance(asked, dict) or not all(
+        isinstance(asked.get(key), dict) for key in ("settings", TESTS)
+    ):
+        raise EnsueError(f"{path / 'run.json'} does not say what was asked.")
+    then, now = {**asked, **asked["settings"]}, {**asked_now, "version": __version__}
+    for key in [key for key in now if key not in _PATHS]:
+        if then.get(key) != now[key]:
+            raise EnsueError(
+                f"{folder} was run with {key} {then.get(key)}, not {now[key]}, so its answers cannot stand beside "
+                f"these."
+            )
+    for test, mark in tests.items():
+        if asked[TESTS].get(test, mark) != mark:
+            raise EnsueError(
+                f"{folder} asked about other texts ({test}), so its answers cannot stand beside these."
+            )
+    trained = {
+        str(row["settings"]["model"]): bool(row["settings"]["trained"])
+        for row in results["metrics"]
+        if "trained" in row["settings"]
+    }
+    signed = _MODELS.search(str(results.get("signature")))
+    items = [cast(Item, item) for item in read_items(path)]
+    if not items or any(item["settings"].get("model") not in trained for item in items):
+        raise EnsueError(f"The items of {folder} are not those of its results; run it again.")
+    return Earlier(folder, items, trained, signed[1] if signed else "", dict(results["skipped"]))
