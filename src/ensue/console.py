@@ -99,7 +99,7 @@ def takes_model_options(command: Callable[..., None]) -> Callable[..., None]:
         options = {name: given.pop(name) for name in _MODEL_OPTIONS}
         command(**given, options={"name": given["name"], **options})
 
-    return _with_parameters(command, with_options, "options", _MODEL_OPTIONS)
+    return with_parameters(command, with_options, "options", _MODEL_OPTIONS)
 
 
 def takes_executor(command: Callable[..., None]) -> Callable[..., None]:
@@ -118,10 +118,10 @@ def takes_executor(command: Callable[..., None]) -> Callable[..., None]:
         name, workers, cpus, gpus = (given.pop(option) for option in more)
         command(**given, executor=choose(name, workers=workers, cpus=cpus, gpus=gpus))
 
-    return _with_parameters(command, with_executor, "executor", more)
+    return with_parameters(command, with_executor, "executor", more)
 
 
-def _with_parameters(
+def with_parameters(
     command: Callable[..., None],
     wrapper: Callable[..., None],
     instead_of: str,

@@ -200,8 +200,7 @@ def test_batches_of_tokens_and_of_readers_are_divided_and_give_the_same_bits(
 def test_qags_asks_and_answers_on_all_workers_what_one_process_does(
     executor: ensue.RayExecutor, place: Path, tmp_path: Path
 ) -> None:
-    from ensue.backends.qa.folder import save_full_answerer
-    from ensue.backends.qa.network import SpanNetwork
+    from ensue.backends.qa.network import SpanNetwork, save_full_answerer
 
     base = load_model(str(tiny.save_encoder(place / "base", max_length=64)))
     reading = Reading(max_length=48, stride=12, max_question=20, max_answer=5)

@@ -13,17 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import cohen_kappa_score
 
-from ensue.metrics.agreement import (
-    Level,
-    agreement_sums,
-    alpha_of_coincidences,
-    cohen_kappa,
-    coincidences,
-    fleiss_kappa,
-    kappa_of_sums,
-    krippendorff_alpha,
-    votes,
-)
+from ensue.metrics.agreement import Level, agreement_sums, alpha_of_coincidences, coincidences, kappa_of_sums
+from tests.support.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, votes
 
 NAN = math.nan
 

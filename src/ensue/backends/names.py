@@ -67,7 +67,7 @@ _ARCHITECTURES = {
     "SuffixLM": "ensue.backends.suffixlm.model:load_suffixlm",
     "DiscourseEncoder": "ensue.backends.discourse.model:load_discourse",
     "WordVectors": "ensue.backends.words:load_word_vectors",
-    "ExtractiveAnswerer": "ensue.backends.qa.folder:load_answerer",
+    "ExtractiveAnswerer": "ensue.backends.qa.network:load_answerer",
     "QuestionGenerator": "ensue.backends.qg.generator:load_question_generator",
     "EntityGrid": "ensue.backends.grid.model:load_entity_grid",
     "NeuralEntityGrid": "ensue.backends.grid.network:load_neural_grid",
@@ -81,7 +81,7 @@ _WITHOUT_TORCH = (_ARCHITECTURES["WordVectors"], _ARCHITECTURES["EntityGrid"])
 # The same by the ending of the first architecture, for those of transformers.
 _SEQ2SEQ = "ForConditionalGeneration"
 _ENDINGS = {
-    "ForQuestionAnswering": "ensue.backends.qa.folder:load_hf_answerer",
+    "ForQuestionAnswering": "ensue.backends.qa.network:load_hf_answerer",
     _SEQ2SEQ: "ensue.backends.hf.seq2seq:load_seq2seq",
     "ForMaskedLM": "ensue.backends.hf.language:load_masked",
     "ForPreTraining": "ensue.backends.hf.language:load_masked",

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ensue import console
-from ensue.cli.serve import DatabaseUrl, Folder, perform
+from ensue.cli.serve import Platform, command_of
 from ensue.errors import EnsueError
 
 app = typer.Typer(help="Measure people: annotation projects.", no_args_is_help=True, rich_markup_mode=None)
@@ -41,8 +41,9 @@ def list_kinds(
                 print(f"  {key + '=' + written(setting['default']):<28} {setting['about']}")
 
 
-@app.command()
+@command_of(app)
 def create(
+    platform: Platform,
     kind: Annotated[str, typer.Argument(help="What people do (ensue annotate kinds).")],
     name: Name,
     data: Annotated[Path | None, typer.Option(help="The file or folder that items are made of.")] = None,
@@ -52,9 +53,6 @@ def create(
     owner: Annotated[
         str | None, typer.Option(help="The e-mail address of the organiser who keeps it, besides admins.")
     ] = None,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Make a project; nobody can enter it before it is opened."""
     from ensue.benchmarks.people import kind as people
@@ -63,8 +61,8 @@ def create(
     wanted: dict[str, Any] = {"kind": kind, "name": name, "seed": seed, "title": title, "owner": owner}
     wanted["data"] = None if data is None else str(data.expanduser().absolute())
     wanted["settings"] = from_here(people.settings_of(people.kind(kind)), console.parse_settings(set_))
-    made = perform(home, database, "annotate.create", wanted)
-    if json:
+    made = platform.perform("annotate.create", wanted)
+    if platform.json:
         console.print_json(made)
         return
     for note in made["notes"]:
@@ -73,7 +71,7 @@ def create(
     parts = [f"{one['items']:,} {phase}" for phase, one in made["progress"].items() if phase != "work"]
     more = f" ({', '.join(parts)} items besides)" if parts else ""
     print(f"{name} has {_many(work['items'], 'item')} for {_many(work['wanted'], 'answer')}{more}.")
-    print(f"Open it with: ensue annotate open {name}{_where(home)}")
+    print(f"Open it with: ensue annotate open {name}{_where(platform.home)}")
     if owner is None:
         print("On the pages only admins find it; --owner EMAIL makes it an organiser's.")
 
@@ -96,11 +94,11 @@ def _where(home: Path | None) -> str:
     return "" if home is None else f" --home {shlex.quote(str(home))}"
 
 
-@app.command("list")
-def list_projects(home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app, "list")
+def list_projects(platform: Platform) -> None:
     """List the projects."""
-    found = perform(home, database, "annotate.list", {})["projects"]
-    if json:
+    found = platform.perform("annotate.list", {})["projects"]
+    if platform.json:
         console.print_json(found)
         return
     for one in found:
@@ -109,11 +107,11 @@ def list_projects(home: Folder = None, database: DatabaseUrl = None, json: conso
         print(f"{one['name']:<24} {one['state']:<8} {one['kind']:<16} {far:>14} {_people(one['people']):>12}")
 
 
-@app.command()
-def show(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app)
+def show(platform: Platform, name: Name) -> None:
     """Show a project: how far it is and who is at work on it."""
-    found = perform(home, database, "annotate.show", {"name": name})
-    if json:
+    found = platform.perform("annotate.show", {"name": name})
+    if platform.json:
         console.print_json({key: value for key, value in found.items() if key != "numbers"})
         return
     print(f"{name}: {found['title']} ({found['kind']}, {found['state']})")
@@ -132,56 +130,52 @@ def show(name: Name, home: Folder = None, database: DatabaseUrl = None, json: co
         )
 
 
-@app.command("open")
-def open_project(
-    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
-) -> None:
+@command_of(app, "open")
+def open_project(platform: Platform, name: Name) -> None:
     """Let people in."""
-    made = perform(home, database, "annotate.state", {"name": name, "state": "open"})
-    link = f"ensue annotate link {name}{_where(home)}"
-    console.print_answer(made, json, f"{name} is open. Print its link with: {link}")
+    made = platform.perform("annotate.state", {"name": name, "state": "open"})
+    link = f"ensue annotate link {name}{_where(platform.home)}"
+    platform.answer(made, f"{name} is open. Print its link with: {link}")
 
 
-@app.command()
-def pause(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app)
+def pause(platform: Platform, name: Name) -> None:
     """Give out nothing new; what is under way can be finished."""
-    _set_state(name, "paused", home, database, json)
+    _set_state(name, "paused", platform)
 
 
-@app.command()
-def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app)
+def close(platform: Platform, name: Name) -> None:
     """End the work; what was answered stays."""
-    _set_state(name, "closed", home, database, json)
+    _set_state(name, "closed", platform)
 
 
-def _set_state(name: str, state: str, home: Path | None, database: str | None, json: bool) -> None:
-    made = perform(home, database, "annotate.state", {"name": name, "state": state})
-    console.print_answer(made, json, f"{name} is {state}.")
+def _set_state(name: str, state: str, platform: Platform) -> None:
+    made = platform.perform("annotate.state", {"name": name, "state": state})
+    platform.answer(made, f"{name} is {state}.")
 
 
-@app.command()
-def link(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app)
+def link(platform: Platform, name: Name) -> None:
     """Print the link that people are sent, also as Prolific takes it."""
-    found = perform(home, database, "annotate.link", {"name": name})
-    console.print_answer(found, json, f"{found['link']}\nProlific: {found['prolific']}")
+    found = platform.perform("annotate.link", {"name": name})
+    platform.answer(found, f"{found['link']}\nProlific: {found['prolific']}")
 
 
-@app.command()
+@command_of(app)
 def export(
+    platform: Platform,
     name: Name,
     output: Annotated[Path | None, typer.Option(help="The file (default: NAME.jsonl or NAME.csv).")] = None,
     csv: Annotated[bool, typer.Option("--csv", help="A table instead of JSON lines.")] = False,
     history: Annotated[bool, typer.Option("--history", help="All that was ever saved, drafts too.")] = False,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Write the final answers, by pseudonyms: what `--model human:FILE` and everything else reads."""
     if csv and history:
         raise EnsueError("The history has no table; leave out --csv.")
     form = "csv" if csv else "history" if history else "answers"
     path = output or Path(f"{name}.csv" if csv else f"{name}.jsonl")
-    _write(name, form, path, home, database, json)
+    _write(name, form, path, platform)
 
 
 @app.command()
@@ -199,32 +193,28 @@ def convert(
     console.print_answer(made, json, "\n".join([*files.notes, *(str(output / name) for name in files.texts)]))
 
 
-@app.command()
+@command_of(app)
 def bonuses(
+    platform: Platform,
     name: Name,
     output: Annotated[Path | None, typer.Option(help="The file (default: NAME-bonuses.csv).")] = None,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Write who is to be paid how much on top, by the other site's ids; nothing is paid here."""
-    _write(name, "bonuses", output or Path(f"{name}-bonuses.csv"), home, database, json)
+    _write(name, "bonuses", output or Path(f"{name}-bonuses.csv"), platform)
 
 
-def _write(name: str, form: str, path: Path, home: Path | None, database: str | None, json: bool) -> None:
+def _write(name: str, form: str, path: Path, platform: Platform) -> None:
     wanted = {"name": name, "form": form, "path": str(path.expanduser().absolute())}
-    done = perform(home, database, "annotate.export", wanted)
-    console.print_answer(done, json, f"{path}: {done['bytes']:,} bytes.")
+    done = platform.perform("annotate.export", wanted)
+    platform.answer(done, f"{path}: {done['bytes']:,} bytes.")
 
 
-@app.command()
-def overview(
-    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
-) -> None:
+@command_of(app)
+def overview(platform: Platform, name: Name) -> None:
     """Show what the answers say so far: agreement, times, disagreements, pay."""
-    shown = perform(home, database, "annotate.show", {"name": name})
+    shown = platform.perform("annotate.show", {"name": name})
     found = shown["numbers"]
-    if json:
+    if platform.json:
         console.print_json(found)
         return
     for line in overview_lines(found, shown["settings"]["currency"]):
@@ -283,56 +273,40 @@ def _score_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{of}: {', '.join(words)}" for of, words in lines.items()]
 
 
-@app.command()
-def exclude(
-    name: Name,
-    annotator: Annotator,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
-) -> None:
+@command_of(app)
+def exclude(platform: Platform, name: Name, annotator: Annotator) -> None:
     """Take somebody off a project; their work is void and given to others."""
-    done = perform(home, database, "annotate.exclude", {"name": name, "annotator": annotator})
+    done = platform.perform("annotate.exclude", {"name": name, "annotator": annotator})
     again = f"{_many(done['void'], 'answer')} {'is' if done['void'] == 1 else 'are'} wanted again"
-    console.print_answer(done, json, f"{annotator} is excluded; {again}.")
+    platform.answer(done, f"{annotator} is excluded; {again}.")
 
 
-@app.command()
-def forget(
-    name: Name,
-    annotator: Annotator,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
-) -> None:
+@command_of(app)
+def forget(platform: Platform, name: Name, annotator: Annotator) -> None:
     """Delete all that somebody said and that is known of them."""
-    done = perform(home, database, "annotate.forget", {"name": name, "annotator": annotator})
-    console.print_answer(done, json, f"{annotator} is forgotten.")
+    done = platform.perform("annotate.forget", {"name": name, "annotator": annotator})
+    platform.answer(done, f"{annotator} is forgotten.")
 
 
-@app.command("top-up")
+@command_of(app, "top-up")
 def top_up(
+    platform: Platform,
     name: Name,
     labels: Annotated[int, typer.Option(min=1, help="People an item from now on.")],
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Have each item answered by more people."""
-    done = perform(home, database, "annotate.top-up", {"name": name, "labels": labels})
-    console.print_answer(done, json, f"{name} wants {labels} answers an item.")
+    done = platform.perform("annotate.top-up", {"name": name, "labels": labels})
+    platform.answer(done, f"{name} wants {labels} answers an item.")
 
 
-@app.command()
+@command_of(app)
 def delete(
+    platform: Platform,
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", help="Without asking.")] = False,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Delete a project with everybody's answers."""
     if not yes and not typer.confirm(f"Delete {name} with everybody's answers?"):
         raise EnsueError(f"{name} is kept.")
-    done = perform(home, database, "annotate.delete", {"name": name})
-    console.print_answer(done, json, f"{name} is deleted.")
+    done = platform.perform("annotate.delete", {"name": name})
+    platform.answer(done, f"{name} is deleted.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ensue import console
-from ensue.cli.serve import DatabaseUrl, Folder, perform
+from ensue.cli.serve import Platform, command_of
 from ensue.errors import EnsueError
 
 app = typer.Typer(help="Make and keep boards.", no_args_is_help=True, rich_markup_mode=None)
@@ -26,8 +26,9 @@ Rounding = Annotated[
 ]
 
 
-@app.command()
+@command_of(app)
 def create(
+    platform: Platform,
     name: Name,
     labels: Annotated[Path, typer.Option(help="The folder with the data and their private labels.")],
     suite: Annotated[str | None, typer.Option(help="The benchmark, such as superglue.")] = None,
@@ -43,9 +44,6 @@ def create(
     quota_day: Day = None,
     quota_month: Month = None,
     rounding: Rounding = None,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Make a board of a suite or a board.toml; the labels are copied and stay private."""
     wanted: dict[str, Any] = {"name": name, "suite": suite, "split": split, "partial": partial}
@@ -55,16 +53,16 @@ def create(
         wanted["toml"] = _read(board)
     more = {"title": title, "about": about, "quota_day": quota_day, "quota_month": quota_month}
     wanted |= {key: value for key, value in {**more, "rounding": rounding}.items() if value is not None}
-    made = perform(home, database, "board.create", wanted)
+    made = platform.perform("board.create", wanted)
     quota = f"{made['quota_day']} a day and {made['quota_month']} a month"
-    console.print_answer(made, json, f"{name} takes submissions, {quota} from each user.")
+    platform.answer(made, f"{name} takes submissions, {quota} from each user.")
 
 
-@app.command("list")
-def list_boards(home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app, "list")
+def list_boards(platform: Platform) -> None:
     """List the boards."""
-    found = perform(home, database, "board.list", {})["boards"]
-    if json:
+    found = platform.perform("board.list", {})["boards"]
+    if platform.json:
         console.print_json(found)
         return
     for one in found:
@@ -72,24 +70,23 @@ def list_boards(home: Folder = None, database: DatabaseUrl = None, json: console
         print(f"{one['name']:<24} {state:<10} {one['suite'] or 'own':<14} {one['split']:<6} {one['title']}")
 
 
-@app.command("open")
-def open_board(
-    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
-) -> None:
+@command_of(app, "open")
+def open_board(platform: Platform, name: Name) -> None:
     """Have a board take submissions."""
-    made = perform(home, database, "board.change", {"name": name, "is_open": True})
-    console.print_answer(made, json, f"{name} is open.")
+    made = platform.perform("board.change", {"name": name, "is_open": True})
+    platform.answer(made, f"{name} is open.")
 
 
-@app.command()
-def close(name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False) -> None:
+@command_of(app)
+def close(platform: Platform, name: Name) -> None:
     """Have a board take no more submissions; what is on it stays."""
-    made = perform(home, database, "board.change", {"name": name, "is_open": False})
-    console.print_answer(made, json, f"{name} is closed.")
+    made = platform.perform("board.change", {"name": name, "is_open": False})
+    platform.answer(made, f"{name} is closed.")
 
 
-@app.command()
+@command_of(app)
 def change(
+    platform: Platform,
     name: Name,
     title: Title = None,
     about: About = None,
@@ -97,70 +94,57 @@ def change(
     quota_month: Month = None,
     rounding: Rounding = None,
     listed: Annotated[bool | None, typer.Option("--listed/--unlisted", help="Whether it is listed.")] = None,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Change a board's title, description, quotas or rounding."""
     values = {"title": title, "about": about, "quota_day": quota_day, "quota_month": quota_month}
-    made = perform(
-        home, database, "board.change", {"name": name, **values, "rounding": rounding, "is_listed": listed}
+    made = platform.perform(
+        "board.change", {"name": name, **values, "rounding": rounding, "is_listed": listed}
     )
-    console.print_answer(made, json, f"{name} is changed.")
+    platform.answer(made, f"{name} is changed.")
 
 
-@app.command()
+@command_of(app)
 def labels(
+    platform: Platform,
     name: Name,
     folder: Annotated[Path, typer.Argument(help="The folder with the data and their private labels.")],
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Give a board its first or other labels; every standing submission is graded again."""
-    done = perform(home, database, "board.labels", {"name": name, "labels": str(folder.absolute())})
+    done = platform.perform("board.labels", {"name": name, "labels": str(folder.absolute())})
     words = f"{name} has labels of version {done['labels_version']}; {done['regraded']} submissions are graded again."
-    console.print_answer(done, json, words)
+    platform.answer(done, words)
 
 
-@app.command()
-def regrade(
-    name: Name, home: Folder = None, database: DatabaseUrl = None, json: console.Json = False
-) -> None:
+@command_of(app)
+def regrade(platform: Platform, name: Name) -> None:
     """Grade everything on a board again, with the labels it has."""
-    done = perform(home, database, "board.regrade", {"name": name})
-    console.print_answer(done, json, f"{done['regraded']} submissions to {name} are graded again.")
+    done = platform.perform("board.regrade", {"name": name})
+    platform.answer(done, f"{done['regraded']} submissions to {name} are graded again.")
 
 
-@app.command("import-baselines")
+@command_of(app, "import-baselines")
 def import_baselines(
+    platform: Platform,
     name: Name,
     file: Annotated[
         Path | None, typer.Argument(help="A file like published.toml (default: what is known of the suite).")
     ] = None,
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Put published, measured and human baselines on a board, marked as such."""
     words = None if file is None else _read(file)
-    done = perform(home, database, "board.import-baselines", {"name": name, "toml": words})
-    console.print_answer(done, json, f"{name} shows {done['baselines']} baselines.")
+    done = platform.perform("board.import-baselines", {"name": name, "toml": words})
+    platform.answer(done, f"{name} shows {done['baselines']} baselines.")
 
 
-@app.command()
+@command_of(app)
 def export(
+    platform: Platform,
     name: Name,
     folder: Annotated[Path, typer.Argument(help="The folder to write, which must not be there.")],
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
 ) -> None:
     """Write everything of a board but its labels: submissions with every grading, and their files."""
-    done = perform(home, database, "board.export", {"name": name, "folder": str(folder.absolute())})
-    console.print_answer(
-        done, json, f"{folder}: {done['submissions']} submissions and {done['uploads']} files."
-    )
+    done = platform.perform("board.export", {"name": name, "folder": str(folder.absolute())})
+    platform.answer(done, f"{folder}: {done['submissions']} submissions and {done['uploads']} files.")
 
 
 def _read(path: Path) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -40,14 +41,39 @@ def settings(home: Path | None, database: str | None, **more: object) -> Setting
     return Settings(home=home or default_home(), database=database, **more)  # type: ignore[arg-type]
 
 
-def perform(
-    home: Path | None, database: str | None, command: str, arguments: dict[str, Any]
-) -> dict[str, Any]:
-    """Do what a command says on the platform of a home, by its server where one runs."""
-    given = settings(home, database)
-    from ensue.platform import service
+class Platform(NamedTuple):
+    """The platform that a command is about, and whether its answers are printed as JSON."""
 
-    return service.perform(given, command, arguments)
+    home: Path | None
+    database: str | None
+    json: bool
+
+    def perform(self, command: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a command says, by the platform's server where one runs."""
+        given = settings(self.home, self.database)
+        from ensue.platform import service
+
+        return service.perform(given, command, dict(arguments))
+
+    def answer(self, answer: Any, words: str) -> None:
+        """Print what a command did, as JSON or in words."""
+        console.print_answer(answer, self.json, words)
+
+
+def takes_platform(command: Callable[..., None]) -> Callable[..., None]:
+    """Add to a command's options those that say which platform it is about; it gets that as `platform`."""
+    more = {"home": (Folder, None), "database": (DatabaseUrl, None), "json": (console.Json, False)}
+
+    @wraps(command)
+    def with_platform(**given: Any) -> None:
+        command(**given, platform=Platform(*(given.pop(option) for option in more)))
+
+    return console.with_parameters(command, with_platform, "platform", more)
+
+
+def command_of(app: typer.Typer, name: str | None = None) -> Callable[[Callable[..., None]], Any]:
+    """Add a command about a platform to a group."""
+    return lambda function: app.command(name)(takes_platform(function))
 
 
 def serve(
@@ -106,34 +132,27 @@ def _check(given: Settings, json: bool) -> None:
     console.say(f"{given.home} and {found['database']} are whole.")
 
 
+@takes_platform
 def backup(
-    path: Annotated[Path, typer.Argument(help="The file to write, .tar or .tar.gz.")],
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
+    platform: Platform, path: Annotated[Path, typer.Argument(help="The file to write, .tar or .tar.gz.")]
 ) -> None:
     """Back up a platform to one file, also while it is served."""
-    given = settings(home, database)
-    from ensue.platform.service import perform
-
-    made = perform(given, "backup", {"path": str(path.absolute())})
-    if json:
+    made = platform.perform("backup", {"path": str(path.absolute())})
+    if platform.json:
         console.print_json(made)
     rows = sum(made["rows"].values())
     console.say(f"{path}: {rows:,} rows and {made['uploads']:,} uploads, {made['bytes']:,} bytes.")
 
 
+@takes_platform
 def restore(
-    path: Annotated[Path, typer.Argument(help="A file that `ensue backup` wrote.")],
-    home: Folder = None,
-    database: DatabaseUrl = None,
-    json: console.Json = False,
+    platform: Platform, path: Annotated[Path, typer.Argument(help="A file that `ensue backup` wrote.")]
 ) -> None:
     """Restore a backup into a new home."""
-    given = settings(home, database)
+    given = settings(platform.home, platform.database)
     from ensue.platform import backup as backups
 
     done = backups.restore(given, path)
-    if json:
+    if platform.json:
         console.print_json(done)
     console.say(f"{done['home']} is as it was at {done['at']}: {sum(done['rows'].values()):,} rows.")

@@ -16,29 +16,6 @@ Numbers = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 
 
-def votes(labels: ArrayLike, categories: int) -> NDArray[np.int64]:
-    """Count how often each category was chosen for each item [items, categories], from labels [items, annotators].
-
-    >>> votes([[0, 0, 1], [1, 1, 1]], 2).tolist()
-    [[2, 1], [0, 3]]
-    """
-    chosen = np.asarray(labels)
-    if chosen.ndim != 2 or chosen.size == 0 or chosen.min() < 0 or chosen.max() >= categories:
-        raise ValueError(f"Labels are a table of numbers from 0 to {categories - 1}, a row an item.")
-    return np.asarray((chosen[:, :, None] == np.arange(categories)).sum(axis=1))
-
-
-def fleiss_kappa(counts: ArrayLike) -> float:
-    """Return the agreement beyond chance of two or more annotators an item; nan where all chose one category.
-
-    Where some items have more annotators than others, every item weighs alike (Gwet 2014, chapter 2).
-
-    >>> round(fleiss_kappa([[2, 1], [0, 3]]), 6)
-    0.25
-    """
-    return float(kappa_of_sums(agreement_sums(counts).sum(axis=0)))
-
-
 def agreement_sums(counts: ArrayLike) -> Numbers:
     """Return what kappa needs of each item, to be added up: shares of votes by category, and of pairs that agree."""
     table = np.asarray(counts, dtype=np.float64)
@@ -62,21 +39,6 @@ def kappa_of_sums(sums: Numbers) -> Numbers:
     return np.asarray((observed - expected) / np.where(undefined, np.nan, 1.0 - expected))
 
 
-def cohen_kappa(one: ArrayLike, other: ArrayLike) -> float:
-    """Return the agreement beyond chance of two annotators of the same items; nan where both gave one label.
-
-    >>> cohen_kappa(["a", "a", "b", "b"], ["a", "b", "b", "b"])
-    0.5
-    """
-    a, b = np.asarray(one), np.asarray(other)
-    if a.ndim != 1 or a.shape != b.shape or a.size == 0:
-        raise ValueError(f"Kappa needs two lists of labels of the same items, not {a.shape} and {b.shape}.")
-    labels, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    table = np.zeros((len(labels), len(labels)))
-    np.add.at(table, (codes[: len(a)], codes[len(a) :]), 1.0)
-    return float(kappa_of_tables(table))
-
-
 def kappa_of_tables(tables: Numbers) -> Numbers:
     """Return Cohen's kappa of tables [..., labels, labels] of how often one said this and the other that."""
     total = tables.sum(axis=(-2, -1))
@@ -86,17 +48,6 @@ def kappa_of_tables(tables: Numbers) -> Numbers:
     # Where both gave one label throughout, agreement cannot exceed what chance gives.
     undefined = (np.diagonal(tables, axis1=-2, axis2=-1) == total[..., None]).any(axis=-1)
     return np.asarray((observed - expected) / np.where(undefined, np.nan, 1.0 - expected))
-
-
-def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float:
-    """Return alpha of ratings [items, annotators], nan where one is missing; nan where all ratings are the same.
-
-    >>> nan = float("nan")
-    >>> round(krippendorff_alpha([[1, 1], [1, 0], [0, 0], [nan, 1], [0, 0]]), 6)
-    0.533333
-    """
-    values, pairs = coincidences(ratings)
-    return float(alpha_of_coincidences(pairs.sum(axis=0), values, level))
 
 
 def coincidences(ratings: ArrayLike) -> tuple[Numbers, Numbers]:

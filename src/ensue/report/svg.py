@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from markupsafe import Markup
 
@@ -15,6 +16,8 @@ from ensue.report.figure import Figure as MeasuredFigure
 if TYPE_CHECKING:
     # Drawing needs matplotlib, which takes half a second to import; reports without pictures do without it.
     from matplotlib.figure import Figure
+
+Column = TypeVar("Column")
 
 # Drawn in colours nothing else uses, then replaced by what the page says its ink and its lines are.
 INK, FAINT, PAPER = "#010203", "#040506", "#070809"
@@ -91,6 +94,45 @@ def legend_entries(figure: Figure) -> dict[str, Any]:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     return found
+
+
+def draw_legend(
+    figure: Figure,
+    columns: int = 0,
+    entries: Mapping[str, Any] | None = None,
+    *,
+    upwards: bool = False,
+    fontsize: float = 9.5,
+    **more: Any,
+) -> None:
+    """Name what is drawn, or these entries, below the picture in so many columns, or on its right.
+
+    With `upwards` what was drawn last, over the rest, is named first.
+    """
+    found = list((legend_entries(figure) if entries is None else entries).items())[:: -1 if upwards else 1]
+    place = {"loc": "outside lower center", "ncols": columns} if columns else {"loc": "outside right center"}
+    handles, labels = [handle for _, handle in found], [short(label) for label, _ in found]
+    figure.legend(handles, labels, frameon=False, fontsize=fontsize, **place, **more)
+
+
+def name_rows(axes: Any, names: Sequence[str]) -> None:
+    """Name rows from top to bottom, with faint lines both ways behind what is drawn."""
+    axes.set_yticks(range(len(names)), labels=names)
+    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="both", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+
+
+def in_panels(columns: Sequence[Column], most: int) -> list[Sequence[Column]]:
+    """Return columns in as few panels as will do, none much shorter than the others.
+
+    >>> in_panels("abcdefg", 3)
+    ['abc', 'def', 'g']
+    """
+    size = math.ceil(len(columns) / math.ceil(len(columns) / most))
+    return [columns[begin : begin + size] for begin in range(0, len(columns), size)]
 
 
 def short(label: str) -> str:

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ensue.backends.hf.encoder import _pooled
-from ensue.backends.hf.stream import EndToEndRun, PaddedRun, stream
-from ensue.backends.hf.tokenising import QuickTokenizer, joined
+from ensue.backends.hf.stream import EndToEndRun, PaddedRun, QuickTokenizer, joined, stream
 from ensue.backends.names import load_model
 from ensue.scoring import texts as texts_module
 from ensue.scoring.texts import end_to_end, lay, probed

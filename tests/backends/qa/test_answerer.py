@@ -16,8 +16,7 @@ from tokenizers import processors
 from ensue.backends.hf.adapter import AdapterShape
 from ensue.backends.names import load_model
 from ensue.backends.qa.answerer import NOTHING, PairForm, Reading, best_spans
-from ensue.backends.qa.folder import save_answerer, save_full_answerer
-from ensue.backends.qa.network import SpanNetwork, prepare_adapter
+from ensue.backends.qa.network import SpanNetwork, prepare_adapter, save_answerer, save_full_answerer
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.protocols import Answerer, abilities
 from tests.support import tiny

@@ -108,7 +108,7 @@ def test_people_are_a_run_that_stands_beside_a_model(tmp_path: Path, data: Path)
     )
     assert rows["chance"]["value"] == pytest.approx(1 / 6)
     assert rows["seconds"]["value"] == 40
-    assert people.results["skipped"] == {"examples that nobody was asked about": 2}
+    assert people.results["skipped"] == {"chapter breaks that nobody was asked about": 2}
 
     model = ensue.run(
         "chapterbreak", model="unigram", data=str(data), prefix_tokens=[16, 32], output=tmp_path / "model"

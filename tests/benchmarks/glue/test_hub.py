@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from ensue.benchmarks.glue.data import gather_hub_rows, read_hub_task
+from ensue.benchmarks.glue.data import hub_examples
 from ensue.benchmarks.glue.task import TASK
 from ensue.benchmarks.nlu.examples import DEV, DEV_MISMATCHED, TEST, TRAIN, TaskData
+from ensue.benchmarks.nlu.gathering import gather_hub
 from ensue.errors import EnsueError
 
 NAME = "owner/glue"
@@ -17,7 +18,7 @@ NAME = "owner/glue"
 def _gather(
     task: str, splits: Mapping[str, list[Mapping[str, object]]], limit: int | None = None
 ) -> TaskData:
-    found = gather_hub_rows(NAME, TASK.select(task)[0], splits, limit)
+    found = gather_hub(NAME, TASK.select(task)[0], splits, hub_examples, limit)
     assert found is not None
     return found
 
@@ -56,10 +57,10 @@ def test_another_label_is_refused(label: object) -> None:
 
 
 def test_without_a_known_split_there_is_no_task() -> None:
-    assert gather_hub_rows(NAME, TASK.select("RTE")[0], {"other": []}) is None
+    assert gather_hub(NAME, TASK.select("RTE")[0], {"other": []}, hub_examples) is None
 
 
 def test_what_cannot_be_reached_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(EnsueError, match=r"^owner/no-such-glue does not exist here"):
-        read_hub_task("owner/no-such-glue", TASK.select("RTE")[0])
+        TASK.read_hub_task("owner/no-such-glue", TASK.select("RTE")[0])

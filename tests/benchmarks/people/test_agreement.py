@@ -22,7 +22,7 @@ from ensue.benchmarks.people.agreement import (
     drawn_fleiss,
     ratings_of,
 )
-from ensue.metrics.agreement import fleiss_kappa, krippendorff_alpha
+from tests.support.agreement import fleiss_kappa, krippendorff_alpha
 
 NAN = math.nan
 rows = st.lists(

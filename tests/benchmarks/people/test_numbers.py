@@ -21,7 +21,7 @@ from ensue.benchmarks.people.numbers import (
 )
 from ensue.benchmarks.people.units import Table, marks_in, rating_tables, said_in
 from ensue.cli.annotate import overview_lines
-from ensue.metrics.agreement import krippendorff_alpha
+from tests.support.agreement import krippendorff_alpha
 
 TYPES = {
     "which": "choice",

@@ -29,11 +29,11 @@ from ensue.benchmarks.qags.judging import (
 from ensue.benchmarks.qags.metaeval import CONSTANT
 from ensue.benchmarks.qags.pipeline import Pair
 from ensue.errors import EnsueError
-from ensue.metrics.agreement import krippendorff_alpha
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.paired import paired_test
 from tests.benchmarks.qags.invented import judged as judged_line
 from tests.benchmarks.qags.invented import write_lines
+from tests.support.agreement import krippendorff_alpha
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 KINDS = list(SCIPY)

@@ -27,10 +27,10 @@ from ensue.benchmarks.squality.people import KIND
 from ensue.benchmarks.squality.systems import named
 from ensue.benchmarks.squality.task import TASK
 from ensue.errors import EnsueError
-from ensue.metrics.agreement import krippendorff_alpha
 from ensue.models.card import ModelCard
 from tests.benchmarks.people.answering import chosen, exported, write_files
 from tests.benchmarks.squality.invented import QUICK, asked, story_row, write_rows
+from tests.support.agreement import krippendorff_alpha
 
 PEOPLE = ("ada", "ben", "cid", "dot")
 STORY = " ".join(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ensue.benchmarks.nlu.examples import TEST, Example, TaskSpec
-from ensue.benchmarks.superglue.data import gather_hub_rows, read_hub_task, read_task
+from ensue.benchmarks.nlu.gathering import gather_hub
+from ensue.benchmarks.superglue.data import hub_examples, read_task
 from ensue.benchmarks.superglue.task import SPECS, TASK
 from ensue.errors import EnsueError
 from tests.benchmarks.superglue.folders import ROWS, write_superglue
@@ -62,7 +63,7 @@ def test_rows_make_the_same_examples_as_files(tmp_path: Path, spec: TaskSpec) ->
         for task, _, split in [name.partition("/")]
         if task == spec.name
     }
-    hub = gather_hub_rows("owner/super", spec, splits)
+    hub = gather_hub("owner/super", spec, splits, hub_examples)
     files = read_task(write_superglue(tmp_path), spec)
     assert hub is not None
     assert files is not None
@@ -77,13 +78,13 @@ def test_faults_name_the_row() -> None:
     with pytest.raises(
         EnsueError, match=r"^owner/super/cb:test, row 1: the label 3 is no number from 0 to 2"
     ):
-        gather_hub_rows("owner/super", TASK.select("CB")[0], {TEST: [row]})
+        gather_hub("owner/super", TASK.select("CB")[0], {TEST: [row]}, hub_examples)
     query = {"passage": "x", "query": "@placeholder", "entities": "x", "answers": [], "idx": {}}
     with pytest.raises(EnsueError, match="row 1: 'entities' is not a list of texts"):
-        gather_hub_rows("owner/super", TASK.select("ReCoRD")[0], {TEST: [query]})
+        gather_hub("owner/super", TASK.select("ReCoRD")[0], {TEST: [query]}, hub_examples)
 
 
 def test_what_cannot_be_reached_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(EnsueError, match=r"^owner/no-such-super does not exist here"):
-        read_hub_task("owner/no-such-super", TASK.select("CB")[0])
+        TASK.read_hub_task("owner/no-such-super", TASK.select("CB")[0])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ensue.backends.hf.batching import States, batches, pad
 from ensue.backends.hf.loading import Loaded, ModelFolder, load
-from ensue.backends.hf.tokenising import QuickTokenizer
+from ensue.backends.hf.stream import QuickTokenizer
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
 from ensue.models.protocols import TextTokens

@@ -13,12 +13,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
+from ensue.benchmarks.answered import kappa_rows, people_outcome
 from ensue.benchmarks.base import Outcome, Setting, content_of
 from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
 from ensue.benchmarks.chapterbreak.people import READS, WORD, end_of, sampled
 from ensue.benchmarks.chapterbreak.ranking import SuffixChoice
 from ensue.benchmarks.chapterbreak.task import IN_BOOK, asked_of, suffix_digest
-from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.agreement import Judgment
 from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, options
@@ -149,7 +150,7 @@ KIND = ChapterBreak()
 # People as a system
 
 
-def people_outcome(
+def outcome_of(
     questions: Sequence[SuffixChoice], skipped: Counter[str], model: Model, export: Export
 ) -> Outcome:
     """Return what people are worth on the chapter breaks of a run: `accuracy` is that of one person.
@@ -157,33 +158,15 @@ def people_outcome(
     An item counts as the share of its annotators who chose the right beginning; `accuracy_majority` counts votes,
     where a right one that ties is wrong, as it is of models.
     """
-    known = {one.example.id: one.example for one in questions if IN_BOOK in one.negatives}
-    records: dict[str, list[Record]] = {}
-    for record in export.answers():
-        records.setdefault(record.item, []).append(record)
-    if not records:
-        raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
-    items = []
-    for id, given in records.items():
-        example = known.get(id)
-        if example is None:
-            skipped["chapter breaks of people that are not here"] += 1
-            continue
-        if content_of(example.context, example.gold, example.negatives) != given[0].key["content"]:
-            raise EnsueError(
-                f"The chapter break {id} is not the one people read; run on the project's data ({export.source})."
-            )
-        items.append(_judged(example, given, export.settings))
-    if not items:
-        raise EnsueError(f"People read none of these chapters; run on the project's data ({export.source}).")
-    skipped["examples that nobody was asked about"] = len(known) - len(items)
-    people = len({one.annotator for given in records.values() for one in given})
-    return Outcome(
-        items=items,
-        metrics=list(_rows(items, records)),
-        signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
-        skipped=dict(+skipped),
-        tokens=0,
+    return people_outcome(
+        model,
+        export,
+        {one.example.id: one.example for one in questions if IN_BOOK in one.negatives},
+        what="chapter break",
+        content=lambda one: content_of(one.context, one.gold, one.negatives),
+        item=lambda one, given: _judged(one, given, export.settings),
+        rows=_rows,
+        skipped=skipped,
     )
 
 
@@ -237,7 +220,4 @@ def _rows(items: Sequence[Item], records: Mapping[str, Sequence[Record]]) -> Ite
             for item in some
             for one in records[item["id"]]
         ]
-        table = ratings_of(judgments)
-        kappa = drawn_fleiss(table.table, table.items)
-        if kappa is not None:
-            yield kappa.row(split, "kappa", settings)
+        yield from kappa_rows(judgments, split, settings)

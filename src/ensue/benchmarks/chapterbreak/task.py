@@ -93,9 +93,9 @@ class ChapterBreakRun:
         """Score the suffixes of every example at every length, and judge each choice."""
         export = people_of(model, "chapterbreak")
         if export is not None:
-            from ensue.benchmarks.chapterbreak.choosing import people_outcome
+            from ensue.benchmarks.chapterbreak.choosing import outcome_of
 
-            return people_outcome(*self.questions(), model, export)
+            return outcome_of(*self.questions(), model, export)
         if self.settings["by"] == BY:
             return self._by_generation(model, context)
         ranker = self._ranker(model, context)

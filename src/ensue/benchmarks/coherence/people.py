@@ -14,12 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 from ensue.benchmarks import settings as read
+from ensue.benchmarks.answered import people_outcome
 from ensue.benchmarks.base import Outcome, Setting, content_of
 from ensue.benchmarks.coherence.documents import ORDERING as LAID_OUT
 from ensue.benchmarks.coherence.documents import REMOVED, shuffled_numbers
 from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
-from ensue.benchmarks.people.form import Field, Form, Panel
+from ensue.benchmarks.people.form import Field, Form, Panel, Values
 from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.errors import EnsueError
 from ensue.metrics.ordering import kendall_tau, perfect_match
@@ -98,8 +99,8 @@ class Insertion(_Sentences):
     def scores(self, export: Export) -> list[MetricRow]:
         """Return the share put in the right place, and the mean number of places off."""
         answers = _judged(export)
-        off = [abs(int(one.values["place"]) - int(gold["place"])) for one, gold in answers]
-        documents = [one.item for one, _ in answers]
+        off = [abs(int(one.values["place"]) - int(gold_of(one)["place"])) for one in answers]
+        documents = [one.item for one in answers]
         if not answers:
             return []
         return [
@@ -132,10 +133,10 @@ class Ordering(_Sentences):
     def scores(self, export: Export) -> list[MetricRow]:
         """Return the share of texts put wholly right, and Kendall's tau with the right order."""
         answers = _judged(export)
-        documents = [one.item for one, _ in answers]
+        documents = [one.item for one in answers]
         if not answers:
             return []
-        orders = [order_of(one.values["order"], gold["order"]) for one, gold in answers]
+        orders = [order_of(one) for one in answers]
         taus, right = [kendall_tau(order) for order in orders], [perfect_match(order) for order in orders]
         return [
             mean_row(self.name, "accuracy", right, documents),
@@ -143,52 +144,41 @@ class Ordering(_Sentences):
         ]
 
 
-def _judged(export: Export) -> list[tuple[Record, Mapping[str, Any]]]:
-    return [(one, one.gold) for one in export.answers() if one.gold is not None]
+def _judged(export: Export) -> list[Record]:
+    return [one for one in export.answers() if one.gold is not None]
 
 
-def order_of(chosen: Sequence[str], gold: Sequence[str]) -> list[int]:
-    """Return an order of entries as the sentences' own numbers."""
-    numbers = {id: number for number, id in enumerate(gold)}
-    return [numbers[id] for id in chosen]
+def gold_of(answer: Record) -> Values:
+    """Return the gold answer, which everything that is judged has."""
+    assert answer.gold is not None, "only answers with a gold one are judged"
+    return answer.gold
 
 
-def people_outcome(
+def order_of(answer: Record) -> list[int]:
+    """Return the order that somebody chose as the sentences' own numbers."""
+    numbers = {id: number for number, id in enumerate(gold_of(answer)["order"])}
+    return [numbers[id] for id in answer.values["order"]]
+
+
+def outcome_of(
     documents: Sequence[Document],
     model: Model,
     export: Export,
-    item_of: Callable[[Document, Sequence[tuple[Record, Mapping[str, Any]]]], Item],
+    item_of: Callable[[Document, Sequence[Record]], Item],
     rows_of: Callable[[Sequence[Item]], Iterable[MetricRow]],
     skipped: Counter[str],
 ) -> Outcome:
     """Return what people are worth on the documents of a run; an item's scores are the mean over its annotators."""
-    known = {document.id: document for document in documents}
-    given: dict[str, list[tuple[Record, Mapping[str, Any]]]] = {}
-    for one, gold in _judged(export):
-        given.setdefault(one.item, []).append((one, gold))
-    items = []
-    for id, some in given.items():
-        if id not in known:
-            skipped["items of people whose document is not here"] += 1
-            continue
-        if content_of(known[id].sentences) != some[0][0].key["content"]:
-            raise EnsueError(
-                f"The document {id} is not the one people read; run on the project's data ({export.source}), with"
-                f" --set max_sentences={export.settings['max_sentences']}."
-            )
-        items.append(item_of(known[id], some))
-    if not items:
-        raise EnsueError(
-            f"People answered for none of these documents; run on the project's data ({export.source})."
-        )
-    skipped["documents that nobody was asked about"] = len(known) - len(items)
-    people = len({one.annotator for some in given.values() for one, _ in some})
-    return Outcome(
-        items=items,
-        metrics=list(rows_of(items)),
-        signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
-        skipped=dict(+skipped),
-        tokens=0,
+    return people_outcome(
+        model,
+        export,
+        {document.id: document for document in documents},
+        what="document",
+        content=lambda document: content_of(document.sentences),
+        item=item_of,
+        rows=lambda items, _: rows_of(items),
+        skipped=skipped,
+        hint=f", with --set max_sentences={export.settings['max_sentences']}",
     )
 
 

@@ -24,7 +24,7 @@ from ensue.benchmarks.nlu.examples import (
     either_way,
 )
 from ensue.benchmarks.nlu.files import Found, Row, find, task_folder, tsv_rows
-from ensue.benchmarks.nlu.gathering import Gathering, HubSplits, gather_hub, hub_splits, named_label
+from ensue.benchmarks.nlu.gathering import Gathering, named_label
 from ensue.errors import EnsueError
 
 # What the columns of CoLA's files without a heading are; `mark` is the source's own judgment.
@@ -106,19 +106,8 @@ def read_task(
     return gathering.finish()
 
 
-def read_hub_task(name: str, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """Return a task of a hub data set such as `nyu-mll/glue`, None where it has no split of the task."""
-    return gather_hub_rows(name, spec, hub_splits(name, spec), limit)
-
-
-def gather_hub_rows(
-    name: str, spec: TaskSpec, splits: HubSplits, limit: int | None = None
-) -> TaskData | None:
-    """Return a task of rows as the hub has them, by the hub's names of splits."""
-    return gather_hub(name, spec, splits, _hub_examples, limit)
-
-
-def _hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
+def hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
+    """Return examples of rows as a hub data set such as `nyu-mll/glue` has them."""
     columns = Columns(_HUB_TEXTS.get(spec.name, COLUMNS[spec.name].texts), id="idx")
     return examples(spec, (named_label(row, spec) for row in rows), columns, notes)
 

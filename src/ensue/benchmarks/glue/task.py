@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ensue.benchmarks.glue.data import read_hub_task, read_task
+from ensue.benchmarks.glue.data import hub_examples, read_task
 from ensue.benchmarks.nlu.comparing import NluComparing
 from ensue.benchmarks.nlu.examples import (
     DEV,
@@ -87,5 +87,5 @@ SPECS: tuple[TaskSpec, ...] = (
 )
 
 
-TASK = NluTask("glue", SPECS, read_task, read_hub_task)
+TASK = NluTask("glue", SPECS, read_task, hub_examples)
 COMPARING = NluComparing(SPECS)

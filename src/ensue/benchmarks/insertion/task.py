@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, RunContext, Setting, content_of
@@ -13,7 +13,10 @@ from ensue.benchmarks.coherence.documents import (
     REMOVED,
     DocumentsRun,
     DocumentsTask,
+    by_domain,
     documents_signature,
+    known_rows,
+    mean_rows,
     model_signature,
     policy_of,
     portions,
@@ -22,9 +25,8 @@ from ensue.benchmarks.coherence.documents import (
     some_long_enough,
     within,
 )
-from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import find_neighbours
-from ensue.benchmarks.coherence.people import people_outcome
+from ensue.benchmarks.coherence.people import gold_of, outcome_of
 from ensue.benchmarks.coherence.rating import rate_texts, rater_of, read_in_part
 from ensue.benchmarks.insertion.positions import Removed, judge, requests_of, values_between, values_of
 from ensue.benchmarks.people.export import Record
@@ -78,7 +80,7 @@ class InsertionRun(DocumentsRun):
         export = people_of(model, "insertion")
         if export is not None:
             documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
-            return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
+            return outcome_of(documents, model, export, _by_people, metric_rows, skipped)
         rater = rater_of(model, self.settings, "Insertion")
         whole = rater is not None or isinstance(model, Scorer)
         method = self.settings["method"] or ("text" if whole else "neighbours")
@@ -196,10 +198,10 @@ def _item(removed: Removed, values: Sequence[float]) -> Item:
     )
 
 
-def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, Any]]]) -> Item:
+def _by_people(document: Document, given: Sequence[Record]) -> Item:
     """Return an item whose values are how many people chose each position."""
-    removed = Removed(document, int(given[0][1]["place"]))
-    chosen = [int(one.values["place"]) for one, _ in given]
+    removed = Removed(document, int(gold_of(given[0])["place"]))
+    chosen = [int(one.values["place"]) for one in given]
     found = _item(removed, [float(chosen.count(at)) for at in range(len(document.sentences))])
     off = [min(abs(at - right) for right in removed.right()) for at in chosen]
     found["scores"] = {"accuracy": off.count(0) / len(off), "distance": sum(off) / len(off)}

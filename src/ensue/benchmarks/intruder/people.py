@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
+from ensue.benchmarks.answered import kappa_rows, people_outcome
 from ensue.benchmarks.base import Outcome, Setting
 from ensue.benchmarks.intruder.edits import Edited
 from ensue.benchmarks.intruder.judging import (
@@ -26,7 +27,7 @@ from ensue.benchmarks.intruder.judging import (
 from ensue.benchmarks.intruder.rules import Values as Standing
 from ensue.benchmarks.intruder.rules import rank_of
 from ensue.benchmarks.intruder.task import SETTINGS, IntruderRun
-from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.agreement import Judgment
 from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
@@ -166,42 +167,25 @@ KIND = Intruder()
 # People as a system
 
 
-def people_outcome(run: IntruderRun, model: Model, export: Export) -> Outcome:
+def outcome_of(run: IntruderRun, model: Model, export: Export) -> Outcome:
     """Return what people are worth on the versions of a run.
 
     A version's `hit_rate_at` is the share of its annotators who found the edited sentence, its `false_alarms` the
     share who found one where there is none; `hit_rate` and `rank` go by how many marked each sentence.
     """
     versions, skipped, notes = run.versions()
-    known = {one.id: one for one in versions}
-    records: dict[str, list[Record]] = {}
-    for one in export.answers():
-        records.setdefault(one.item, []).append(one)
-    if not records:
-        raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
-    items = []
-    for id, given in records.items():
-        version = known.get(id)
-        if version is None:
-            skipped["texts of people that are not here"] += 1
-        elif version.asked != given[0].key["asked"]:
-            raise EnsueError(
-                f"The text {id} is not the one people read; run on the project's data ({export.source}), with"
-                f" --seed {export.seed} and max_sentences={export.settings['max_sentences']}."
-            )
-        else:
-            items.append(_judged(version, given))
-    if not items:
-        raise EnsueError(f"People read none of these texts; run on the project's data ({export.source}).")
-    skipped["texts that nobody was asked about"] = len(known) - len(items)
-    people = len({one.annotator for given in records.values() for one in given})
-    return Outcome(
-        items=items,
-        metrics=[*metric_rows(items), *_more_rows(items, records)],
-        signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
-        skipped=dict(+skipped),
-        tokens=0,
+    return people_outcome(
+        model,
+        export,
+        {one.id: one for one in versions},
+        what="text",
+        content=lambda version: version.asked,
+        item=_judged,
+        rows=lambda items, records: [*metric_rows(items), *_more_rows(items, records)],
+        skipped=skipped,
         notes=notes,
+        mark="asked",
+        hint=f", with --seed {export.seed} and max_sentences={export.settings['max_sentences']}",
     )
 
 
@@ -253,6 +237,4 @@ def _more_rows(items: Sequence[Item], records: Mapping[str, Sequence[Record]]) -
         if id in there
         for one in given
     ]
-    table = ratings_of(judgments)
-    kappa = drawn_fleiss(table.table, table.items)
-    return rows if kappa is None else [*rows, kappa.row("intruder", "kappa", {})]
+    return [*rows, *kappa_rows(judgments, "intruder", {})]

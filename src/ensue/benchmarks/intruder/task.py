@@ -98,9 +98,9 @@ class IntruderRun(DocumentsRun):
         """Measure the sentences of every version of every document, and judge each rule by them."""
         export = people_of(model, "intruder")
         if export is not None:
-            from ensue.benchmarks.intruder.people import people_outcome
+            from ensue.benchmarks.intruder.people import outcome_of
 
-            return people_outcome(self, model, export)
+            return outcome_of(self, model, export)
         rater = rater_of(model, self.settings, "The intruder")
         if rater is not None:
             return self._by_rating(rater, context)

@@ -126,9 +126,9 @@ def hub_config(spec: TaskSpec) -> str:
 
 
 def gather_hub(
-    name: str, spec: TaskSpec, splits: HubSplits, examples: HubExamples, limit: int | None
+    name: str, spec: TaskSpec, splits: HubSplits, examples: HubExamples, limit: int | None = None
 ) -> TaskData | None:
-    """Return a task of the rows of a hub data set, None where it has no split of the task."""
+    """Return a task of the rows of a hub data set by the hub's names of splits; None where it has none of them."""
     gathering, place = Gathering(spec, limit), f"{name}/{hub_config(spec)}"
     for theirs, ours in _HUB_SPLITS.items():
         if theirs in splits:

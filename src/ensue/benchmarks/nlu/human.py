@@ -13,13 +13,14 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any, NoReturn
 
+from ensue.benchmarks.answered import kappa_rows
 from ensue.benchmarks.base import RunContext, Setting, content_of
 from ensue.benchmarks.nlu.examples import Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.judging import judge
 from ensue.benchmarks.nlu.scores import EACH, KAPPA
 from ensue.benchmarks.nlu.submissions.people import SCALE, SCALE_TASK, annotated_part, majority
 from ensue.benchmarks.nlu.systems import Answered, Settings
-from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.agreement import Judgment
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.human import people_of
 from ensue.errors import EnsueError
@@ -97,10 +98,7 @@ def each_rows(model: Model, tasks: Sequence[TaskData]) -> list[MetricRow]:
                 for example in data.splits[split]
                 for name, value in votes.get(example.id, {}).items()
             ]
-            table = ratings_of(judgments)
-            kappa = drawn_fleiss(table.table, table.items)
-            if kappa is not None:
-                rows.append(kappa.row(data.spec.name, KAPPA, {"split": split}))
+            rows += kappa_rows(judgments, data.spec.name, {"split": split}, KAPPA)
     return rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
 from ensue.benchmarks.nlu import systems
 from ensue.benchmarks.nlu.examples import TaskData, TaskSpec
 from ensue.benchmarks.nlu.framing import with_held_out
+from ensue.benchmarks.nlu.gathering import HubExamples, gather_hub, hub_splits
 from ensue.benchmarks.nlu.human import annotated, each_rows, refuse_others
 from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.nlu.scores import judged_rows
@@ -35,9 +36,6 @@ class ReadTask(Protocol):
         limit: int | None = None,
         splits: Collection[str] | None = None,
     ) -> TaskData | None: ...
-
-
-ReadHubTask = Callable[[str, TaskSpec, int | None], TaskData | None]
 
 
 def _common() -> dict[str, Setting]:
@@ -126,10 +124,14 @@ class NluTask:
     """Make and judge the items of a suite."""
 
     def __init__(
-        self, name: str, specs: Sequence[TaskSpec], read_task: ReadTask, read_hub_task: ReadHubTask
+        self, name: str, specs: Sequence[TaskSpec], read_task: ReadTask, hub_examples: HubExamples
     ) -> None:
         self.name, self.specs = name, specs
-        self.read_task, self._read_hub = read_task, read_hub_task
+        self.read_task, self._hub_examples = read_task, hub_examples
+
+    def read_hub_task(self, name: str, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
+        """Return a task of a hub data set, None where it has no split of the task."""
+        return gather_hub(name, spec, hub_splits(name, spec), self._hub_examples, limit)
 
     @property
     def settings(self) -> Mapping[str, Setting]:
@@ -168,7 +170,7 @@ class NluTask:
                 )
             found = {spec.name: self.read_task(folder, spec, limit) for spec in wanted}
         else:
-            found = {spec.name: self._read_hub(data, spec, limit) for spec in wanted}
+            found = {spec.name: self.read_hub_task(data, spec, limit) for spec in wanted}
         # A task that only helps another is not judged, so that all of its training set may be learnt from.
         tasks = [
             with_held_out(task) if task.spec in asked else task for task in found.values() if task is not None

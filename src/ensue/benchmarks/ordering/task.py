@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Outcome, RunContext, Setting, content_of
@@ -13,7 +13,10 @@ from ensue.benchmarks.coherence.documents import (
     ORDERING,
     DocumentsRun,
     DocumentsTask,
+    by_domain,
     documents_signature,
+    known_rows,
+    mean_rows,
     model_signature,
     policy_of,
     portions,
@@ -22,9 +25,8 @@ from ensue.benchmarks.coherence.documents import (
     some_long_enough,
     within,
 )
-from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
-from ensue.benchmarks.coherence.people import order_of, people_outcome
+from ensue.benchmarks.coherence.people import order_of, outcome_of
 from ensue.benchmarks.coherence.rating import rater_of, read_in_part
 from ensue.benchmarks.ordering.beam import Ask, Hypothesis, Order, State, search, set_and_last, whole_order
 from ensue.benchmarks.ordering.gains import Gains, RatedBeginnings
@@ -110,7 +112,7 @@ class OrderingRun(DocumentsRun):
         export = people_of(model, "ordering")
         if export is not None:
             documents, skipped, _ = some_long_enough(self.documents, self.settings, FEWEST)
-            return people_outcome(documents, model, export, _by_people, metric_rows, skipped)
+            return outcome_of(documents, model, export, _by_people, metric_rows, skipped)
         rater = rater_of(model, self.settings, "Ordering")
         rated = rater is not None
         method = self.settings["method"] or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
@@ -284,9 +286,9 @@ def _scores(order: Sequence[int]) -> dict[str, float]:
     }
 
 
-def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, Any]]]) -> Item:
+def _by_people(document: Document, given: Sequence[Record]) -> Item:
     """Return the mean of what people's orders are worth; nobody searched, so nothing is said of a search."""
-    orders = [order_of(one.values["order"], gold["order"]) for one, gold in given]
+    orders = [order_of(one) for one in given]
     each = [_scores(order) for order in orders]
     return Item(
         id=document.id,
@@ -300,7 +302,7 @@ def _by_people(document: Document, given: Sequence[tuple[Record, Mapping[str, An
             "chance_positional": 1.0 / len(document.sentences),
         },
         content=content_of(document.sentences),
-        asked=str(given[0][0].key.get("asked", "")),
+        asked=str(given[0].key.get("asked", "")),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import DataRun, Outcome, Prepared, RunContext, Setting, content_of
-from ensue.benchmarks.coherence.judging import mean_rows
+from ensue.benchmarks.coherence.documents import mean_rows
 from ensue.benchmarks.coherence.neighbours import NOTHING
 from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.pairs.data import Pair, Pairs, read_pairs

@@ -10,23 +10,23 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ensue.benchmarks import settings as read
+from ensue.benchmarks.answered import by_item, kappa_rows, people_outcome
 from ensue.benchmarks.base import Outcome, Setting, content_of
-from ensue.benchmarks.people.agreement import Judgment, drawn_fleiss, ratings_of
+from ensue.benchmarks.people.agreement import Judgment
 from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel
-from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions
+from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.benchmarks.shuffle.judging import metric_rows
 from ensue.benchmarks.shuffle.task import SETTINGS, ShuffledVersion, ShuffleRun
 from ensue.errors import EnsueError
-from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
-from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import SHARE, UNBOUNDED
 from ensue.text.documents import Document
 
@@ -86,7 +86,7 @@ class Shuffle(Plain):
 
     def scores(self, export: Export) -> list[MetricRow]:
         """Return accuracy of one person and of the majority, seconds and kappa by block size, as a run has them."""
-        records = _by_item(export)
+        records = by_item(export)
         items = [_judged(given) for given in records.values()]
         alone = [row for row in metric_rows(items) if row["metric"] == "accuracy"]
         return [*alone, *_more_rows(items), *_kappas(records)]
@@ -167,65 +167,47 @@ KIND = Shuffle()
 # People as a system
 
 
-def people_outcome(run: ShuffleRun, model: Model, export: Export) -> Outcome:
+def outcome_of(run: ShuffleRun, model: Model, export: Export) -> Outcome:
     """Return what people are worth on the documents of a run: `accuracy` is that of one person, by block size.
 
     An item's accuracy is the share of its annotators who found the original, so that annotators are averaged over and
     items stay what `ensue compare` pairs; `accuracy_majority` counts votes, a tie as half.
     """
     documents, _, used = run.versions()
-    skipped = used.skipped
     known = {document.id: document for document in documents}
-    records = _by_item(export)
-    if not records:
-        raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
-    items, missing, other = [], 0, 0
-    judged: dict[str, list[Record]] = {}
-    sizes = run.settings["block_size"]
-    for id, given in records.items():
-        document = known.get(given[0].key["document"])
-        if document is None:
-            missing += 1
-            continue
-        if content_of(document.sentences) != given[0].key["content"]:
-            raise EnsueError(
-                f"The document {document.id} is not the one people read; run on the project's data"
-                f" ({export.source}), cut as there."
-            )
-        if int(given[0].key["block_size"]) not in sizes:
-            other += 1
-            continue
-        judged[id] = given
-        items.append(_judged(given, document.domain))
-    if not items and other:
-        asked = ", ".join(
-            str(size) for size in sorted({int(one[0].key["block_size"]) for one in records.values()})
-        )
-        raise EnsueError(
-            f"People read no pair at block size {', '.join(map(str, sizes))}; they read pairs at {asked}."
-        )
-    if not items:
-        raise EnsueError(f"People read none of these documents; run on the project's data ({export.source}).")
-    skipped["items of people whose document is not here"] += missing
-    skipped["pairs of people at block sizes that are not asked for"] += other
-    answered = {item["cluster"] for item in items}
-    skipped["documents that nobody was asked about"] = len(set(known) - answered)
-    people = len({one.annotator for given in judged.values() for one in given})
-    return Outcome(
-        items=items,
-        metrics=[*metric_rows(items), *_more_rows(items), *_kappas(judged)],
-        signature=f"model:{model.card.signed_name} export:{model.card.mark} people:{people}",
-        skipped={words: count for words, count in skipped.items() if count},
-        tokens=0,
+    asked = _at_sizes(export, known, run.settings["block_size"], used.skipped)
+    return people_outcome(
+        model,
+        asked,
+        known,
+        what="document",
+        content=lambda document: content_of(document.sentences),
+        item=lambda document, given: _judged(given, document.domain),
+        rows=lambda items, records: [*metric_rows(items), *_more_rows(items), *_kappas(records)],
+        skipped=used.skipped,
         notes=used.notes,
+        key="document",
+        hint=", cut as there",
     )
 
 
-def _by_item(export: Export) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = {}
-    for one in export.answers():
-        found.setdefault(one.item, []).append(one)
-    return found
+def _at_sizes(
+    export: Export, known: Mapping[str, Document], sizes: Sequence[int], skipped: Counter[str]
+) -> Export:
+    """Return the answers to pairs at these block sizes; count the others."""
+    here = {
+        item: int(given[0].key["block_size"])
+        for item, given in by_item(export).items()
+        if given[0].key["document"] in known
+    }
+    others = {item: size for item, size in here.items() if size not in sizes}
+    if others and len(others) == len(here):
+        read_at = ", ".join(map(str, sorted(set(others.values()))))
+        raise EnsueError(
+            f"People read no pair at block size {', '.join(map(str, sizes))}; they read pairs at {read_at}."
+        )
+    skipped["pairs of people at block sizes that are not asked for"] += len(others)
+    return replace(export, records=tuple(one for one in export.records if one.item not in others))
 
 
 def _judged(given: Sequence[Record], domain: str = "") -> Item:
@@ -263,8 +245,7 @@ def _more_rows(items: Sequence[Item]) -> list[MetricRow]:
         clusters = [item["cluster"] for item in chosen]
         for metric, bounds in (("accuracy_majority", SHARE), ("seconds", UNBOUNDED)):
             values = [item["scores"][metric] for item in chosen]
-            figure = Figure(*clustered_interval(values, clusters, bounds=bounds))
-            rows.append(figure.row("shuffle", metric, {"block_size": size}))
+            rows.append(mean_row("shuffle", metric, values, clusters, bounds, block_size=size))
     return rows
 
 
@@ -275,10 +256,8 @@ def _kappas(records: Mapping[str, Sequence[Record]]) -> list[MetricRow]:
         for one in given:
             found = judgments.setdefault(int(one.key["block_size"]), [])
             found.append(Judgment(id, FIELD, one.annotator, str(one.values[FIELD])))
-    rows = []
-    for size in sorted(judgments):
-        table = ratings_of(judgments[size])
-        kappa = drawn_fleiss(table.table, table.items)
-        if kappa is not None:
-            rows.append(kappa.row("shuffle", "kappa", {"block_size": size}))
-    return rows
+    return [
+        row
+        for size in sorted(judgments)
+        for row in kappa_rows(judgments[size], "shuffle", {"block_size": size})
+    ]

@@ -119,9 +119,9 @@ class ShuffleRun(DocumentsRun):
         """Score or rate every document and its shuffled versions, and judge each pair."""
         export = people_of(model, "shuffle")
         if export is not None:
-            from ensue.benchmarks.shuffle.people import people_outcome
+            from ensue.benchmarks.shuffle.people import outcome_of
 
-            return people_outcome(self, model, export)
+            return outcome_of(self, model, export)
         naming_it = self.settings["by"] == BY
         generator = require(model, Generator, "Choice by generation") if naming_it else None
         rater = None if naming_it else rater_of(model, self.settings, "The Shuffle Test")

@@ -73,42 +73,24 @@ def _row(source: Source, questions: list[dict[str, Any]]) -> dict[str, Any]:
     return {"metadata": about, "document": source.document, "questions": questions}
 
 
+def _question(text: str, number: int, responses: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
+    """Return a question with its responses: who wrote each, its id and its text."""
+    said = [{"worker_id": by, "uid": id, "response_text": response} for by, id, response in responses]
+    return {"question_text": text, "question_number": number, "responses": said}
+
+
 def _published(source: Source) -> dict[str, Any]:
-    return _row(
-        source,
-        [
-            {
-                "question_text": one.text,
-                "question_number": one.number,
-                "responses": [
-                    {"worker_id": said.writer, "uid": said.uid, "response_text": said.text}
-                    for said in one.responses
-                ],
-            }
-            for one in source.questions
-        ],
-    )
+    return _row(source, [_question(one.text, one.number, one.responses) for one in source.questions])
 
 
 def _story(source: Source, one: Round) -> dict[str, Any]:
-    return _row(
-        source,
-        [
-            {
-                "question_text": text,
-                "question_number": number,
-                "responses": [
-                    {
-                        "worker_id": writer,
-                        "uid": f"{one.story}-{number}-{writer}",
-                        "response_text": one.answers[writer][number - 1],
-                    }
-                    for writer in sorted(one.answers)
-                ],
-            }
-            for number, text in enumerate(one.questions, 1)
-        ],
-    )
+    asked = []
+    for number, text in enumerate(one.questions, 1):
+        written = (
+            (by, f"{one.story}-{number}-{by}", one.answers[by][number - 1]) for by in sorted(one.answers)
+        )
+        asked.append(_question(text, number, written))
+    return _row(source, asked)
 
 
 def _review(review: Record, one: Round) -> dict[str, Any]:

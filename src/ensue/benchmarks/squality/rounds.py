@@ -9,14 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ensue.benchmarks.base import content_of
 from ensue.benchmarks.crowd.protocol import Rates, RoundOutcome, settle
 from ensue.benchmarks.crowd.rankings import ReviewerRanking, agreeing_pairs
 from ensue.benchmarks.people.export import Export, Record
-from ensue.benchmarks.people.form import Values
-from ensue.benchmarks.people.kind import Earned, Judged, mean_row
+from ensue.benchmarks.people.kind import Done, Earned, Judged, mean_row
 from ensue.benchmarks.squality.data import Question, StoryQuestion, find_file, read_stories, versions
 from ensue.benchmarks.squality.human_eval import HUMAN, PROPERTIES
 from ensue.errors import EnsueError
@@ -46,17 +45,6 @@ class Source(NamedTuple):
                 f"The story {self.id} has no questions in the data; let stages begin with questions."
             )
         return [question.text for question in self.questions]
-
-
-class Answered(Protocol):
-    """What `Done` and `Record` share."""
-
-    @property
-    def key(self) -> Mapping[str, Any]: ...
-    @property
-    def annotator(self) -> str: ...
-    @property
-    def values(self) -> Values: ...
 
 
 class Round(NamedTuple):
@@ -167,7 +155,7 @@ def rounds_of(export: Export) -> list[Round]:
     return found
 
 
-def rankings(reviews: Iterable[Answered], writers: Sequence[str]) -> dict[int, list[ReviewerRanking]]:
+def rankings(reviews: Iterable[Done | Record], writers: Sequence[str]) -> dict[int, list[ReviewerRanking]]:
     """Return what reviewers said, by question; reviews of answers that no longer count are left out."""
     found: dict[int, list[ReviewerRanking]] = defaultdict(list)
     for one in reviews:
@@ -178,7 +166,7 @@ def rankings(reviews: Iterable[Answered], writers: Sequence[str]) -> dict[int, l
     return dict(found)
 
 
-def reviews_in(reviews: Iterable[Answered], writers: Sequence[str], questions: int) -> bool:
+def reviews_in(reviews: Iterable[Done | Record], writers: Sequence[str], questions: int) -> bool:
     """Return whether every writer has ranked the others' answers to every question."""
     given = rankings(reviews, writers)
     done = {(number, one.reviewer) for number, some in given.items() for one in some}

@@ -14,7 +14,7 @@ from ensue.benchmarks.glue.data import COARSE as GLUE_COARSE
 from ensue.benchmarks.glue.data import split_tags
 from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec, TextSpan, either_way
 from ensue.benchmarks.nlu.files import Found, Row, find, jsonl_rows, task_folder
-from ensue.benchmarks.nlu.gathering import Gathering, HubSplits, gather_hub, hub_splits, named_label
+from ensue.benchmarks.nlu.gathering import Gathering, named_label
 from ensue.errors import EnsueError
 
 _FILES: Mapping[str, tuple[str, ...]] = {
@@ -48,18 +48,6 @@ def read_task(
     return gathering.finish()
 
 
-def read_hub_task(name: str, spec: TaskSpec, limit: int | None = None) -> TaskData | None:
-    """Return a task of a hub data set such as `aps/super_glue`, None where it has no split of the task."""
-    return gather_hub_rows(name, spec, hub_splits(name, spec), limit)
-
-
-def gather_hub_rows(
-    name: str, spec: TaskSpec, splits: HubSplits, limit: int | None = None
-) -> TaskData | None:
-    """Return a task of rows as the hub has them, by the hub's names of splits."""
-    return gather_hub(name, spec, splits, _hub_examples, limit)
-
-
 def _files(spec: TaskSpec) -> Mapping[str, tuple[str, ...]]:
     """Return the names of each split's file; a diagnostic set is one file of its own name."""
     return {TEST: (f"{spec.name}.jsonl", "test.jsonl")} if spec.answered_by else _FILES
@@ -76,7 +64,8 @@ def _few(home: Path, split: str) -> Found | None:
     return Found(home / found[0].string, int(found[0]["rows"]), instead)
 
 
-def _hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
+def hub_examples(spec: TaskSpec, rows: Iterable[Row], notes: Counter[str]) -> Iterator[Example]:
+    """Return examples of rows as a hub data set such as `aps/super_glue` has them."""
     if spec.name == "ReCoRD":
         return map(_query, rows)
     named = (named_label(row, spec) for row in rows)

@@ -12,7 +12,7 @@ from functools import partial
 from ensue.benchmarks.nlu.comparing import NluComparing
 from ensue.benchmarks.nlu.examples import TEST, TaskSpec, make_spec
 from ensue.benchmarks.nlu.task import NluTask
-from ensue.benchmarks.superglue.data import read_hub_task, read_task
+from ensue.benchmarks.superglue.data import hub_examples, read_task
 
 _FALSE_TRUE = ("false", "true")  # in the order of class numbers, 0 and 1
 _NO_YES = ("0", "1")
@@ -87,5 +87,5 @@ SPECS: tuple[TaskSpec, ...] = (
 )
 
 
-TASK = NluTask("superglue", SPECS, read_task, read_hub_task)
+TASK = NluTask("superglue", SPECS, read_task, hub_examples)
 COMPARING = NluComparing(SPECS)

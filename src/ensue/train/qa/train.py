@@ -13,8 +13,7 @@ from accelerate import Accelerator
 from ensue.backends.hf.loading import file_digest, max_length
 from ensue.backends.names import load_model
 from ensue.backends.qa.answerer import AnswerModel, Reading
-from ensue.backends.qa.folder import save_answerer, save_full_answerer
-from ensue.backends.qa.network import SpanNetwork, prepare_adapter
+from ensue.backends.qa.network import SpanNetwork, prepare_adapter, save_answerer, save_full_answerer
 from ensue.backends.suffixlm.model import bare_encoder
 from ensue.errors import EnsueError
 from ensue.progress import Progress

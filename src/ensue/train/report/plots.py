@@ -8,7 +8,18 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ensue.report.svg import BLUE, GREEN, INK, ORANGE, STYLE, as_svg, is_narrow, legend_entries, rule
+from ensue.report.svg import (
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    STYLE,
+    as_svg,
+    draw_legend,
+    is_narrow,
+    legend_entries,
+    rule,
+)
 from ensue.train.report.page import Curve, Training, smoothed, thinned
 
 
@@ -44,7 +55,8 @@ def training_plot(training: Training, *, width: float) -> str:
         grid[-1][0].set_xlabel("step")
         grid[-1][0].xaxis.set_major_locator(MaxNLocator(nbins=5 if narrow else 9, integer=True))
         grid[-1][0].xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        _legend(figure, narrow)
+        found = legend_entries(figure)
+        draw_legend(figure, 2 if narrow else len(found), found)
         return as_svg(figure, "training", width, _describe(training))
 
 
@@ -72,18 +84,6 @@ def _mark_lone(axes: Any, curve: Curve, colour: str) -> None:
     """Mark a line of one point, which would be invisible."""
     if len(curve.steps) == 1:
         axes.plot(curve.steps, curve.values, color=colour, marker="o", markersize=5)
-
-
-def _legend(figure: Figure, narrow: bool) -> None:
-    found = legend_entries(figure)
-    figure.legend(
-        list(found.values()),
-        list(found),
-        loc="outside lower center",
-        ncols=2 if narrow else len(found),
-        frameon=False,
-        fontsize=9.5,
-    )
 
 
 def _describe(training: Training) -> str:

@@ -18,6 +18,7 @@ from ensue.report.svg import (
     PAPER,
     STYLE,
     as_svg,
+    draw_legend,
     error_bars,
     is_narrow,
     legend_entries,
@@ -233,11 +234,7 @@ def _draw_legend(figure: Figure, legend: _Legend) -> None:
     found = legend_entries(figure)
     # Measured lines are drawn last and named first.
     names = sorted(found, key=lambda name: (name == "chance", name.endswith("(published)")))
-    place: dict[str, Any] = {"loc": "outside right center"}
-    if legend.columns:
-        place = {"loc": "outside lower center", "ncols": legend.columns}
-    labels = [short(name) for name in names]
-    figure.legend([found[name] for name in names], labels, frameon=False, fontsize=9.5, **place)
+    draw_legend(figure, legend.columns, {name: found[name] for name in names})
 
 
 def _published_label(point: PublishedPoint) -> str:

@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ensue.report.svg import COLOURS, INK, MARKERS, STYLE, as_svg, is_narrow, rule, short
+from ensue.report.svg import COLOURS, INK, MARKERS, STYLE, as_svg, draw_legend, is_narrow, rule, short
 
 Line = Mapping[int, float]
 
@@ -48,7 +48,5 @@ def lines_plot(
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         rule(axes)
-        handles, labels = axes.get_legend_handles_labels()
-        where = {"loc": "outside lower center", "ncols": 2} if narrow else {"loc": "outside right center"}
-        figure.legend(handles[::-1], labels[::-1], frameon=False, fontsize=9.5, **where)
+        draw_legend(figure, 2 if narrow else 0, upwards=True)
         return as_svg(figure, name, width, about)

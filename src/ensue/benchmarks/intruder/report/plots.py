@@ -19,9 +19,9 @@ from ensue.report.svg import (
     MARKERS,
     STYLE,
     as_svg,
+    draw_legend,
     error_bars,
     is_narrow,
-    legend_entries,
     rule,
 )
 
@@ -67,15 +67,7 @@ def curves_plot(
         for place in range(max(0, len(curves) - columns), len(curves)):
             grid.flat[place].set_xlabel("false alarms")
             grid.flat[place].tick_params(labelbottom=True)
-        entries = legend_entries(figure)
-        figure.legend(
-            list(entries.values()),
-            list(entries),
-            loc="outside lower center",
-            ncols=2 if is_narrow(width) else 7,
-            frameon=False,
-            fontsize=9.5,
-        )
+        draw_legend(figure, 2 if is_narrow(width) else 7)
         said = "; ".join(
             f"{kind}, {name}: at most {max(hit for _, hit in points):.2f}"
             for kind, by_rule in curves.items()
@@ -177,7 +169,5 @@ def positions_plot(figures: Figures, by: str, beside: Mapping[str, Figures], *, 
         axes.set_ylim(0.0, 1.02)
         axes.set_ylabel("hit rate at the false-alarm rate", fontsize=9.5)
         rule(axes)
-        handles, labels = axes.get_legend_handles_labels()
-        where = {"loc": "outside lower center", "ncols": 3} if narrow else {"loc": "outside right center"}
-        figure.legend(handles, labels, frameon=False, fontsize=9.5, **where)
+        draw_legend(figure, 3 if narrow else 0)
         return as_svg(figure, "position", width, f"Hit rate by position, rule {by}. {'; '.join(said)}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,9 +19,10 @@ from ensue.report.svg import (
     ORANGE,
     STYLE,
     as_svg,
+    draw_legend,
+    in_panels,
     is_narrow,
-    legend_entries,
-    short,
+    name_rows,
 )
 
 _ROW = 0.235
@@ -43,7 +43,7 @@ def diagnostic_map(columns: Sequence[Diagnosis], name: str, width: float) -> str
     narrow = is_narrow(width)
     rows = [place for place in phenomena() if any(place in column.figures for column in columns)]
     sizes = [_sizes(columns, place) for place in rows]
-    panels = _panels(columns, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS)
+    panels = in_panels(columns, _NARROW_COLUMNS if narrow else _WIDE_COLUMNS)
     widest = max(len(panel) for panel in panels)
     # Room in inches for the slanted names of the columns.
     heading = 0.3 + 0.055 * min(_LONGEST, max(len(column.way) for column in columns))
@@ -63,12 +63,6 @@ def _sizes(columns: Sequence[Diagnosis], place: Phenomenon) -> str:
     counts = [column.figures[place].n for column in columns if place in column.figures]
     low, high = min(counts), max(counts)
     return f"{high:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def _panels(columns: Sequence[Diagnosis], most: int) -> list[Sequence[Diagnosis]]:
-    """Return the columns in as few panels as will do, none much shorter than the others."""
-    size = math.ceil(len(columns) / math.ceil(len(columns) / most))
-    return [columns[begin : begin + size] for begin in range(0, len(columns), size)]
 
 
 def _draw_cells(
@@ -138,22 +132,9 @@ def spread_plot(runs: Sequence[RunScores], beside: Sequence[RunScores], split: s
                 label=run.name,
                 zorder=6,
             )
-        axes.set_yticks(range(len(tasks)), labels=tasks)
-        axes.set_ylim(len(tasks) - 0.45, -0.55)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(axis="both", linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.spines["left"].set_visible(False)
+        name_rows(axes, tasks)
         axes.set_xlabel(f"score, {split}")
-        found = legend_entries(figure)
-        figure.legend(
-            list(found.values()),
-            [short(label) for label in found],
-            loc="outside lower center",
-            ncols=1 if narrow else 3,
-            frameon=False,
-            fontsize=9,
-        )
+        draw_legend(figure, 1 if narrow else 3, fontsize=9)
         return as_svg(figure, f"spread-{split}", width, _describe_spread(runs, beside))
 
 

@@ -23,9 +23,12 @@ from ensue.report.svg import (
     PAPER,
     STYLE,
     as_svg,
+    draw_legend,
+    error_bars,
+    in_panels,
     is_narrow,
     legend_entries,
-    short,
+    name_rows,
 )
 
 # Hollow, so that they cannot be taken for measured ones.
@@ -40,10 +43,7 @@ _FAINTEST, _STRONGEST = 0.05, 0.62
 def heat_map(sheet: ProbingSheet, *, name: str, width: float) -> str:
     """Draw test figures by task and layer, colours standardised task by task; framed is the one dev would choose."""
     rows = [line for line in sheet.lines if not line.missing]
-    # As few panels as will do, none much shorter than the others.
-    count = len(sheet.layers)
-    size = math.ceil(count / math.ceil(count / (_NARROW_LAYERS if is_narrow(width) else _WIDE_LAYERS)))
-    panels = [sheet.layers[begin : begin + size] for begin in range(0, count, size)]
+    panels = in_panels(sheet.layers, _NARROW_LAYERS if is_narrow(width) else _WIDE_LAYERS)
     tall = len(panels) * (_ROW * len(rows) + 0.62)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, tall), layout="constrained")
@@ -105,24 +105,16 @@ def systems_plot(table: Systems, *, name: str, width: float) -> str:
             _draw_published(axes, table, row, index)
         for index, row in enumerate(runs):
             _draw_run(axes, table, row, index, 0.16 * (index - (len(runs) - 1) / 2))
-        axes.set_yticks(range(len(table.columns)), labels=[_tick(table, c) for c in table.columns])
-        axes.set_ylim(len(table.columns) - 0.45, -0.55)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(axis="both", linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.spines["left"].set_visible(False)
+        name_rows(axes, [_tick(table, name) for name in table.columns])
         mixed = {"USS", "SSS"} & set(table.columns)
         axes.set_xlabel("test, by the group’s own measure" if mixed else "test accuracy")
         found = legend_entries(figure)
         names = [*(row.name for row in runs), *(_published_label(row) for row in published)]
         # A published system with no figure in these columns is not drawn.
-        names = [each for each in names if each in found]
-        figure.legend(
-            [found[each] for each in names],
-            [short(each) for each in names],
-            loc="outside lower center",
-            ncols=2 if narrow else 4,
-            frameon=False,
+        draw_legend(
+            figure,
+            2 if narrow else 4,
+            {each: found[each] for each in names if each in found},
             fontsize=8.5 if narrow else 9.5,
             columnspacing=1.0,
             handletextpad=0.3,
@@ -159,12 +151,10 @@ def _draw_published(axes: Any, table: Systems, row: SystemRow, index: int) -> No
 def _draw_run(axes: Any, table: Systems, row: SystemRow, index: int, shift: float) -> None:
     places = _points(table, row)
     figures = [row.entries[name].figure for _, name in places]
-    below = [0.0 if f.low is None else max(0.0, f.value - f.low) for f in figures]
-    above = [0.0 if f.high is None else max(0.0, f.high - f.value) for f in figures]
     axes.errorbar(
         [figure.value for figure in figures],
         [y + shift for y, _ in places],
-        xerr=[below, above],
+        xerr=error_bars(figures),
         linestyle="none",
         color=COLOURS[index % len(COLOURS)],
         marker=MARKERS[index % len(MARKERS)],

@@ -11,7 +11,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ensue.benchmarks.shuffle.report.table import BlockRow
-from ensue.report.svg import BLUE, GREEN, GREY, INK, OCHRE, PINK, STYLE, as_svg, error_bars, is_narrow, rule
+from ensue.report.svg import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    OCHRE,
+    PINK,
+    STYLE,
+    as_svg,
+    draw_legend,
+    error_bars,
+    is_narrow,
+    rule,
+)
 
 CHANCE = 0.5
 _PUBLISHED: list[dict[str, Any]] = [
@@ -76,9 +89,7 @@ def accuracy_plot(
         axes.set_xlabel("block size (sentences kept together)")
         axes.set_ylabel("accuracy")
         rule(axes)
-        handles, labels = axes.get_legend_handles_labels()
-        place = {"loc": "outside lower center", "ncols": 1} if narrow else {"loc": "outside right center"}
-        figure.legend(handles[::-1], labels[::-1], frameon=False, fontsize=9.5, **place)
+        draw_legend(figure, 1 if narrow else 0, upwards=True)
         said = ", ".join(f"{row.accuracy.value:.3f} at block size {row.block_size}" for row in measured)
         about = f"Accuracy of this run: {said}. Published figures are dashed; chance is {CHANCE}."
         return as_svg(figure, "accuracy", width, about)

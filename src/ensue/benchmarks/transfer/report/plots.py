@@ -8,7 +8,19 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from ensue.benchmarks.transfer.report.table import Transferred, anchors, rows_by_group
-from ensue.report.svg import COLOURS, GREY, INK, MARKERS, STYLE, as_svg, error_bars, is_narrow, rule, short
+from ensue.report.svg import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKERS,
+    STYLE,
+    as_svg,
+    draw_legend,
+    error_bars,
+    is_narrow,
+    rule,
+    short,
+)
 
 CHANCE = 0.5
 
@@ -58,17 +70,8 @@ def transfer_plot(run: Transferred, *, width: float) -> str:
         axes.set_xticks(ticks, labels, fontsize=8.5, rotation=90 if len(ticks) > 14 or narrow else 0)
         axes.set_ylabel("accuracy over pairs of texts")
         rule(axes)
-        handles, names = axes.get_legend_handles_labels()
-        figure.legend(
-            handles[::-1],
-            names[::-1],
-            frameon=False,
-            fontsize=9,
-            loc="outside lower center",
-            ncols=1 if narrow else 3,
-            # Long enough to show a dashed line as one.
-            handlelength=3.2,
-        )
+        # Handles long enough to show a dashed line as one.
+        draw_legend(figure, 1 if narrow else 3, upwards=True, fontsize=9, handlelength=3.2)
         return as_svg(figure, "transfer", width, _about(run))
 
 
