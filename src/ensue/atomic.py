@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 
 # Threads of one process may write the same file; each writes a part of its own.
 _NUMBERS = itertools.count()
@@ -34,11 +34,10 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     part = path.with_name(f".{path.name}.{os.getpid()}-{next(_NUMBERS)}.part")
     try:
-        yield part
-        _sync(part)
-        part.replace(path)
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
+        with os_errors(path, "written"):
+            yield part
+            _sync(part)
+            part.replace(path)
     finally:
         with suppress(OSError):
             shutil.rmtree(part) if part.is_dir() else part.unlink()
@@ -47,10 +46,8 @@ def replacing(path: Path) -> Iterator[Path]:
 def write_atomic(path: Path, pieces: Iterable[str], *, make_folder: bool = False) -> Path:
     """Write text, given in pieces, to a file."""
     if make_folder:
-        try:
+        with os_errors(path, "written"):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
     with replacing(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(pieces)
     return path

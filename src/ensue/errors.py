@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class EnsueError(Exception):
@@ -23,3 +25,27 @@ class TooLong(EnsueError):
 
 class RunFailed(EnsueError):
     """The work began and could not be finished: printed as one sentence, exit code 1."""
+
+
+@contextmanager
+def os_errors(path: Path, done: str = "read") -> Iterator[None]:
+    """Say in a sentence that a file cannot be read, or whatever is `done` with it, where the system refuses that."""
+    try:
+        yield
+    except OSError as error:
+        raise EnsueError(f"{path} cannot be {done}: {error.strerror or error}.") from error
+
+
+def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return which of the known names may have been meant, whatever its capitals, or else what there is.
+
+    >>> hint("shufle", ["qags", "shuffle"]), hint("a", ["qags", "shuffle"])
+    ('did you mean shuffle?', 'there is qags, shuffle.')
+    """
+    import difflib  # where a name is wrong, and not before
+
+    names = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), names, n=1)
+    return (
+        f"did you mean {names[close[0]]}?" if close else otherwise or f"there is {', '.join(names.values())}."
+    )

@@ -8,17 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read a file that holds one JSON object."""
-    try:
+    with os_errors(path):
         data = path.read_bytes()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
     return parse_line(data, str(path))
 
 

@@ -1,4 +1,4 @@
-"""Objects named as `module:object` and imported when they are asked for."""
+"""Objects named as `module:object` and imported when they are asked for, those of libraries of an extra too."""
 
 from __future__ import annotations
 
@@ -8,15 +8,28 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from ensue.errors import EnsueError
+
 
 def load(reference: str) -> Any:
-    """Import the object that a reference names.
+    """Import the object that a reference names, or the module.
 
     >>> load("math:sqrt")(16.0)
     4.0
     """
     module, _, attribute = reference.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    found = importlib.import_module(module)
+    return getattr(found, attribute) if attribute else found
+
+
+def from_extra(reference: str, what: str, library: str, extra: str) -> Any:
+    """Import what a reference names from a library of an extra, which `what` needs; say how to get it."""
+    try:
+        return load(reference)
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError)
+        why = "is not installed" if missing else f"cannot be imported ({error})"
+        raise EnsueError(f"{what} needs {library}, which {why}; run: pip install 'ensue[{extra}]'.") from None
 
 
 class _CalledPackage(ModuleType):

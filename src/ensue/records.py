@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from ensue.atomic import make_folders, remove_empty
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 from ensue.shelf import nameless_file
 
 T = TypeVar("T")
@@ -65,6 +65,12 @@ class Codec(Generic[T]):
 def plain(use: str) -> Codec[Any]:
     """A codec of values that are JSON already."""
     return Codec(use, lambda value: value, lambda value: value)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with os_errors(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_of(*facts: Any) -> str:

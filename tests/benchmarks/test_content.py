@@ -125,7 +125,7 @@ def test_a_row_of_senteval_is_its_sentences_and_its_gold(
     for name, gold in (("STSBenchmark", "gold"), ("SICKEntailment", "label")):
         suite = senteval.prepare(name, str(tmp_path), None, 0, settings)
         outcome = suite.evaluate(WordEncoder(), RunContext())
-        (data,) = suite.suite.tasks  # type: ignore[attr-defined]
+        (data,) = suite.data.tasks  # type: ignore[attr-defined]
         for item in outcome.items:
             part, _, _ = item["id"].removeprefix(f"{name}/").rpartition("/")
             rows = data.parts[part]

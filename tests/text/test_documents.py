@@ -301,7 +301,7 @@ def test_an_existing_path_comes_before_the_hub(tmp_path, monkeypatch):
 
 def test_the_hub_without_its_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    assert "install `ensue[hub]`" in refusal("owner/name")
+    assert "pip install 'ensue[hub]'" in refusal("owner/name")
 
 
 def test_hub_rows_without_text_are_marked_and_not_refused():

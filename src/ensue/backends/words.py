@@ -7,17 +7,18 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ensue.backends.hf.loading import ModelFolder, Options, file_digest
+from ensue.backends.hf.loading import ModelFolder, Options
 from ensue.errors import EnsueError
 from ensue.fetch.store import home, make_once
+from ensue.lazy import from_extra
 from ensue.models.card import ModelCard
+from ensue.records import file_digest
 
 ARCHITECTURE = "WordVectors"
 VECTORS, WORDS = "vectors.f32", "words.txt"
@@ -100,10 +101,7 @@ def load_text_vectors(file: str | Path) -> WordVectorModel:
 
 def from_index(data: Path, target: Path) -> Path:
     """Make a model folder of a NumPy matrix and a Parquet file with a column of its words."""
-    try:
-        parquet = import_module("pyarrow.parquet")
-    except ImportError:
-        raise EnsueError("These word vectors need pyarrow to unpack: pip install 'ensue[hub]'.") from None
+    parquet = from_extra("pyarrow.parquet", "Unpacking these word vectors", "pyarrow", "hub")
     (matrix,), (index,) = data.glob("*.npy"), data.glob("*.parquet")
     words = parquet.read_table(index).column(0).to_pylist()
     vectors = np.load(matrix, mmap_mode="r", allow_pickle=False)

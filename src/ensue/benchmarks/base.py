@@ -187,6 +187,14 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True)
+class PreparedTask:
+    """A task of the settings it has and the function that makes its items, as `Task.prepare` does."""
+
+    settings: Mapping[str, Setting]
+    prepare: Callable[[str, str | None, int | None, int, dict[str, Any]], Prepared]
+
+
+@dataclass(frozen=True)
 class Baseline:
     """A system of a benchmark's own, which `--model NAME` finds: a function of its name, and a line about it."""
 

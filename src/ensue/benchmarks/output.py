@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 from ensue.records import Records, plain
 from ensue.version import __version__
 
@@ -57,14 +57,12 @@ def new_build(output: Path) -> Iterator[Path]:
     made = [parent for parent in output.parents if not parent.exists()]
     part: Path | None = None
     try:
-        try:
+        with os_errors(output, "written"):
             output.parent.mkdir(parents=True, exist_ok=True)
             part = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
             part.chmod(0o755)
             yield part
             _put(part, output)
-        except OSError as error:
-            raise EnsueError(f"{output} cannot be written: {error.strerror or error}.") from error
     except BaseException:
         if part is not None:
             shutil.rmtree(part, ignore_errors=True)
@@ -88,10 +86,8 @@ def build_in_shards(
         raise EnsueError(
             f"{part} holds an unfinished build; add --resume to go on with it, or delete it to begin anew."
         )
-    try:
+    with os_errors(output, "written"):
         part.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EnsueError(f"{output} cannot be written: {error.strerror or error}.") from error
     question = json.loads(json.dumps(dict(asked) | {"version": __version__}))
     with Records(part / _FINISHED) as records:
         known = records.get(_QUESTION, "asked")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from functools import cache
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ensue import lazy
 from ensue.benchmarks.base import Benchmark
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -65,9 +64,7 @@ def find(name: str) -> Benchmark:
                 f"ensue.benchmarks.base.Benchmark is expected."
             )
         return found
-    close = difflib.get_close_matches(name, names(), n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names())}."
-    raise EnsueError(f"There is no benchmark {name!r}; {hint}")
+    raise EnsueError(f"There is no benchmark {name!r}; {hint(name, names())}")
 
 
 def every() -> list[Benchmark]:
@@ -82,9 +79,7 @@ def build(name: str, *arguments: Any, **options: Any) -> Any:
     """
     builders = {known: builder for benchmark in every() for known, builder in benchmark.builders.items()}
     if name not in builders:
-        close = difflib.get_close_matches(name, builders, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(sorted(builders))}."
-        raise EnsueError(f"There is no builder {name!r}; {hint}")
+        raise EnsueError(f"There is no builder {name!r}; {hint(name, sorted(builders))}")
     reference = builders[name].build
     if reference is None:
         raise EnsueError(f"{name} is built from the command line: ensue build {name} --help.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ensue.benchmarks.base import Setting
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.text.documents import BUNDLED, Documents, read_documents
 
 T = TypeVar("T")
@@ -130,9 +129,8 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
     values = {key: setting.default for key, setting in known.items()}
     for key, value in given.items():
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(known)}."
-            raise EnsueError(f"{benchmark} has no setting {key!r}; {hint}")
+            words = hint(key, known, f"it has {', '.join(known)}.")
+            raise EnsueError(f"{benchmark} has no setting {key!r}; {words}")
         written = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         try:
             values[key] = known[key].read(written)

@@ -66,7 +66,8 @@ def takes_platform(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_platform(**given: Any) -> None:
-        command(**given, platform=Platform(*(given.pop(option) for option in more)))
+        platform = Platform(*(given.pop(option) for option in more))
+        command(**given, platform=platform)
 
     return console.with_parameters(command, with_platform, "platform", more)
 

@@ -11,8 +11,9 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import as_completed
 from typing import Any, NamedTuple
 
-from ensue.errors import EnsueError, RunFailed
+from ensue.errors import RunFailed
 from ensue.execute.worker import Place, Worker
+from ensue.lazy import from_extra
 from ensue.parallel import side_by_side, threads
 from ensue.version import __version__
 
@@ -32,11 +33,7 @@ def need_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Workers without a GPU are to see none; Ray warns that this will be its default.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise EnsueError(f"Work on many machines needs Ray: pip install 'ensue[ray]' ({error}).") from None
-    return ray
+    return from_extra("ray", "Work on many machines", "Ray", "ray")
 
 
 class Hand(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.atomic import lock, write_json
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 from ensue.fetch.store import home
 from ensue.jsonl import parse_line, read_object
 from ensue.models.card import CARD_FILE, ModelCard, write_card_facts
@@ -104,14 +104,12 @@ def _listed(of_model: Any) -> list[Any]:
 
 def keep_in_file(path: Path, card: ModelCard, mark: str, facts: Mapping[str, Any]) -> Path:
     """Add a calibration to a file of them, made where it is not there, in place of an older one."""
-    try:
+    with os_errors(path, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Several processes may have the same home; a file of one's own is nobody else's.
         with lock(path.with_suffix(".lock")) if path == home_file() else nullcontext():
             known = read_object(path) if path.is_file() else {}
             return write_json(path, _added(known, card, mark, facts))
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def keep_in_card(folder: Path, card: ModelCard, mark: str, facts: Mapping[str, Any]) -> Path:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from ensue.errors import EnsueError
+from ensue.lazy import from_extra
 
 ORDERS = 4
 
@@ -53,8 +53,5 @@ def bleu(candidate: str, references: Sequence[str]) -> Bleu:
 
 @cache
 def _metric() -> Any:
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-    except ImportError as error:
-        raise EnsueError(f"BLEU needs sacrebleu: pip install 'ensue[summaries]' ({error}).") from None
-    return BLEU(max_ngram_order=ORDERS, effective_order=True)
+    bleu = from_extra("sacrebleu.metrics.bleu:BLEU", "BLEU", "sacrebleu", "summaries")
+    return bleu(max_ngram_order=ORDERS, effective_order=True)

@@ -14,7 +14,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ensue.errors import EnsueError
+from ensue.lazy import from_extra
 from ensue.metrics.overlap import stem
 from ensue.text.sentences import split_sentences
 
@@ -73,9 +73,6 @@ class _Synset(NamedTuple):
 @cache
 def _nltk() -> tuple[Any, Any]:
     """Return NLTK's METEOR of one pair of texts and its tokeniser."""
-    try:
-        from nltk.tokenize import NLTKWordTokenizer
-        from nltk.translate.meteor_score import single_meteor_score
-    except ImportError as error:
-        raise EnsueError(f"METEOR needs NLTK: pip install 'ensue[summaries]' ({error}).") from None
-    return single_meteor_score, NLTKWordTokenizer()
+    names = ("nltk.translate.meteor_score:single_meteor_score", "nltk.tokenize:NLTKWordTokenizer")
+    score, tokeniser = (from_extra(name, "METEOR", "NLTK", "summaries") for name in names)
+    return score, tokeniser()

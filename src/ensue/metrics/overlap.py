@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from ensue.errors import EnsueError
+from ensue.lazy import from_extra
 
 # How ROUGE takes a text apart: runs of ASCII letters and digits once it is in lower case. Letters with
 # accents divide words, so that figures agree with those of others.
@@ -137,11 +137,7 @@ def stem(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    try:
-        from nltk.stem.porter import PorterStemmer
-    except ImportError as error:
-        raise EnsueError(f"Stems need NLTK: pip install 'ensue[summaries]' ({error}).") from None
-    return PorterStemmer()
+    return from_extra("nltk.stem.porter:PorterStemmer", "Stemming", "NLTK", "summaries")()
 
 
 class Rouge(NamedTuple):
@@ -201,9 +197,5 @@ def shared_count(first: dict[Gram, int], second: dict[Gram, int]) -> int:
 @cache
 def _subsequence() -> Callable[[list[int], list[int]], int]:
     """Return the compiled function for the length of the longest common subsequence."""
-    try:
-        from rapidfuzz.distance import LCSseq
-    except ImportError as error:
-        raise EnsueError(f"ROUGE-L needs rapidfuzz: pip install 'ensue[summaries]' ({error}).") from None
-    similarity: Any = LCSseq.similarity
-    return similarity  # type: ignore[no-any-return]
+    found = from_extra("rapidfuzz.distance:LCSseq", "ROUGE-L", "rapidfuzz", "summaries")
+    return found.similarity  # type: ignore[no-any-return]

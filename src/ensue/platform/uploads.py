@@ -136,13 +136,7 @@ def unpack(file: str, folder: str) -> int:
     """Unpack a zip into an empty folder and return how many files it had; refuse it whole for one bad entry."""
     from ensue.benchmarks.grading.problems import Limits as ZipLimits
     from ensue.benchmarks.grading.problems import Problems, Refused
-    from ensue.benchmarks.grading.zips import (
-        check_overlaps,
-        entry_fault,
-        open_zip,
-        path_fault,
-        printable,
-    )
+    from ensue.benchmarks.grading.zips import check_overlaps, entry_fault, open_zip, path_fault, printable
 
     problems = Problems()
     limits = ZipLimits(

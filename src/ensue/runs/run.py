@@ -21,6 +21,7 @@ from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
 from ensue.executing import Chosen, Executor, LocalExecutor, executing
+from ensue.lazy import from_extra
 from ensue.models.protocols import Model
 from ensue.progress import Progress
 from ensue.records import DAMAGED, Records
@@ -57,12 +58,9 @@ class Run:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The metric rows as a data frame, settings as columns."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise EnsueError(f"to_pandas needs pandas: pip install 'ensue[pandas]' ({error}).") from None
+        frame = from_extra("pandas:DataFrame", "to_pandas", "pandas", "pandas")
         rows = [{**row, **row["settings"]} for row in self.results["metrics"]]
-        return pandas.DataFrame([{k: v for k, v in row.items() if k != "settings"} for row in rows])
+        return frame([{k: v for k, v in row.items() if k != "settings"} for row in rows])
 
 
 def folder_of(run: str | Path | Run) -> Path:

@@ -14,12 +14,13 @@ from accelerate import Accelerator
 from torch import nn
 
 from ensue.atomic import write_atomic
-from ensue.backends.hf.loading import RECORD, file_digest
+from ensue.backends.hf.loading import RECORD
 from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.jsonl import read_object
 from ensue.models.card import write_card_facts
 from ensue.progress import Progress
+from ensue.records import file_digest
 from ensue.train.loop import Batches, Evaluate, Fitted, Loop, make_accelerator
 from ensue.train.options import LoopSettings, TrainingOptions
 

@@ -61,7 +61,7 @@ def run_of(
     items: list[Example], split: str | None = None, limit: int | None = None, **given: Any
 ) -> ChapterBreakRun:
     values = resolve("chapterbreak", SETTINGS, given)
-    return ChapterBreakRun(Examples(items, "a test", "f", {}), 0, values, split, limit)
+    return ChapterBreakRun(Examples(items, "a test", "f", {}), values, 0, split, limit)
 
 
 class Naive:

@@ -122,4 +122,4 @@ def prepared(
     settings = resolve("qags", TASK.settings, given)
     found = TASK.prepare("", str(data), limit, 0, settings)
     assert isinstance(found, QagsRun)
-    return SmallRun(found.data, found.preset, settings, NameFinder, answers or NameAfter())
+    return SmallRun(found.data, settings, found.preset, NameFinder, answers or NameAfter())

@@ -14,9 +14,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ensue.backends.discourse.words import VOCABULARY, Vocabulary, load_vocabulary
-from ensue.backends.hf.loading import WEIGHTS, ModelFolder, file_digest, save_folder, state_of
+from ensue.backends.hf.loading import WEIGHTS, ModelFolder, save_folder, state_of
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard
+from ensue.records import file_digest
 from ensue.scoring.finite import check_rows
 
 

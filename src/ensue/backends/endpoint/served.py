@@ -8,13 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ensue.backends.endpoint.client import (
-    CompletionsClient,
-    CutShort,
-    GaveUp,
-    Rejected,
-    parse_address,
-)
+from ensue.backends.endpoint.client import CompletionsClient, CutShort, GaveUp, Rejected, parse_address
 from ensue.backends.endpoint.flight import in_flight
 from ensue.backends.endpoint.identity import NOTHING, PROBES, Behaviour, known_behaviour, stated_digest
 from ensue.backends.endpoint.styles import Prompt, completion_body, first_choice

@@ -30,7 +30,6 @@ _PRONOUNS = {
     for form in forms.split()
 }  # fmt: skip
 
-_MISSING = "The entity grid needs spaCy, which is not installed; run: pip install 'ensue[grid]'."
 _PORTION = 1000
 # Parses are kept of at most so many sentences; each is a few hundred bytes.
 _MOST_KEPT = 200_000
@@ -75,7 +74,7 @@ PARSER = MentionParser()
 
 
 def _parsed(sentences: Sequence[str]) -> Iterator[tuple[Mention, ...]]:
-    pipeline = load_spacy(_MISSING)
+    pipeline = load_spacy("The entity grid", "grid")
     limit = pipeline.max_length
     if long := [place for place, sentence in enumerate(sentences) if len(sentence) > limit]:
         raise TooLong(

@@ -16,11 +16,12 @@ import numpy.typing as npt
 from ensue.atomic import write_atomic
 from ensue.backends.grid.grid import Grid, GridForm, build_grid, transition_features, transition_names
 from ensue.backends.grid.mentions import PARSER
-from ensue.backends.hf.loading import ModelFolder, file_digest, write_config
+from ensue.backends.hf.loading import ModelFolder, write_config
 from ensue.errors import EnsueError
 from ensue.fetch.pipeline import pipeline_identity
 from ensue.jsonl import read_object
 from ensue.models.card import ModelCard
+from ensue.records import file_digest
 
 ARCHITECTURE = "EntityGrid"
 RANKER = "ranker.json"

@@ -16,8 +16,9 @@ from torch.nn import functional
 
 from ensue.backends.grid.grid import Grid, GridForm
 from ensue.backends.grid.model import GridReader, grid_card
-from ensue.backends.hf.loading import WEIGHTS, ModelFolder, file_digest, save_folder, state_of
+from ensue.backends.hf.loading import WEIGHTS, ModelFolder, save_folder, state_of
 from ensue.models.card import ModelCard
+from ensue.records import file_digest
 
 ARCHITECTURE = "NeuralEntityGrid"
 

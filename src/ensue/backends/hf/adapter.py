@@ -12,9 +12,10 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ensue.backends.hf.loading import ADAPTER, ModelFolder, file_digest, load_base, save_folder
+from ensue.backends.hf.loading import ADAPTER, ModelFolder, load_base, save_folder
 from ensue.backends.hf.lora import add_lora, fill_learned, merge_lora
 from ensue.errors import EnsueError
+from ensue.records import file_digest
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ensue.atomic import make_readable
-from ensue.backends.hf.loading import file_digest, need_torch, one_line
-from ensue.errors import EnsueError
+from ensue.backends.hf.loading import need_torch, one_line
+from ensue.errors import EnsueError, os_errors
 from ensue.fetch.store import home, make_once
 from ensue.models.card import write_card_facts
+from ensue.records import file_digest
 
 _MAGIC = b"GGUF"
 # Raised when a conversion comes to say something else, so that what was kept is made again.
@@ -42,12 +43,9 @@ def convert(path: Path, target: Path) -> Path:
     import torch
     import transformers
 
-    try:
-        with path.open("rb") as file:
-            if file.read(4) != _MAGIC:
-                raise EnsueError(f"{path} is not a GGUF file.")
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
+    with os_errors(path), path.open("rb") as file:
+        if file.read(4) != _MAGIC:
+            raise EnsueError(f"{path} is not a GGUF file.")
     print(f"converting {path.name} to safetensors, once …", file=sys.stderr, flush=True)
     where = {
         "pretrained_model_name_or_path": str(path.parent),
@@ -65,14 +63,12 @@ def convert(path: Path, target: Path) -> Path:
     model.hf_quantizer = None
     model.is_quantized = False
     target.mkdir(parents=True, exist_ok=True)
-    try:
+    with os_errors(target, "written"):
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
         check_saved_tokenizer(target, tokenizer, path)
         write_card_facts(target, **bos_facts(path))
         make_readable(target)
-    except OSError as error:
-        raise EnsueError(f"{target} cannot be written: {error.strerror or error}.") from error
     return target
 
 

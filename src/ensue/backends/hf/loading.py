@@ -17,7 +17,9 @@ from ensue.backends.hf.generate import generation_fingerprint
 from ensue.environment import avoid_trapping_tiles
 from ensue.errors import EnsueError
 from ensue.jsonl import read_object
+from ensue.lazy import from_extra
 from ensue.models.card import ModelCard, read_card_facts
+from ensue.records import file_digest
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +57,7 @@ class Loaded:
 
 def need_torch(why: str) -> None:
     """Raise one sentence instead of an ImportError where the models extra is not installed."""
-    try:
-        import torch  # noqa: F401
-        import transformers
-    except ImportError as error:
-        raise EnsueError(f"{why} needs the models extra: pip install 'ensue[models]' ({error}).") from None
+    _, transformers = (from_extra(name, why, name, "models") for name in ("torch", "transformers"))
     avoid_trapping_tiles()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     transformers.logging.set_verbosity_error()
@@ -210,15 +208,6 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
 def state_of(network: Any) -> dict[str, Any]:
     """Return all weights of a network as safetensors stores them."""
     return {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def one_line(error: BaseException) -> str:

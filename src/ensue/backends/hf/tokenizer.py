@@ -9,6 +9,7 @@ from typing import Any
 from ensue.backends.names import pull_model
 from ensue.errors import EnsueError
 from ensue.fetch.catalog import catalog
+from ensue.lazy import from_extra
 
 
 def load_tokenizer(name: str) -> ModelTokens:
@@ -55,12 +56,9 @@ class ModelTokens:
 def _load(name: str) -> Any:
     entry = catalog().get(name)
     folder = name if entry is None else str(pull_model(entry))
+    loader = from_extra("transformers:AutoTokenizer", "Cutting by tokens", "transformers", "models")
     try:
-        from transformers import AutoTokenizer
-    except ImportError as error:
-        raise EnsueError("Cutting by tokens needs a tokenizer; install `ensue[models]`.") from error
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer = loader.from_pretrained(folder)
     except Exception as error:  # the library raises many unrelated types
         said = " ".join(str(error).split())[:300].rstrip(".")
         raise EnsueError(

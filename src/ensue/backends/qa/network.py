@@ -17,7 +17,6 @@ from ensue.backends.hf.adapter import AdapterShape, adapt
 from ensue.backends.hf.loading import (
     ADAPTER,
     ModelFolder,
-    file_digest,
     load,
     load_base,
     max_length,
@@ -30,6 +29,7 @@ from ensue.backends.hf.lora import fill_learned, merge_lora
 from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.backends.suffixlm.model import bare_encoder
 from ensue.errors import EnsueError
+from ensue.records import file_digest
 
 
 class SpanNetwork(nn.Module):  # type: ignore[misc]

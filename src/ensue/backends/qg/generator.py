@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ensue.backends.hf.adapter import base_fingerprint
-from ensue.backends.hf.loading import ADAPTER, Loaded, ModelFolder, file_digest, load_base, save_folder
+from ensue.backends.hf.loading import ADAPTER, Loaded, ModelFolder, load_base, save_folder
 from ensue.backends.qg.questioner import CausalQuestioner, plain_prompt
 from ensue.errors import EnsueError
+from ensue.records import file_digest
 
 ARCHITECTURE = "QuestionGenerator"
 # Raised when the wording of `plain_prompt` changes: an adapter knows only the prompt it was trained with.

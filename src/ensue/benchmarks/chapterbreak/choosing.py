@@ -23,14 +23,7 @@ from ensue.benchmarks.people.agreement import Judgment
 from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, options
-from ensue.benchmarks.people.kind import (
-    Built,
-    Phase,
-    Plain,
-    WorkItem,
-    instructions,
-    mean_row,
-)
+from ensue.benchmarks.people.kind import Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.errors import EnsueError
 from ensue.report.results import Item, MetricRow
 from ensue.stats.ranges import SHARE, UNBOUNDED

@@ -16,26 +16,12 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import Setting, content_of
-from ensue.benchmarks.chapterbreak.annotation import (
-    ANNOTATOR,
-    ASPECTS,
-    COLUMNS,
-    Transition,
-    read_annotations,
-)
+from ensue.benchmarks.chapterbreak.annotation import ANNOTATOR, ASPECTS, COLUMNS, Transition, read_annotations
 from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
 from ensue.benchmarks.people.aside import set_aside
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.form import Field, Form, Panel, options
-from ensue.benchmarks.people.kind import (
-    Built,
-    Files,
-    Phase,
-    Plain,
-    Reads,
-    WorkItem,
-    instructions,
-)
+from ensue.benchmarks.people.kind import Built, Files, Phase, Plain, Reads, WorkItem, instructions
 from ensue.errors import EnsueError
 
 FILE = "annotations.csv"

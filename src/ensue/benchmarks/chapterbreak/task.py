@@ -11,7 +11,7 @@ from typing import Any
 
 from ensue.benchmarks import naming
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import DataRun, Outcome, Prepared, PreparedTask, RunContext, Setting, content_of
 from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES, Example, Examples, read_examples
 from ensue.benchmarks.chapterbreak.data.negatives import out_of_book
 from ensue.benchmarks.chapterbreak.named import NamedSuffix, name_suffixes
@@ -72,22 +72,12 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class ChapterBreakRun:
+class ChapterBreakRun(DataRun[Examples]):
     """The task with its examples read and its settings fixed; `split` and `limit` say which are asked about."""
 
-    examples: Examples
     seed: int
-    settings: dict[str, Any]
     split: str | None = None
     limit: int | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        return self.examples.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.examples.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Score the suffixes of every example at every length, and judge each choice."""
@@ -112,7 +102,7 @@ class ChapterBreakRun:
             signature=f"{ranker.signature} {self._signature()}",
             skipped=dict(skipped + ranker.skipped),
             tokens=ranker.tokens,
-            notes=Counter(self.examples.notes) + ranker.notes,
+            notes=Counter(self.data.notes) + ranker.notes,
         )
 
     def _by_generation(self, model: Model, context: RunContext) -> Outcome:
@@ -129,7 +119,7 @@ class ChapterBreakRun:
             signature=f"{about} {self._signature()}",
             skipped=dict(skipped),
             tokens=0,
-            notes=Counter(self.examples.notes) + notes,
+            notes=Counter(self.data.notes) + notes,
         )
 
     def _ranker(self, model: Model, context: RunContext) -> Ranker:
@@ -145,12 +135,12 @@ class ChapterBreakRun:
 
     def questions(self) -> tuple[Questions, Counter[str]]:
         """Return the examples asked about with their negatives of each kind; one that lacks a kind has the others."""
-        examples = self.examples.items
+        examples = self.data.items
         # Of each example no more than this is held.
         brief = [(example.id, example.split, example.boundary) for example in examples]
         pool = self._of_boundary([boundary for _, _, boundary in brief])
         chosen = self._first(pool, brief)
-        skipped = Counter(self.examples.skipped)
+        skipped = Counter(self.data.skipped)
         kinds: dict[str, dict[str, tuple[str, ...]] | None] = {}
         for kind in self.settings["negatives"]:
             if kind == IN_BOOK:
@@ -195,28 +185,21 @@ class ChapterBreakRun:
         return f"separator:'{separator}' ties:1e-6 seed:{self.seed}"
 
 
-class ChapterBreakTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        if data is None:
-            raise EnsueError(
-                "chapterbreak needs --data: a file made by `ensue build chapterbreak`, or the published data set, "
-                "simsun131/chapterbreak."
-            )
-        split = task or None
-        # Other works' suffixes are drawn from all there is, so that --limit and the split do not change them.
-        elsewhere = set(settings["negatives"]) - {IN_BOOK}
-        examples = read_examples(
-            data,
-            split=None if "other-split" in elsewhere else split,
-            limit=None if elsewhere else limit,
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    if data is None:
+        raise EnsueError(
+            "chapterbreak needs --data: a file made by `ensue build chapterbreak`, or the published data set, "
+            "simsun131/chapterbreak."
         )
-        return ChapterBreakRun(examples, seed, settings, split, limit)
+    split = task or None
+    # Other works' suffixes are drawn from all there is, so that --limit and the split do not change them.
+    elsewhere = set(settings["negatives"]) - {IN_BOOK}
+    examples = read_examples(
+        data,
+        split=None if "other-split" in elsewhere else split,
+        limit=None if elsewhere else limit,
+    )
+    return ChapterBreakRun(examples, settings, seed, split, limit)
 
 
 def judge(gold: float, negatives: Sequence[float]) -> dict[str, float]:
@@ -384,5 +367,5 @@ class ChapterBreakComparing(MeanScores):
         return [max(ways, key=lambda way: (way.get("prefix_tokens", 0), way.get("suffix_tokens", 0)))]
 
 
-TASK = ChapterBreakTask()
+TASK = PreparedTask(SETTINGS, _prepare)
 COMPARING = ChapterBreakComparing()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,7 @@ from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer
 from ensue.models.request import Policy
 from ensue.progress import Progress
-from ensue.report.figure import Figure
-from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import choices
-from ensue.stats.clustered import clustered_interval
-from ensue.stats.ranges import range_of
 from ensue.text.documents import Document, Documents
 
 Given = TypeVar("Given")
@@ -175,34 +170,3 @@ def of_steps(progress: Progress | None, done: int, steps: int) -> Progress | Non
     if progress is None:
         return None
     return lambda now, of, unit: progress(done * 100 + (100 * now // of if of else 100), 100 * steps, unit)
-
-
-def mean_rows(
-    task: str, items: Sequence[Item], metrics: Sequence[str], settings: Mapping[str, Any]
-) -> Iterator[MetricRow]:
-    """Yield the mean of each metric with its interval over whole documents."""
-    clusters = [item["cluster"] for item in items]
-    for metric in metrics:
-        values = [item["scores"][metric] for item in items]
-        found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
-        yield found.row(task, metric, settings)
-
-
-def known_rows(
-    task: str, items: Sequence[Item], names: Sequence[str], settings: Mapping[str, Any]
-) -> Iterator[MetricRow]:
-    """Yield the mean of numbers that are known and not estimated, such as chance, from the items' outputs."""
-    clusters = len({item["cluster"] for item in items})
-    for name in names:
-        values = [item["outputs"][name] for item in items]
-        yield Figure(math.fsum(values) / len(values), n=len(values), clusters=clusters).row(
-            task, name, settings
-        )
-
-
-def by_domain(task: str, items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
-    """Yield all items under the task, and those of each domain under the task and domain where there are several."""
-    yield task, list(items)
-    domains = sorted({item["outputs"]["domain"] for item in items})
-    for domain in domains if len(domains) > 1 else ():
-        yield f"{task}/{domain}", [item for item in items if item["outputs"]["domain"] == domain]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.atomic import write_atomic
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 
 # The splits by the names their files bear.
 SPLIT_NAMES = {"train": "TRAIN", "dev": "DEV", "test": "TEST"}
@@ -34,10 +34,8 @@ def find(folder: Path, name: str) -> Path | None:
 
 def read_nodes(path: Path) -> tuple[bytes, list[RstNode]]:
     """Return the bytes of a file and the nodes in them; anything that is not a node is named by its place."""
-    try:
+    with os_errors(path):
         raw = path.read_bytes()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror}.") from error
     parse = {".jsonl": _json_lines, ".json": _json, ".pkl": _pickled}[path.suffix]
     nodes = [_node(value, f"{path}, {place}") for place, value in parse(path, raw)]
     if not nodes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import Outcome, Prepared, PreparedTask, RunContext, Setting
 from ensue.benchmarks.discoeval.data import SPLITS, DiscoEvalData, missing_files, read_task, select
 from ensue.benchmarks.discoeval.judging import ProbedSplit, judge, metric_rows
 from ensue.benchmarks.discoeval.probe import Choices, Probe, SentencePlaces, probe
@@ -130,35 +130,28 @@ class DiscoEvalRun:
         )
 
 
-class DiscoEvalTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        specs = select(task)
-        for key, group in (("context", "SP"), ("hidden", "DC")):
-            if settings[key] == "no" and all(spec.group != group for spec in specs):
-                raise EnsueError(f"{key}=no is about {group}, which is not among what was asked for.")
-        if settings["protocol"] == "converged" and settings["seeds"] > 1:
-            raise EnsueError(
-                "Protocol converged draws nothing at random, so seeds would all be alike; leave it out."
-            )
-        if data is None:
-            raise EnsueError("discoeval needs --data: the folder that holds SP, BSO, DC, SSP, PDTB and RST.")
-        folder = Path(data).expanduser()
-        if not folder.is_dir():
-            raise EnsueError(
-                f"{folder} is not a folder; discoeval needs the one that holds SP, BSO and the rest."
-            )
-        missing = {spec.name: files for spec in specs if (files := missing_files(folder, spec))}
-        if len(missing) == len(specs):
-            first = next(iter(missing.values()))[0]
-            raise EnsueError(f"{folder} has no whole task {task or 'of DiscoEval'}: {first} is missing.")
-        tasks = [read_task(folder, spec, limit) for spec in specs if spec.name not in missing]
-        return DiscoEvalRun(str(folder), task, tasks, missing, limit, seed, settings)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    specs = select(task)
+    for key, group in (("context", "SP"), ("hidden", "DC")):
+        if settings[key] == "no" and all(spec.group != group for spec in specs):
+            raise EnsueError(f"{key}=no is about {group}, which is not among what was asked for.")
+    if settings["protocol"] == "converged" and settings["seeds"] > 1:
+        raise EnsueError(
+            "Protocol converged draws nothing at random, so seeds would all be alike; leave it out."
+        )
+    if data is None:
+        raise EnsueError("discoeval needs --data: the folder that holds SP, BSO, DC, SSP, PDTB and RST.")
+    folder = Path(data).expanduser()
+    if not folder.is_dir():
+        raise EnsueError(
+            f"{folder} is not a folder; discoeval needs the one that holds SP, BSO and the rest."
+        )
+    missing = {spec.name: files for spec in specs if (files := missing_files(folder, spec))}
+    if len(missing) == len(specs):
+        first = next(iter(missing.values()))[0]
+        raise EnsueError(f"{folder} has no whole task {task or 'of DiscoEval'}: {first} is missing.")
+    tasks = [read_task(folder, spec, limit) for spec in specs if spec.name not in missing]
+    return DiscoEvalRun(str(folder), task, tasks, missing, limit, seed, settings)
 
 
-TASK = DiscoEvalTask()
+TASK = PreparedTask(SETTINGS, _prepare)

@@ -16,14 +16,7 @@ from ensue.benchmarks import settings as read
 from ensue.benchmarks.answered import kappa_rows, people_outcome
 from ensue.benchmarks.base import Outcome, Setting
 from ensue.benchmarks.intruder.edits import Edited
-from ensue.benchmarks.intruder.judging import (
-    FALSE_ALARMS,
-    PEOPLE,
-    UNTOUCHED,
-    Version,
-    item_with,
-    metric_rows,
-)
+from ensue.benchmarks.intruder.judging import FALSE_ALARMS, PEOPLE, UNTOUCHED, Version, item_with, metric_rows
 from ensue.benchmarks.intruder.rules import Values as Standing
 from ensue.benchmarks.intruder.rules import rank_of
 from ensue.benchmarks.intruder.task import SETTINGS, IntruderRun
@@ -31,15 +24,7 @@ from ensue.benchmarks.people.agreement import Judgment
 from ensue.benchmarks.people.aside import QUALIFICATION, set_aside
 from ensue.benchmarks.people.export import Export, Record
 from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
-from ensue.benchmarks.people.kind import (
-    DOCUMENTS,
-    Built,
-    Phase,
-    Plain,
-    WorkItem,
-    instructions,
-    mean_row,
-)
+from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.errors import EnsueError
 from ensue.report.results import Item, MetricRow
 from ensue.stats.ranges import UNBOUNDED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -164,15 +163,6 @@ def jsonl_rows(found: Found) -> Iterator[Row]:
         rows += 1
         yield Row(where, parse_line(line, where))
     _check_rows(found, rows)
-
-
-def file_digest(path: Path) -> bytes:
-    """Return what tells the whole file from any other."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -20,8 +20,9 @@ from ensue.benchmarks.nlu.examples import (
     TaskData,
     TaskSpec,
 )
-from ensue.benchmarks.nlu.files import Found, Row, file_digest
+from ensue.benchmarks.nlu.files import Found, Row
 from ensue.errors import EnsueError
+from ensue.records import file_digest
 from ensue.text.io.rows import hub_library
 
 # A hub data set's splits by its own names, and its rows by the task they are of.
@@ -55,7 +56,7 @@ class Gathering:
         """Take in a split that was read from files; its digest is that of the whole files."""
         kept = self._keep(split, examples)
         for found in files:
-            self._digest.update(split.encode() + file_digest(found.path))
+            self._digest.update(split.encode() + bytes.fromhex(file_digest(found.path)))
             if found.instead:
                 self._instead[split] = found.instead
             if found.partial is not None:

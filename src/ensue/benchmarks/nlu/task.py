@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from ensue.benchmarks.nlu.judging import items
 from ensue.benchmarks.nlu.scores import judged_rows
 from ensue.benchmarks.nlu.suites import TITLES
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.models.protocols import Model
 from ensue.report.results import Item
 
@@ -146,10 +145,8 @@ class NluTask:
         found = [spec for spec in self.specs if wanted in ("", spec.name.lower())]
         if found:
             return found
-        known = {spec.name.lower(): spec.name for spec in self.specs}
-        close = difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {known[close[0]]}?" if close else f"there is {', '.join(known.values())}."
-        raise EnsueError(f"{TITLES[self.name]} has no task {task!r}; {hint}")
+        close = hint(wanted, [spec.name for spec in self.specs])
+        raise EnsueError(f"{TITLES[self.name]} has no task {task!r}; {close}")
 
     def prepare(
         self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]

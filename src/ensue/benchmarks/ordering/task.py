@@ -13,10 +13,7 @@ from ensue.benchmarks.coherence.documents import (
     ORDERING,
     DocumentsRun,
     DocumentsTask,
-    by_domain,
     documents_signature,
-    known_rows,
-    mean_rows,
     model_signature,
     policy_of,
     portions,
@@ -25,6 +22,7 @@ from ensue.benchmarks.coherence.documents import (
     some_long_enough,
     within,
 )
+from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
 from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
 from ensue.benchmarks.coherence.people import order_of, outcome_of
 from ensue.benchmarks.coherence.rating import rater_of, read_in_part

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import DataRun, Outcome, Prepared, RunContext, Setting, content_of
-from ensue.benchmarks.coherence.documents import mean_rows
+from ensue.benchmarks.base import DataRun, Outcome, Prepared, PreparedTask, RunContext, Setting, content_of
+from ensue.benchmarks.coherence.judging import mean_rows
 from ensue.benchmarks.coherence.neighbours import NOTHING
 from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.pairs.data import Pair, Pairs, read_pairs
@@ -127,16 +127,9 @@ def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
         yield from mean_rows("pairs", chosen, METRICS, {"phenomenon": name})
 
 
-class PairsTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        read.refuse_task("pairs", task)
-        return PairsRun(read_pairs(data, limit), settings)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    read.refuse_task("pairs", task)
+    return PairsRun(read_pairs(data, limit), settings)
 
 
-TASK = PairsTask()
+TASK = PreparedTask(SETTINGS, _prepare)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import RunContext, Setting, covers
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.models.protocols import Encoder, Layered, Model
 from ensue.records import Codec, digest_of
 from ensue.version import __version__
@@ -91,10 +90,7 @@ def select_tasks(suite: str, name: str, tasks: Sequence[N]) -> list[N]:
     if found:
         return found
     known = list(dict.fromkeys([*(task.group for task in tasks), *(task.name for task in tasks)]))
-    by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(wanted, by_lower, n=1)
-    hint = f"did you mean {by_lower[close[0]]}?" if close else f"there is {', '.join(known)}."
-    raise EnsueError(f"{suite} has no task {name!r}; {hint}")
+    raise EnsueError(f"{suite} has no task {name!r}; {hint(wanted, known)}")
 
 
 def signed_model(model: Model) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -62,10 +62,8 @@ def read_lines(path: Path, *, latin: bool = False) -> tuple[list[DataLine], bool
     Python would break lines at, such as U+0085, occur within sentences. A Latin-1 file in which some lines
     are valid UTF-8 beyond ASCII mixes the two and is refused.
     """
-    try:
+    with os_errors(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
     pieces = content.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
     if pieces and not pieces[-1]:
         pieces.pop()

@@ -12,7 +12,6 @@ from ensue.errors import TooLong
 from ensue.fetch.pipeline import load_spacy, pipeline_identity
 from ensue.metrics.answers import normalised
 
-_MISSING = "Finding answer candidates needs spaCy, which is not installed; run: pip install 'ensue[qags]'."
 # How many answers QAGS asks about in each summary.
 ANSWERS = 10
 Kind = Literal["entity", "noun phrase", "pronoun"]
@@ -147,4 +146,4 @@ def _spans(document: Any) -> Iterator[AnswerCandidate]:
 
 def load_pipeline(folder: Path | None = None) -> Any:
     """Load the spaCy pipeline of a folder, by default the small English one."""
-    return load_spacy(_MISSING, folder)
+    return load_spacy("Finding answer candidates", "qags", folder)

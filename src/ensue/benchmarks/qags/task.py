@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import NamedSystem, Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import (
+    DataRun,
+    NamedSystem,
+    Outcome,
+    Prepared,
+    PreparedTask,
+    RunContext,
+    Setting,
+    content_of,
+)
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.qags.candidates import Finder, SpacyFinder
@@ -75,21 +84,11 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class QagsRun:
+class QagsRun(DataRun[JudgedSets]):
     """The judgments read and the settings fixed; `finder` is what finds answers to ask about."""
 
-    data: JudgedSets
     preset: Preset
-    settings: dict[str, Any]
     finder: Callable[[], Finder] = SpacyFinder
-
-    @property
-    def fingerprint(self) -> str:
-        return self.data.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.data.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Compute every metric on every set, and hold it against what people say of the same summaries."""
@@ -272,23 +271,16 @@ class QagsRun:
         )
 
 
-class QagsTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        if task:
-            raise EnsueError(
-                f"qags has no tasks, so there is no qags/{task}; choose sets with --set sets={task}."
-            )
-        if data is None:
-            raise EnsueError("qags needs --data: the folder that holds qags, falke2019 and summeval.")
-        preset = preset_of(settings, seed)
-        sets = read_sets(data, settings["sets"], limit, every_score=settings["human"] == "all")
-        return QagsRun(sets, preset, settings)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    if task:
+        raise EnsueError(
+            f"qags has no tasks, so there is no qags/{task}; choose sets with --set sets={task}."
+        )
+    if data is None:
+        raise EnsueError("qags needs --data: the folder that holds qags, falke2019 and summeval.")
+    preset = preset_of(settings, seed)
+    sets = read_sets(data, settings["sets"], limit, every_score=settings["human"] == "all")
+    return QagsRun(sets, settings, preset)
 
 
 def named(name: str) -> NamedSystem:
@@ -296,4 +288,4 @@ def named(name: str) -> NamedSystem:
     return NamedSystem.of(name, "untrained", architecture=name)
 
 
-TASK = QagsTask()
+TASK = PreparedTask(SETTINGS, _prepare)

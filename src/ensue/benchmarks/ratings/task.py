@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import DataRun, Outcome, Prepared, RunContext, Setting, content_of
+from ensue.benchmarks.base import DataRun, Outcome, Prepared, PreparedTask, RunContext, Setting, content_of
 from ensue.benchmarks.coherence.documents import policy_of, portions, within
 from ensue.benchmarks.coherence.rating import (
     BY_SETTING,
@@ -264,18 +264,11 @@ def _shares(
     return np.asarray(np.einsum("ij,ij->i", a @ below, b) / np.where(weight, weight, np.nan))
 
 
-class RatingsTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        read.refuse_task("ratings", task)
-        lines = settings["split"] == "lines"
-        split = split_lines if lines else partial(split_sentences, language=settings["language"])
-        return RatingsRun(read_rated(data, settings["rating"], split, limit), settings)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    read.refuse_task("ratings", task)
+    lines = settings["split"] == "lines"
+    split = split_lines if lines else partial(split_sentences, language=settings["language"])
+    return RatingsRun(read_rated(data, settings["rating"], split, limit), settings)
 
 
-TASK = RatingsTask()
+TASK = PreparedTask(SETTINGS, _prepare)

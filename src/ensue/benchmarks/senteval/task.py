@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import DataRun, Outcome, Prepared, PreparedTask, RunContext, Setting
 from ensue.benchmarks.drawn import Drawn
 from ensue.benchmarks.probing.choices import (
     VECTOR_SETTINGS,
@@ -51,22 +51,12 @@ _GIVEN = Codec("senteval", Given.as_json, Given.from_json)
 
 
 @dataclass(frozen=True)
-class SentEvalRun:
+class SentEvalRun(DataRun[SentEvalSuite]):
     """The tasks with their files read and the settings fixed."""
 
-    suite: SentEvalSuite
     asked: list[SentEvalSpec]
     limit: int | None
     seed: int
-    settings: dict[str, Any]
-
-    @property
-    def fingerprint(self) -> str:
-        return self.suite.fingerprint
-
-    @property
-    def source(self) -> str:
-        return self.suite.source
 
     def evaluate(self, model: Model, context: RunContext) -> Outcome:
         """Encode every distinct sentence once, then answer and judge layer by layer and task by task."""
@@ -76,7 +66,7 @@ class SentEvalRun:
         judged: list[PartAnswers] = []
         rows: list[MetricRow] = []
         for layer in layers:
-            found = [(data, given[data.task.name, layer]) for data in self.suite.tasks]
+            found = [(data, given[data.task.name, layer]) for data in self.data.tasks]
             answered = [
                 (data, one, answers_of(data, one, self.settings["protocol"], layer)) for data, one in found
             ]
@@ -97,7 +87,7 @@ class SentEvalRun:
         """Return the answers to every task at every layer, those of an interrupted run included."""
         from ensue.benchmarks.senteval.protocols import PROTOCOLS
 
-        s, tasks = self.settings, self.suite.tasks
+        s, tasks = self.settings, self.data.tasks
         classifiers = PROTOCOLS[s["protocol"]](self.seed, s["classifier_device"])
         question = question_of(encoder, layers, s, data=self.fingerprint, seed=self.seed)
 
@@ -107,15 +97,15 @@ class SentEvalRun:
         return answer_all(encoder, tasks, layers, s["pooling"], question, _GIVEN, context, answered, "tasks")
 
     def _notes(self, judged: Sequence[PartAnswers]) -> Counter[str]:
-        notes = sum((data.notes for data in self.suite.tasks), Counter[str]())
+        notes = sum((data.notes for data in self.data.tasks), Counter[str]())
         undefined = sum(not part.classes and not has_correlation(part) for part in judged)
         if undefined:
             notes["correlations of answers that are all the same, counted as 0"] += undefined
         return notes
 
     def _skipped(self) -> dict[str, int]:
-        skipped = sum((data.skipped for data in self.suite.tasks), Counter[str]())
-        for name, file in self.suite.missing.items():
+        skipped = sum((data.skipped for data in self.data.tasks), Counter[str]())
+        for name, file in self.data.missing.items():
             skipped[f"task {name} left out, for want of {file}"] += 1
         return dict(skipped)
 
@@ -163,18 +153,11 @@ def whole(
     return found
 
 
-class SentEvalTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        tasks = chosen(task)
-        if data is None:
-            raise EnsueError("senteval needs --data: the folder that holds downstream and probing.")
-        return SentEvalRun(read_suite(data, tasks, limit), tasks, limit, seed, settings)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    tasks = chosen(task)
+    if data is None:
+        raise EnsueError("senteval needs --data: the folder that holds downstream and probing.")
+    return SentEvalRun(read_suite(data, tasks, limit), settings, tasks, limit, seed)
 
 
-TASK = SentEvalTask()
+TASK = PreparedTask(SETTINGS, _prepare)

@@ -22,13 +22,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ensue.benchmarks.squality.data import Story
 from ensue.errors import EnsueError
+from ensue.lazy import from_extra
 from ensue.metrics.overlap import Gram, Text, Texts
 
 Tokenise = Callable[[str], list[str]]
@@ -205,11 +205,5 @@ def plain_words(text: str) -> list[str]:
 
 @cache
 def _spacy_english() -> Any:
-    try:
-        spacy = import_module("spacy")
-    except ImportError as error:
-        raise EnsueError(
-            f"The paper's word counts need spaCy, which is not installed ({error}); run: pip install 'ensue[qags]'."
-        ) from None
     # Only the tokenizer: `make_doc` has no limit on the length of a text.
-    return spacy.blank("en").make_doc
+    return from_extra("spacy", "Counting words as the paper does", "spaCy", "qags").blank("en").make_doc

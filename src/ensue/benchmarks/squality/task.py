@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import LoadModel, Outcome, Prepared, RunContext, Setting
-from ensue.benchmarks.nlu.files import file_digest
+from ensue.benchmarks.base import LoadModel, Outcome, Prepared, PreparedTask, RunContext, Setting
 from ensue.benchmarks.people.export import Export
 from ensue.benchmarks.people.human import people_of
 from ensue.benchmarks.squality import systems
@@ -42,6 +41,7 @@ from ensue.benchmarks.squality.rounds import answers_to
 from ensue.benchmarks.squality.statistics import statistics_row
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder, Model
+from ensue.records import file_digest
 from ensue.version import __version__
 
 SETTINGS = {
@@ -214,7 +214,7 @@ class SqualityRun:
         if system in (systems.LEAD, systems.RETRIEVAL):
             parts.append(f"words:{s['words']}")
         if system == systems.WRITTEN:
-            parts.append(f"summaries:{file_digest(Path(s['summaries']).expanduser()).hex()[:12]}")
+            parts.append(f"summaries:{file_digest(Path(s['summaries']).expanduser())[:12]}")
         parts += [f"set:{self.label}/{s['split']}", "references:best", "rouge:stems"]
         if "meteor" in s["metrics"]:
             parts.append("meteor:nltk")
@@ -224,40 +224,31 @@ class SqualityRun:
         return " ".join(parts)
 
 
-class SqualityTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        if task not in ("", HUMAN_EVAL):
-            raise EnsueError(
-                f"squality has no task {task!r}; there is {HUMAN_EVAL}, or none for the benchmark itself."
-            )
-        if data is None:
-            raise EnsueError(
-                "squality needs --data: SQuALITY's folder, with v1 or v1-3 in it, or a file of it."
-            )
-        if settings["min_tokens"] > settings["max_tokens"]:
-            raise EnsueError(
-                f"A summary of {settings['min_tokens']} tokens at least and {settings['max_tokens']} at most cannot "
-                f"be; set max_tokens higher or min_tokens lower."
-            )
-        folder = Path(data).expanduser()
-        if task == HUMAN_EVAL:
-            return HumanEvalRun.read(folder, limit, seed, settings)
-        if not folder.exists():
-            raise EnsueError(f"{folder} is not there; name SQuALITY's folder or a file of it with --data.")
-        path, label = find_file(folder, settings["version"], settings["split"])
-        stories = _checked(path, settings["references"])
-        everything = _all_splits(folder, settings, stories) if settings["statistics"] == "yes" else stories
-        if limit is not None:
-            stories = stories[:limit]
-        if not stories:
-            raise EnsueError(f"{path} has no story in it; name another file with --data.")
-        return SqualityRun(stories, everything, path, label, limit, seed, settings)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    if task not in ("", HUMAN_EVAL):
+        raise EnsueError(
+            f"squality has no task {task!r}; there is {HUMAN_EVAL}, or none for the benchmark itself."
+        )
+    if data is None:
+        raise EnsueError("squality needs --data: SQuALITY's folder, with v1 or v1-3 in it, or a file of it.")
+    if settings["min_tokens"] > settings["max_tokens"]:
+        raise EnsueError(
+            f"A summary of {settings['min_tokens']} tokens at least and {settings['max_tokens']} at most cannot "
+            f"be; set max_tokens higher or min_tokens lower."
+        )
+    folder = Path(data).expanduser()
+    if task == HUMAN_EVAL:
+        return HumanEvalRun.read(folder, limit, seed, settings)
+    if not folder.exists():
+        raise EnsueError(f"{folder} is not there; name SQuALITY's folder or a file of it with --data.")
+    path, label = find_file(folder, settings["version"], settings["split"])
+    stories = _checked(path, settings["references"])
+    everything = _all_splits(folder, settings, stories) if settings["statistics"] == "yes" else stories
+    if limit is not None:
+        stories = stories[:limit]
+    if not stories:
+        raise EnsueError(f"{path} has no story in it; name another file with --data.")
+    return SqualityRun(stories, everything, path, label, limit, seed, settings)
 
 
 def _checked(path: Path, references: int | None) -> list[Story]:
@@ -297,4 +288,4 @@ def _odd_references(asked: Sequence[StoryQuestion]) -> dict[str, int]:
     return {f"questions with {n} references": found[n] for n in sorted(found) if n != REFERENCES}
 
 
-TASK = SqualityTask()
+TASK = PreparedTask(SETTINGS, _prepare)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ensue.benchmarks import settings as read
-from ensue.benchmarks.base import Outcome, Prepared, RunContext, Setting
+from ensue.benchmarks.base import Outcome, Prepared, PreparedTask, RunContext, Setting
 from ensue.benchmarks.coherence.documents import documents_signature, of_steps
 from ensue.benchmarks.coherence.rating import rater_of
 from ensue.benchmarks.intruder.task import SETTINGS as INTRUDER_SETTINGS
@@ -156,28 +156,21 @@ def _mark(name: str) -> str:
     return digest_of([(path, state.st_size, state.st_mtime_ns) for path, state in states])[:16]
 
 
-class TransferTask:
-    """Make and judge the items of the benchmark."""
-
-    settings = SETTINGS
-
-    def prepare(
-        self, task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]
-    ) -> Prepared:
-        read.refuse_task("transfer", task)
-        sets: dict[str, str | None] = {"bundled" if data is None else Path(data).stem or data: data}
-        for one in settings["domains"]:
-            name, _, path = one.partition(":")
-            if name in sets:
-                raise EnsueError(f"Two sets are called {name}; name the domains otherwise (NAME:PATH).")
-            sets[name] = str(Path(path).expanduser()) if Path(path).expanduser().exists() else path
-        tests = tests_of(sets, settings["ratings"], limit, seed, settings)
-        asked = {**settings, "limit": limit, "seed": seed}
-        earlier = [read_earlier(folder, asked, _fingerprints(tests)) for folder in settings["beside"]]
-        return TransferRun(tests, seed, settings, earlier)
+def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
+    read.refuse_task("transfer", task)
+    sets: dict[str, str | None] = {"bundled" if data is None else Path(data).stem or data: data}
+    for one in settings["domains"]:
+        name, _, path = one.partition(":")
+        if name in sets:
+            raise EnsueError(f"Two sets are called {name}; name the domains otherwise (NAME:PATH).")
+        sets[name] = str(Path(path).expanduser()) if Path(path).expanduser().exists() else path
+    tests = tests_of(sets, settings["ratings"], limit, seed, settings)
+    asked = {**settings, "limit": limit, "seed": seed}
+    earlier = [read_earlier(folder, asked, _fingerprints(tests)) for folder in settings["beside"]]
+    return TransferRun(tests, seed, settings, earlier)
 
 
-TASK = TransferTask()
+TASK = PreparedTask(SETTINGS, _prepare)
 
 
 # What the texts themselves are held against says more about these than a path does.

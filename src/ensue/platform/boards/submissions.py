@@ -34,13 +34,7 @@ from ensue.platform.database.schema import boards as boards_table
 from ensue.platform.database.schema import gradings, jobs, new_id, submissions, uploads, users
 from ensue.platform.jobs import Job, Kind
 from ensue.platform.limits import Limits
-from ensue.platform.refusals import (
-    Busy,
-    Conflict,
-    Invalid,
-    NotFound,
-    TooMany,
-)
+from ensue.platform.refusals import Busy, Conflict, Invalid, NotFound, TooMany
 from ensue.platform.service import Platform
 
 GRADE = "grade"

@@ -25,6 +25,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from ensue.errors import EnsueError
+from ensue.lazy import from_extra
 from ensue.platform.database.schema import metadata
 
 # The revision of the schema in schema.py: the newest file in migrations/versions.
@@ -261,10 +262,7 @@ def parse_url(url: str | URL) -> URL:
             raise EnsueError("--database sqlite:// names no file; give sqlite:///FILE.")
         return parsed.set(drivername="sqlite+pysqlite")
     if kind in {"postgresql", "postgres"}:
-        try:
-            import psycopg  # noqa: F401
-        except ImportError:
-            raise EnsueError("PostgreSQL needs its driver: pip install 'ensue[postgresql]'.") from None
+        from_extra("psycopg", "PostgreSQL", "its driver psycopg", "postgresql")
         return parsed.set(drivername="postgresql+psycopg")
     raise EnsueError(f"--database {kind}:// is not supported; give sqlite:///FILE or postgresql://….")
 

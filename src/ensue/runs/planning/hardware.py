@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.runs.planning.shapes import BYTES, Shape
 from ensue.runs.planning.tally import Tally, Work
 
@@ -120,9 +119,8 @@ def find_hardware(name: str) -> Hardware:
             return Hardware(name=label, **facts)
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise EnsueError(f"{path} holds no profile of one device: {error}.") from None
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(known)}; or give a .toml file."
-    raise EnsueError(f"There is no hardware {name}; {hint}")
+    words = hint(name, known, f"there is {', '.join(known)}; or give a .toml file.")
+    raise EnsueError(f"There is no hardware {name}; {words}")
 
 
 @cache

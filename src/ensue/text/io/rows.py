@@ -11,8 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 from ensue.jsonl import JSON_LINES, in_words, read_lines, text_lines
+from ensue.lazy import from_extra
 
 TEXT_FILES = frozenset({".txt", ""})
 
@@ -95,11 +96,8 @@ def checked(text: str, place: str) -> str:
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
     """Read the bytes of a file, or the first of them; refuse an empty file."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(most)
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from error
+    with os_errors(path), path.open("rb") as file:
+        data = file.read(most)
     if not data:
         raise EnsueError(f"{path} is empty: leave it out, or fetch it again.")
     return data
@@ -300,13 +298,10 @@ def hub_library(name: str) -> Any:
 
     Asked itself for a data set, the library tries six times within half a minute and says so each time.
     """
-    try:
-        import datasets
-        import huggingface_hub
-    except ImportError as error:
-        raise EnsueError(
-            f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
-        ) from error
+    what = f"{name} does not exist here; reading it as a hub data set"
+    datasets, huggingface_hub = (
+        from_extra(each, what, each, "hub") for each in ("datasets", "huggingface_hub")
+    )
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     # A folder is to the library what a data set is.
     if Path(name).is_dir() or huggingface_hub.constants.is_offline_mode():

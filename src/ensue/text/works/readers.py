@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 from ensue.text.io.rows import printable, read_bytes
 from ensue.text.works.ao3 import read_ao3_html, read_ao3_json, read_ao3_text
 from ensue.text.works.chapters import Chapter, NotUsable, Work, read_json_work
@@ -109,11 +109,8 @@ def _in_folder(folder: Path, kind: Kind) -> Iterator[Unread]:
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, sorted by name together with its sub-folders; skip hidden ones."""
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
-    except OSError as error:
-        raise EnsueError(f"{folder} cannot be read: {error.strerror or error}.") from error
+    with os_errors(folder), os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
     for name in names:
         path = folder / name
         if path.is_dir():

@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from ensue.backends.discourse.model import DiscourseNetwork, EncoderShape, save_discourse
 from ensue.backends.discourse.words import Vocabulary
 from ensue.backends.words import read_text
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, os_errors
 from ensue.parallel import cores
 from ensue.progress import Progress
 from ensue.train.encoder.corpus import Asked, SentenceCorpus, prepare_corpus
@@ -108,15 +108,13 @@ def read_vectors(path: Path, vocabulary: Vocabulary, width: int) -> tuple[Any, n
     """
     numbers = {word: place for place, word in enumerate(vocabulary.words)}
     found: dict[int, npt.NDArray[np.float32]] = {}
-    try:
+    with os_errors(path):
         for words, vectors in read_text(path):
             if vectors.shape[1] != width:
                 raise EnsueError(f"{path} has vectors of {vectors.shape[1]} where --embedding is {width}.")
             for word, vector in zip(words, vectors, strict=True):
                 if word in numbers:
                     found.setdefault(numbers[word], vector)
-    except OSError as error:
-        raise EnsueError(f"{path} could not be read: {error.strerror or error}.") from error
     if not found:
         raise EnsueError(f"{path} has a vector of no word of the vocabulary.")
     return np.asarray(list(found), dtype=np.int64), np.stack(list(found.values()))

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ensue.backends.hf.loading import file_digest
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData, TaskSpec
 from ensue.errors import EnsueError
 from ensue.jsonl import read_lines, text_lines
+from ensue.records import file_digest
 
 NLI_LABELS = ("entailment", "neutral", "contradiction")
 # Which tasks start from it in the paper; the others keep the results of the encoder as it came.

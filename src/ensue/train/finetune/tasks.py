@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ensue.atomic import make_readable, replacing
-from ensue.backends.hf.loading import file_digest, state_of
+from ensue.backends.hf.loading import state_of
 from ensue.benchmarks.base import RunContext
 from ensue.benchmarks.nlu.examples import DEV, TRAIN, Example, TaskData
 from ensue.benchmarks.nlu.framing import PredictedAnswers, answered_as, parts_of
@@ -26,7 +26,7 @@ from ensue.benchmarks.nlu.training import answered, best_of
 from ensue.errors import EnsueError
 from ensue.models.card import ModelCard, write_card_facts
 from ensue.progress import Progress
-from ensue.records import digest_of, plain
+from ensue.records import digest_of, file_digest, plain
 from ensue.train.finetune.inputs import Inputs
 from ensue.train.finetune.intermediate import PAPER, read_intermediate
 from ensue.train.finetune.recipe import Recipe, recipe_for

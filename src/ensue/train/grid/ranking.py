@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ensue.errors import EnsueError
+from ensue.lazy import from_extra
 from ensue.progress import Progress
 from ensue.train.grid.examples import document_accuracy
 
@@ -64,16 +64,10 @@ def fit_ranker(pairs: Pairs, penalty: float, ranker: str) -> Fitted:
 
 
 def _classifier(ranker: str, penalty: float) -> Any:
-    # By name, since scikit-learn is an extra.
-    try:
-        svm, linear = (importlib.import_module(f"sklearn.{name}") for name in ("svm", "linear_model"))
-    except ImportError:
-        raise EnsueError(
-            "Fitting a ranker needs scikit-learn, which is not installed; run: pip install 'ensue[grid]'."
-        ) from None
-    if ranker == "svm":
-        return svm.LinearSVC(C=penalty, dual=False, fit_intercept=False, max_iter=_MOST_ROUNDS)
-    return linear.LogisticRegression(C=penalty, fit_intercept=False, max_iter=_MOST_ROUNDS)
+    name = "svm:LinearSVC" if ranker == "svm" else "linear_model:LogisticRegression"
+    made = from_extra(f"sklearn.{name}", "Fitting a ranker", "scikit-learn", "grid")
+    more = {"dual": False} if ranker == "svm" else {}
+    return made(C=penalty, fit_intercept=False, max_iter=_MOST_ROUNDS, **more)
 
 
 def accuracy(pairs: Pairs, weights: Numbers) -> float:

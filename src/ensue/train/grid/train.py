@@ -18,13 +18,7 @@ from ensue.errors import EnsueError
 from ensue.progress import Progress
 from ensue.train.cards import page
 from ensue.train.documents import ChosenIds
-from ensue.train.grid.examples import (
-    Example,
-    Examples,
-    counts_of,
-    document_accuracy,
-    read_examples,
-)
+from ensue.train.grid.examples import Example, Examples, counts_of, document_accuracy, read_examples
 from ensue.train.grid.options import GridOptions
 from ensue.train.grid.ranking import Pairs, accuracy, choose_penalty, fit_ranker
 from ensue.train.loop import Fitted

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from ensue.backends.hf.loading import file_digest, max_length
+from ensue.backends.hf.loading import max_length
 from ensue.backends.names import load_model
 from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.backends.qa.network import SpanNetwork, prepare_adapter, save_answerer, save_full_answerer
 from ensue.backends.suffixlm.model import bare_encoder
 from ensue.errors import EnsueError
 from ensue.progress import Progress
+from ensue.records import file_digest
 from ensue.text.io.squad import Article, Example, Split, examples_of, read_squads, split_articles
 from ensue.train.cards import answerer_readme
 from ensue.train.loop import Fitted

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from ensue.errors import EnsueError
 from ensue.jsonl import in_words
+from ensue.lazy import from_extra
 from ensue.shelf import Shelf
 from ensue.text.io.rows import from_hub, path_of
 
@@ -234,12 +235,8 @@ def _longest(files: list[Path]) -> tuple[list[Path], int]:
 
 
 def _from_hub(name: str) -> Path:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise EnsueError(
-            f"{name} does not exist here; to read it as a hub data set, install `ensue[hub]`."
-        ) from error
+    what = f"{name} does not exist here; reading it as a hub data set"
+    snapshot_download = from_extra("huggingface_hub:snapshot_download", what, "huggingface_hub", "hub")
     names = [f"*{ending}" for ending in _ENDINGS]
     return Path(from_hub(name, lambda: snapshot_download(name, repo_type="dataset", allow_patterns=names)))
 
