@@ -174,10 +174,10 @@ def write_profiles(doubtful: Doubtful, output: str | Path, signature: str = "") 
     return write_page("ensue.report", "following.html.j2", facts, output)
 
 
-def profile_html(profile: Profile, anchor: str = "t1") -> Markup:
+def profile_html(profile: Profile) -> Markup:
     """Return one text sentence by sentence and how to read it, for a page that has `following.css`."""
     macros = environment().get_template("following_text.html.j2").module
-    text = page_text(profile, anchor)
+    text = page_text(profile, "t1")
     shown = macros.profiled(text)  # type: ignore[attr-defined]
     reading = macros.reading(profile.false_alarm is not None)  # type: ignore[attr-defined]
     return Markup("{}\n<details><summary>How to read it</summary>\n{}</details>").format(shown, reading)

@@ -72,7 +72,7 @@ def whole_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) 
     return Texts(whole, None if hub else sum(1 for _ in whole()))
 
 
-def given_texts(texts: Iterable[str | Sequence[str]], joiner: str = " ") -> list[Text]:
+def given_texts(texts: Iterable[str | Sequence[str]]) -> list[Text]:
     """Return texts that are given as they are, or as lists of their sentences, each named by its place."""
     if isinstance(texts, str):
         raise EnsueError("The texts are one text: put it in a list.")
@@ -83,7 +83,7 @@ def given_texts(texts: Iterable[str | Sequence[str]], joiner: str = " ") -> list
         row = row_from_columns(columns, place=f"Text {place}", id=str(place), domain="", text_column=None)
         if row.is_empty:
             raise EnsueError(f"Text {place} is empty.")
-        found.append(_text(row, joiner))
+        found.append(_text(row, " "))
     return found
 
 

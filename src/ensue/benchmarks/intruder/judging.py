@@ -204,7 +204,7 @@ def _least(item: Item, rule: str) -> float:
     return least_of(item["outputs"]["values"][rule])[0]
 
 
-def auc(edited: ArrayLike, untouched: ArrayLike, level: float = 0.95) -> Interval:
+def auc(edited: ArrayLike, untouched: ArrayLike) -> Interval:
     """Return how often an edited document's least value is below an untouched one's, ties half, and its interval.
 
     Both have a value a document, in one order. The spread is DeLong's of paired samples: how much each document moves
@@ -223,9 +223,9 @@ def auc(edited: ArrayLike, untouched: ArrayLike, level: float = 0.95) -> Interva
     moved = of_edited + of_untouched - 2.0 * value
     variance = float((moved**2).sum()) / (count * (count - 1))
     if variance <= 1e-12 or not 0.0 < value < 1.0:
-        ends = wilson(value, count, normal_quantile(level))
+        ends = wilson(value, count, normal_quantile(0.95))
     else:
-        ends = wilson(value, value * (1.0 - value) / variance, student_quantile(level, count - 1))
+        ends = wilson(value, value * (1.0 - value) / variance, student_quantile(0.95, count - 1))
     return Interval(value, min(ends[0], value), max(ends[1], value), count, count)
 
 

@@ -127,13 +127,12 @@ class Counter:
             return count_rows(parts, self.budget, window, share=False), 0
         return count_batches(parts, self.budget, window, share=True, pack=True)
 
-    def count_read(self, lengths: Sequence[int], batch: int = _CPU_BATCH) -> Tally:
+    def count_read(self, lengths: Sequence[int]) -> Tally:
         """Count texts of an encoder as it batches them on the target."""
         if not lengths:
             return Tally()
-        return count_texts(
-            lengths, list(like_long(lengths, _GPU_BATCH if self.target.kind == "cuda" else batch))
-        )
+        batch = _GPU_BATCH if self.target.kind == "cuda" else _CPU_BATCH
+        return count_texts(lengths, list(like_long(lengths, batch)))
 
     def count_search(self, prompts: Sequence[int], beams: int, tokens: int) -> Tally:
         """Count the tokens of searches of so many beams and tokens, after prompts of these lengths."""

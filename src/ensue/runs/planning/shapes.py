@@ -118,7 +118,7 @@ def _chosen_share(config: Any) -> float:
     return used / there if there and used else 1.0
 
 
-def empty_network(config: Mapping[str, Any], kind: str = "AutoModelForCausalLM") -> Any:
+def empty_network(config: Mapping[str, Any]) -> Any:
     """Build a network of a configuration on the device `meta`, without weights."""
     import torch
     import transformers
@@ -130,7 +130,7 @@ def empty_network(config: Mapping[str, Any], kind: str = "AutoModelForCausalLM")
     try:
         read = transformers.AutoConfig.for_model(family, **facts)
         with torch.device("meta"):
-            network = getattr(transformers, kind).from_config(read)
+            network = transformers.AutoModelForCausalLM.from_config(read)
     except Exception as error:  # of whatever a configuration may lack
         said = " ".join(str(error).split())[:160]
         raise EnsueError(f"No network can be made of this shape ({type(error).__name__}): {said}") from error

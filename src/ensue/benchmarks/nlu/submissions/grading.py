@@ -243,11 +243,11 @@ def _check_labels(labels: Path, specs: Sequence[TaskSpec], split: str, data: Map
     )
 
 
-def guess_suite(archive: Path, limits: Limits | None = None) -> str:
+def guess_suite(archive: Path) -> str:
     """Return the suite whose files a zip has; the names of the two have different endings."""
     problems = Problems()
     suites = {file: suite for suite in TITLES for _, file, _ in _files(specs_of(suite), TEST)}
-    with closing(open_archive(archive, suites, problems, limits)) as opened:
+    with closing(open_archive(archive, suites, problems)) as opened:
         found = {suites[name] for name in opened.names if name in suites}
     for suite in TITLES:
         if suite in found:
