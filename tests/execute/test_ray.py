@@ -37,6 +37,7 @@ from ensue.models.protocols import (
     TokensTogether,
 )
 from ensue.models.request import Request
+from ensue.progress import ignore
 from ensue.records import Records
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
@@ -257,7 +258,7 @@ def test_suffixes_are_ranked_on_all_workers(executor: ensue.RayExecutor, tmp_pat
     for name, model in (("here", toys.load_suffixes()), ("there", executor.load(toys.load_suffixes))):
         with Records(tmp_path / name) as records:
             ranker = SegmentRanker(model=model, asked=[128, 256], suffixes=[64, 128], records=records)
-            ranked.append(list(ranker.rank(questions, None)))
+            ranked.append(list(ranker.rank(questions, ignore)))
     assert ranked[1] == ranked[0]
     assert len(ranked[0]) == 32
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()

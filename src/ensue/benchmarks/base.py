@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 
 from ensue import lazy
 from ensue.errors import EnsueError
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 
 if TYPE_CHECKING:
     from ensue.models.card import ModelCard
@@ -80,7 +80,7 @@ class RunContext:
 
     journal: Journal | None = None
     folder: Path | None = None
-    progress: Progress | None = None
+    progress: Progress = ignore
     load: LoadModel | None = None
     records: Records = field(default_factory=_in_memory)
 

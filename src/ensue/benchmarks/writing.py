@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ensue.models.protocols import EachGenerator, Generator, each_call
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import Codec, Records
 
 
@@ -18,7 +18,7 @@ def write_texts(
     codec: Codec[str],
     *,
     portion: int,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
     unit: str = "texts",
     **options: Any,
 ) -> list[str]:
@@ -40,8 +40,7 @@ def write_texts(
         for begin in range(0, len(prompts), portion):
             if begin in missing:
                 records.add(codec, list(zip(keys[begin : begin + portion], next(written), strict=True)))
-            if progress is not None:
-                progress(min(begin + portion, len(prompts)), len(prompts), unit)
+            progress(min(begin + portion, len(prompts)), len(prompts), unit)
     return [records.get(codec, key) or "" for key in keys]
 
 
@@ -63,7 +62,7 @@ def _write_each(
     keys: Sequence[str],
     records: Records,
     codec: Codec[str],
-    progress: Progress | None,
+    progress: Progress,
     unit: str,
     options: dict[str, Any],
 ) -> None:
@@ -73,5 +72,4 @@ def _write_each(
     for batch in generator.generate_each([distinct[key] for key in missing], **options):
         records.add(codec, [(missing[place], text) for place, text in batch])
         done += len(batch)
-        if progress is not None:
-            progress(done, len(distinct), unit)
+        progress(done, len(distinct), unit)

@@ -23,7 +23,7 @@ from ensue.errors import EnsueError
 from ensue.executing import Chosen, Executor, LocalExecutor, executing
 from ensue.lazy import from_extra
 from ensue.models.protocols import Model
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import DAMAGED, Records
 from ensue.report.results import Results, read_items, read_results
 from ensue.runs.folder import ITEMS, RESULTS, RUN, RunFolder
@@ -208,7 +208,7 @@ def _evaluate(
     folder.write_json(RUN, about)
     with Records(folder.journal) as records:
         about["resumed_from"] = len(records)
-        context = RunContext(Journal(records), folder.path, progress, load, records)
+        context = RunContext(Journal(records), folder.path, progress or ignore, load, records)
         is_people = model.card.kind == PEOPLE
         with refusing_edited(model.card.source) if is_people else nullcontext():
             outcome = prepared.evaluate(model, context)

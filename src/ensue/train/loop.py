@@ -24,7 +24,7 @@ from ensue.atomic import replacing
 from ensue.backends.hf.loading import CHECKPOINT
 from ensue.descent import descend
 from ensue.errors import EnsueError, RunFailed
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.train.options import LoopSettings
 
 LOG = "training.jsonl"
@@ -97,7 +97,7 @@ class Loop:
         accelerator: Accelerator,
         *,
         save_best: Callable[[], None],
-        progress: Progress | None = None,
+        progress: Progress = ignore,
         question: str = "",
     ) -> None:
         """`question` is a digest of the data; a checkpoint of another one is not gone on with."""
@@ -140,8 +140,7 @@ class Loop:
                 self._log_loss(state, losses)
             if due:
                 stopped = self._evaluate(evaluate, state)
-            if self.progress is not None:
-                self.progress(state.step, settings.steps, "steps")
+            self.progress(state.step, settings.steps, "steps")
             return stopped or state.step >= settings.steps
 
         if state.step < settings.steps and not stopped:

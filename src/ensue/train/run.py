@@ -19,7 +19,7 @@ from ensue.environment import environment
 from ensue.errors import EnsueError
 from ensue.jsonl import read_object
 from ensue.models.card import write_card_facts
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import file_digest
 from ensue.train.loop import Batches, Evaluate, Fitted, Loop, make_accelerator
 from ensue.train.options import LoopSettings, TrainingOptions
@@ -68,7 +68,7 @@ class Fit(NamedTuple):
 
 
 # Given the machine and where progress is reported.
-Prepare = Callable[[Accelerator, Progress | None], Job]
+Prepare = Callable[[Accelerator, Progress], Job]
 
 
 def run_training(
@@ -87,15 +87,15 @@ def run_training(
     main = bool(accelerator.is_main_process)
     if main:
         check_folder(output, asked, options.resume)
-    progress = progress if main else None
-    job = prepare(accelerator, progress)
+    told = progress if main and progress is not None else ignore
+    job = prepare(accelerator, told)
     loop = Loop(
         job.objective,
         job.loop,
         output,
         accelerator,
         save_best=job.save,
-        progress=progress,
+        progress=told,
         question=job.question,
     )
     if main:
@@ -110,12 +110,12 @@ def run_training(
 
 
 def run_fit(
-    options: TrainingOptions, fit: Callable[[Progress | None], Fit], progress: Progress | None = None
+    options: TrainingOptions, fit: Callable[[Progress], Fit], progress: Progress | None = None
 ) -> Fitted:
     """Fit what takes one go and leave the model in the output; with `resume` one that was stopped is fitted anew."""
     output, asked = options.output, options.asked()
     check_folder(output, asked, options.resume)
-    done = fit(progress)
+    done = fit(progress or ignore)
     begin_record(output, asked)
     done.save()
     _say(output, _facts(asked, done.facts, done.fitted, 1), done.described)

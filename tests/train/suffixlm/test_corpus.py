@@ -12,6 +12,7 @@ import torch
 
 from ensue.backends.names import load_model
 from ensue.backends.suffixlm.model import Shape, SuffixLM, bare_encoder
+from ensue.progress import ignore
 from ensue.train.suffixlm.corpus import prepare_corpus
 from ensue.train.suffixlm.objective import encoded_segments
 from tests.support import tiny
@@ -21,6 +22,7 @@ from tests.support.works import work_rows
 PREPARE = """
 import hashlib, os, signal, sys
 from pathlib import Path
+from ensue.progress import ignore
 from ensue.train.suffixlm.corpus import prepare_corpus
 
 source, folder, tokenizer, killed_at = sys.argv[1:]
@@ -44,7 +46,7 @@ def place(tmp_path_factory):
 
 def prepare(place, name, folder, told=None):
     return prepare_corpus(
-        str(place / f"{name}.jsonl"), folder, place / "encoder", segment_tokens=16, progress=told
+        str(place / f"{name}.jsonl"), folder, place / "encoder", segment_tokens=16, progress=told or ignore
     )
 
 

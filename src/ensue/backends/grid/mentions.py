@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ensue.errors import TooLong
 from ensue.fetch.pipeline import load_spacy
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 
 # Heads of noun phrases, nouns before another noun, personal pronouns.
 KINDS = HEAD, MODIFIER, PRONOUN = range(3)
@@ -51,9 +51,7 @@ class MentionParser:
     def __init__(self) -> None:
         self._known: dict[str, tuple[Mention, ...]] = {}
 
-    def parse(
-        self, sentences: Iterable[str], progress: Progress | None = None
-    ) -> dict[str, tuple[Mention, ...]]:
+    def parse(self, sentences: Iterable[str], progress: Progress = ignore) -> dict[str, tuple[Mention, ...]]:
         """Return the mentions of each distinct sentence, in the order in which they stand in it."""
         wanted = list(dict.fromkeys(sentences))
         fresh = [sentence for sentence in wanted if sentence not in self._known]
@@ -63,8 +61,7 @@ class MentionParser:
         for begin in range(0, len(fresh), _PORTION):
             portion = fresh[begin : begin + _PORTION]
             found.update(zip(portion, _parsed(portion), strict=True))
-            if progress is not None:
-                progress(begin + len(portion), len(fresh), "sentences")
+            progress(begin + len(portion), len(fresh), "sentences")
         self._known.update((sentence, found[sentence]) for sentence in fresh)
         return found
 

@@ -114,7 +114,7 @@ class Ranker(ABC):
         """Return the model and the rules of its scores."""
 
     @abstractmethod
-    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress) -> Iterator[Ranked]:
         """Score the suffixes of each question at every length."""
 
 
@@ -170,7 +170,7 @@ class TokenRanker(Ranker):
         """Return the scorer's own, but for the boundary, which a request cut in tokens decides."""
         return re.sub(r"boundary:\S+", "boundary:apart", choices(self.model, self.policy))
 
-    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress) -> Iterator[Ranked]:
         together = portion_of(self.model, on_cpu=_TOGETHER, elsewhere=_TOGETHER, on_gpu=_ON_GPU)
         for begin in range(0, len(questions), together):
             chosen = questions[begin : begin + together]
@@ -230,10 +230,8 @@ def _gold(text: str, found: Score, length: int) -> Gold:
     return Gold(math.fsum(logprobs[:length]), min(found.tokens, length), words)
 
 
-def _within(progress: Progress | None, begin: int, count: int, total: int) -> Progress | None:
+def _within(progress: Progress, begin: int, count: int, total: int) -> Progress:
     """Report progress in examples out of that of one group in tokens."""
-    if progress is None:
-        return None
     return lambda done, of, _: progress(begin + (count * done // of if of else count), total, "examples")
 
 
@@ -252,7 +250,7 @@ class SegmentRanker(Ranker):
         card = self.model.card
         return f"model:{card.signed_name} weights:{card.identity.get('weights', '-')[:12]} suffixes:segments"
 
-    def rank(self, questions: Sequence[SuffixChoice], progress: Progress | None) -> Iterator[Ranked]:
+    def rank(self, questions: Sequence[SuffixChoice], progress: Progress) -> Iterator[Ranked]:
         keys = {
             (place, length): self._key(question, length)
             for place, question in enumerate(questions)
@@ -273,8 +271,7 @@ class SegmentRanker(Ranker):
                 for prefix, row in zip(self.prefixes, self.records.get(_SUFFIXES, key) or (), strict=True):
                     scores = dict(zip(question.suffixes, row, strict=True))
                     yield Ranked(question, prefix, length, scores)
-            if progress is not None:
-                progress(place + 1, len(questions), "examples")
+            progress(place + 1, len(questions), "examples")
 
     def _key(self, question: SuffixChoice, length: int) -> str:
         card = self.model.card

@@ -158,15 +158,11 @@ def portions(things: Sequence[Given], size: Callable[[Given], int], most: int) -
         yield few
 
 
-def within(progress: Progress | None, begin: int, count: int, total: int, unit: str) -> Progress | None:
+def within(progress: Progress, begin: int, count: int, total: int, unit: str) -> Progress:
     """Report progress in `unit` of which this portion has `count`, out of that of the portion in tokens."""
-    if progress is None:
-        return None
     return lambda done, of, _: progress(begin + (count * done // of if of else count), total, unit)
 
 
-def of_steps(progress: Progress | None, done: int, steps: int) -> Progress | None:
+def of_steps(progress: Progress, done: int, steps: int) -> Progress:
     """Report the progress of one step out of that of all, `done` of which are behind it."""
-    if progress is None:
-        return None
     return lambda now, of, unit: progress(done * 100 + (100 * now // of if of else 100), 100 * steps, unit)

@@ -19,7 +19,7 @@ from ensue.benchmarks.coherence.documents import policy_of
 from ensue.benchmarks.coherence.rating import rate_texts, rater_of
 from ensue.models.protocols import Encoder, Model, Rater, Scorer, require
 from ensue.models.request import Policy, Request
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.scoring.engine import score
 from ensue.scoring.following import head_of
 from ensue.scoring.journal import Journal
@@ -72,7 +72,7 @@ def by_likelihood(
     joiner: str,
     policy: Policy,
     journal: Journal | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
     words: int | None = None,
 ) -> Found:
     """Score every ordered pair of sentences of every text, or the first words of the second one after the first;

@@ -54,12 +54,10 @@ def rate_texts(rater: Rater, texts: Sequence[Sequence[str]], context: RunContext
     size = _ON_GPU if fast else _ON_CPU
     for begin in range(0, len(distinct), size):
         portion = distinct[begin : begin + size]
-        if context.progress is not None:
-            context.progress(begin, len(distinct), "texts")
+        context.progress(begin, len(distinct), "texts")
         if not all(context.records.has(_RATINGS, key) for key, _ in portion):
             context.records.add(_RATINGS, _rated(rater, portion))
-    if context.progress is not None:
-        context.progress(len(distinct), len(distinct), "texts")
+    context.progress(len(distinct), len(distinct), "texts")
     known = {key: context.records.get(_RATINGS, key) for key, _ in distinct}
     return [value for key in keys if (value := known[key]) is not None]
 

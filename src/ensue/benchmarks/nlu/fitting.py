@@ -18,7 +18,7 @@ from ensue.benchmarks.nlu.framing import Framed, Ints, PredictedAnswers, answers
 from ensue.benchmarks.nlu.training import Schedule, Stopping, dev_score
 from ensue.descent import descend
 from ensue.errors import RunFailed
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 
 # So many batches are sorted by length together: enough that little is padded, few enough to stay mixed.
 _POOLED = 50
@@ -107,7 +107,7 @@ def fit(
     learners: Sequence[Learner],
     schedule: Schedule,
     seed: int,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Fit:
     """Train until the rule of `stopping.py` says so, and leave the network at its best validation check.
 
@@ -138,8 +138,7 @@ def fit(
     def after(_: list[Tensor]) -> bool:
         nonlocal step, best_step, by_task, kept
         step += 1
-        if progress is not None:
-            progress(step, schedule.max_steps, f"updates of {trained} at most")
+        progress(step, schedule.max_steps, f"updates of {trained} at most")
         if step % every and step < schedule.max_steps:
             return False
         network.eval()

@@ -82,7 +82,7 @@ class _Encoding:
     tasks: Sequence[TaskData]
     layers: Sequence[int | None]
     pooling: str | None
-    progress: Progress | None
+    progress: Progress
 
     @cached_property
     def vectors(self) -> SentenceVectors:

@@ -14,7 +14,7 @@ from ensue.benchmarks.coherence.rating import rate_texts
 from ensue.benchmarks.ordering.beam import Ask, Order
 from ensue.models.protocols import Rater, Scorer
 from ensue.models.request import Policy, Request
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
 
@@ -38,7 +38,7 @@ class Gains:
         joiner: str,
         policy: Policy,
         journal: Journal | None = None,
-        progress: Progress | None = None,
+        progress: Progress = ignore,
         words: int | None = None,
         context: int | None = None,
     ) -> None:

@@ -159,6 +159,5 @@ def answer_all(
             if place not in found:
                 found[place] = answer(task, layer, vectors)
                 records.add(codec, [(keys[place], found[place])])
-                if progress is not None:
-                    progress(len(found), len(keys), unit)
+                progress(len(found), len(keys), unit)
     return found

@@ -21,7 +21,7 @@ from ensue.errors import EnsueError
 from ensue.fetch.store import home as default_home
 from ensue.jsonl import read_object
 from ensue.models.protocols import Encoder, Placed
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 
 # Sentences given to the encoder at a time, which sorts them by length; what a killed run loses at most.
 CHUNK = 4096
@@ -91,7 +91,7 @@ def encode_once(
     layers: Sequence[int | None] | None = None,
     pooling: str | None = None,
     home: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
     where: Callable[[str], str] | None = None,
 ) -> SentenceVectors:
     """Return vectors of all the sentences; only those not yet on disk are encoded, each of them once.
@@ -111,8 +111,7 @@ def encode_once(
     done = len(needed) - len(missing)
     size = _LARGE_CHUNK if isinstance(encoder, Placed) and encoder.device_kind != "cpu" else CHUNK
     for begin in range(0, len(missing), size):
-        if progress is not None:
-            progress(done, len(needed), "sentences")
+        progress(done, len(needed), "sentences")
         with store.locked():
             chunk = [item for item in missing[begin : begin + size] if item[0] not in store.known]
             if chunk:
@@ -120,8 +119,7 @@ def encode_once(
                 vectors = encoder.encode(texts, layers=wanted, pooling=pooling)
                 store.append([digest for digest, _ in chunk], texts, vectors, where)
         done += len(missing[begin : begin + size])
-    if progress is not None:
-        progress(done, len(needed), "sentences")
+    progress(done, len(needed), "sentences")
     return SentenceVectors(store.folder, store.width, wanted, store.known, store.rows)
 
 

@@ -126,11 +126,12 @@ def question(
     Answers are compared by their words, or by the vectors of an `encoder`. Settings are those of `ensue qags --set`:
     preset, candidates, answers, count, beams, questions, agree, padding, order.
     """
+    from ensue.progress import ignore
     from ensue.records import Records
 
     asking = open_inspector(questioner, answerer, encoder, seed=seed, model_options=model_options, **settings)
     with Records(None if cache is None else Path(cache)) as records:
-        return asking(source, summary, records=records, progress=progress)
+        return asking(source, summary, records=records, progress=progress or ignore)
 
 
 def open_inspector(

@@ -13,7 +13,7 @@ from ensue.benchmarks.qags.questions import Preset
 from ensue.benchmarks.qags.scoring import QuestionRow, question_rows, scored
 from ensue.errors import EnsueError
 from ensue.models.protocols import Encoder
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import Records
 
 # A span whose questions agree less than this on average is marked: of "Ruth Olsen" and "Hanna Olsen" half agrees.
@@ -70,7 +70,7 @@ def inspect(
     similarity: str = "f1",
     encoder: Encoder | None = None,
     records: Records | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Inspection:
     """Question one summary; a text with nothing to ask about is one sentence."""
     for name, text in (("source", source), ("summary", summary)):
@@ -134,7 +134,7 @@ def score_pairs(
     similarity: str = "f1",
     encoder: Encoder | None = None,
     records: Records | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Iterator[dict[str, Any]]:
     """Yield one row a pair: its score, its questions and the parts in doubt; 0 where `trouble` says why."""
     pairs = list(given.values())

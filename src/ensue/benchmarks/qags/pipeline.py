@@ -38,7 +38,7 @@ from ensue.models.protocols import (
     each_call,
     portion_of,
 )
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import Records, plain
 from ensue.version import __version__
 
@@ -121,7 +121,7 @@ def examine(
     keepings: Sequence[Keeping],
     *,
     records: Records | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> list[Examined]:
     """Question every pair; there is a selection for each of `keepings`, all from the same questions.
 
@@ -159,7 +159,7 @@ def examine(
 
 
 def find_candidates(
-    texts: Sequence[str], finder: Finder, records: Records, progress: Progress | None = None
+    texts: Sequence[str], finder: Finder, records: Records, progress: Progress = ignore
 ) -> dict[str, list[AnswerCandidate] | None]:
     """Find all candidates of each text that is not blank, None for one too long to be read.
 
@@ -185,7 +185,7 @@ def _ask(
     asking: Asking,
     shortest: int,
     records: Records,
-    progress: Progress | None,
+    progress: Progress,
 ) -> dict[str, Tidied]:
     """Ask about the chosen answers of each summary; one that is too long to be asked about is left out."""
     requests = [(text, one.start, one.end) for text, candidates in chosen.items() for one in candidates]
@@ -213,7 +213,7 @@ def _ask(
 
 
 def _answer(
-    requests: Sequence[Put], answerer: Answerer, records: Records, progress: Progress | None, unit: str
+    requests: Sequence[Put], answerer: Answerer, records: Records, progress: Progress, unit: str
 ) -> dict[Put, FoundAnswer]:
     def answer(part: Sequence[Put]) -> list[FoundAnswer]:
         return answerer.answer([question for question, _ in part], [context for _, context in part])
@@ -233,7 +233,7 @@ def once(
     requests: Sequence[Request],
     work: Callable[[Sequence[Request]], Sequence[Any]],
     chunk: int,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
     unit: str = "requests",
     model: Model | None = None,
 ) -> list[Any]:
@@ -258,8 +258,7 @@ def once(
                 raise ValueError(f"{len(part)} requests were given back {len(done)} outcomes.")
             records.add(STEPS, [(key, outcome) for (key, _), outcome in zip(part, done, strict=True)])
         finished += len(part)
-        if progress is not None:
-            progress(finished, len(distinct), unit)
+        progress(finished, len(distinct), unit)
     return [records.get(STEPS, key) for key in keys]
 
 

@@ -212,7 +212,7 @@ def question_all(
     settings: Mapping[str, Any],
     encoder: Model | None,
     records: Records,
-    progress: Progress | None,
+    progress: Progress,
 ) -> Questioned:
     """Question all summaries of all sets at once, and score them in every way that was asked for."""
     vectors = None if encoder is None else require(encoder, Encoder, "Comparing answers by their vectors")

@@ -106,8 +106,7 @@ class QagsRun(DataRun[JudgedSets]):
         values: dict[str, Values] = {}
         for one in self.data.sets:
             values[one.name] = self._values(one, encoder, skipped)
-            if context.progress is not None:
-                context.progress(len(values), len(self.data.sets), "sets by other metrics")
+            context.progress(len(values), len(self.data.sets), "sets by other metrics")
         questioned = None
         with self._records(context, notes) as records:
             if models is not None:

@@ -98,8 +98,7 @@ def summarise(
 
 
 def _report(context: RunContext, done: int, total: int) -> None:
-    if context.progress is not None:
-        context.progress(done, total, "summaries")
+    context.progress(done, total, "summaries")
 
 
 def read_summaries(path: Path, examples: Sequence[StoryQuestion], *, some: bool = False) -> list[str]:

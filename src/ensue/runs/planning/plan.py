@@ -20,7 +20,7 @@ from ensue.errors import EnsueError
 from ensue.fetch.store import home
 from ensue.jsonl import read_object
 from ensue.models.protocols import Model
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import Records
 from ensue.runs.planning.hardware import Hardware, find_hardware
 from ensue.runs.planning.tally import Ledger, Tally, Work
@@ -302,7 +302,7 @@ def _evaluate(
 
     try:
         with Records(folder / "journal.jsonl") as records:
-            context = RunContext(Journal(records), folder, progress, once, records)
+            context = RunContext(Journal(records), folder, progress or ignore, once, records)
             outcome: Outcome = prepared.evaluate(model, context)
             items, clusters, size = 0, set(), 0
             for item in outcome.items:

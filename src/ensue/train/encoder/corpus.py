@@ -23,7 +23,7 @@ from ensue.atomic import write_json
 from ensue.backends.discourse.words import VOCABULARY, Vocabulary, WordCounter, load_vocabulary, words_of
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.text.structure.readers import read_structured
 from ensue.text.structure.sections import StructuredDocument, split_paragraphs
 from ensue.train.corpora import INDEX, find_corpus, find_or_make, smallest_dtype, source_state
@@ -109,7 +109,7 @@ class SentenceCorpus:
 
 
 def prepare_corpus(
-    sources: Sequence[str], folder: Path, asked: Asked, *, workers: int = 1, progress: Progress | None = None
+    sources: Sequence[str], folder: Path, asked: Asked, *, workers: int = 1, progress: Progress = ignore
 ) -> SentenceCorpus:
     """Return the corpus of the sources, made or, where the same was made before, found in the folder.
 
@@ -227,7 +227,7 @@ class Spool(NamedTuple):
 
 
 def _spool_documents(
-    sources: Sequence[str], folder: Path, max_words: int, workers: int, progress: Progress | None
+    sources: Sequence[str], folder: Path, max_words: int, workers: int, progress: Progress
 ) -> Spool:
     """Read the sources into the folder, one document held at a time (a few with several workers)."""
     skipped: Counter[str] = Counter()
@@ -241,8 +241,7 @@ def _spool_documents(
         (folder / PLACES).open("wb") as places,
     ):
         for done, document in enumerate(worded, 1):
-            if progress is not None:
-                progress(done, 0, "documents read")
+            progress(done, 0, "documents read")
             table = _place_sentences(document, len(hashes), titles)
             if not len(table):
                 skipped["no words"] += 1

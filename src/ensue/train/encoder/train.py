@@ -41,7 +41,7 @@ def train_encoder(options: EncoderOptions, progress: Progress | None = None) -> 
     return run_training(options, lambda *machine: _prepare(options, *machine), progress)
 
 
-def _prepare(options: EncoderOptions, accelerator: Accelerator, progress: Progress | None) -> Job:
+def _prepare(options: EncoderOptions, accelerator: Accelerator, progress: Progress) -> Job:
     with accelerator.main_process_first():
         corpus = prepare_corpus(
             options.data,

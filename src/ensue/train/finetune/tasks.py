@@ -135,8 +135,7 @@ class Finetuning:
 
         def report(done: int, total: int, unit: str) -> None:
             self._done = before + done
-            if self._context.progress is not None:
-                self._context.progress(min(self._done, self._total), self._total, unit)
+            self._context.progress(min(self._done, self._total), self._total, unit)
 
         return report
 

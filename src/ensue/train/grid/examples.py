@@ -12,7 +12,7 @@ import numpy as np
 from ensue.backends.grid.grid import Grid, GridForm, build_grid
 from ensue.backends.grid.mentions import PARSER
 from ensue.errors import EnsueError
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.text.documents import Document, read_documents
 from ensue.train.documents import ChosenIds
 from ensue.train.shuffling import Shuffling, drawn_orders
@@ -48,7 +48,7 @@ def read_examples(
     *,
     dev_share: float,
     chosen: ChosenIds = ALL,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
     **reading: Any,
 ) -> Examples:
     """Read documents, hold some out, and make the grids of all; every version of a document is on its side.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ensue.errors import EnsueError
 from ensue.lazy import from_extra
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.train.grid.examples import document_accuracy
 
 Numbers = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ def choose_penalty(
     folds: int,
     ranker: str,
     seed: int,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> Chosen:
     """Choose C by cross-validation over documents, all versions of one in one fold; of equals the smallest wins."""
     documents = np.unique(pairs.documents)
@@ -104,6 +104,5 @@ def choose_penalty(
             weights = fit_ranker(pairs.of(folded != fold), penalty, ranker).weights
             right += size * accuracy(pairs.of(folded == fold), weights)
         found[penalty] = right / len(documents)
-        if progress is not None:
-            progress(done, len(penalties), "values of C")
+        progress(done, len(penalties), "values of C")
     return Chosen(max(found, key=lambda penalty: found[penalty]), found)

@@ -39,7 +39,7 @@ def train_grid(options: GridOptions, progress: Progress | None = None) -> Fitted
     return run_training(options, lambda *machine: _prepare(options, *machine), progress)
 
 
-def _examples(options: GridOptions, progress: Progress | None) -> Examples:
+def _examples(options: GridOptions, progress: Progress) -> Examples:
     return read_examples(
         options.data,
         options.form,
@@ -53,7 +53,7 @@ def _examples(options: GridOptions, progress: Progress | None) -> Examples:
     )
 
 
-def _fit(options: GridOptions, progress: Progress | None) -> Fit:
+def _fit(options: GridOptions, progress: Progress) -> Fit:
     began = time.monotonic()
     examples = _examples(options, progress)
     train, dev = (pairs_of(side, options) for side in (examples.train, examples.dev))
@@ -120,7 +120,7 @@ class PairObjective(nn.Module):  # type: ignore[misc]
         return nn.functional.relu(self._margin - (own - ratings[len(owns) :])).mean()
 
 
-def _prepare(options: GridOptions, accelerator: Accelerator, progress: Progress | None) -> Job:
+def _prepare(options: GridOptions, accelerator: Accelerator, progress: Progress) -> Job:
     examples = _examples(options, progress)
     torch.manual_seed(options.seed)
     shape = NetworkShape(options.embedding, options.filters, options.window, options.dropout)

@@ -24,7 +24,7 @@ from ensue.benchmarks.nlu.framing import (
     outputs_of,
 )
 from ensue.benchmarks.nlu.training import Schedule, TrainedAnswers
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.train.sentences.network import HeadSize, SentenceNetwork, SentenceShape
 from ensue.train.sentences.rows import TextVocabulary, number, vocabulary_of
 
@@ -71,7 +71,7 @@ def train(
     plan: Plan,
     vocabulary: TextVocabulary,
     seed: int,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> TrainedAnswers:
     """Train with a seed; the score is the unweighted mean over the tasks."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -18,7 +18,7 @@ from ensue.atomic import replacing, write_atomic
 from ensue.backends.suffixlm.segments import Tokens, frame_of, pack, sentence_tokens
 from ensue.errors import EnsueError
 from ensue.parallel import ordered_map
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.text.works.headings import split_index
 from ensue.text.works.readers import Headings, NotUsable, Unread, Work, find_works, read_work
 from ensue.train.corpora import INDEX, find_corpus, find_or_make, smallest_dtype, source_state
@@ -78,7 +78,7 @@ def prepare_corpus(
     exclude: Iterable[str] = (),
     only: Iterable[str] | None = None,
     workers: int = 1,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> SegmentCorpus:
     """Return the corpus of a source, made or, where the same was made before, found in the folder.
 
@@ -178,10 +178,9 @@ def _write_rows(
     return spans, skipped
 
 
-def _reported(outcomes: Iterable[_Outcome], progress: Progress | None) -> Iterator[_Outcome]:
+def _reported(outcomes: Iterable[_Outcome], progress: Progress) -> Iterator[_Outcome]:
     for done, outcome in enumerate(outcomes, 1):
-        if progress is not None:
-            progress(done, 0, "works read")
+        progress(done, 0, "works read")
         yield outcome
 
 

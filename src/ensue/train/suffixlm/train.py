@@ -43,7 +43,7 @@ def train_suffixlm(options: SuffixOptions, progress: Progress | None = None) -> 
     return run_training(options, lambda *machine: _prepare(options, *machine), progress)
 
 
-def _prepare(options: SuffixOptions, accelerator: Accelerator, progress: Progress | None) -> Job:
+def _prepare(options: SuffixOptions, accelerator: Accelerator, progress: Progress) -> Job:
     torch.manual_seed(options.seed)
     encoder, tokenizer, folder = _encoder(options)
     place = options.corpora or options.output / CORPUS
@@ -99,7 +99,7 @@ def _corpora(
     place: Path,
     tokenizer: Path,
     accelerator: Accelerator,
-    progress: Progress | None,
+    progress: Progress,
 ) -> dict[str, SegmentCorpus]:
     """Prepare the corpora to train on and to stop by; no work may be in both."""
     made: dict[str, SegmentCorpus] = {}

@@ -20,7 +20,7 @@ from ensue.benchmarks.squality.data import Story, check_references, examples, fi
 from ensue.benchmarks.summaries.extractive import Retriever
 from ensue.errors import EnsueError, RunFailed
 from ensue.models.protocols import Encoder, require
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.train.loop import Fitted
 from ensue.train.run import Described, Job, begin_record, check_folder, run_training, write_record
 from ensue.train.summarizer.instances import (
@@ -65,7 +65,7 @@ def train_summarizer(options: SummarizerOptions, progress: Progress | None = Non
     points = options.points()
     stories = _read_splits(options.data.expanduser(), options.version)
     if len(points) == 1:
-        return _train_one(points[0], stories, progress)
+        return _train_one(points[0], stories, progress or ignore)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise EnsueError(
             "A grid is searched by one process; train its points one at a time on several devices."
@@ -78,7 +78,7 @@ def train_summarizer(options: SummarizerOptions, progress: Progress | None = Non
     fitted: dict[str, Fitted] = {}
     lines: list[dict[str, Any]] = []
     for place, point in enumerate(points):
-        fitted[point.name] = _trained(point, stories, progress, place, len(points))
+        fitted[point.name] = _trained(point, stories, progress or ignore, place, len(points))
         lines.append({"name": point.name, **point.point, "dev_loss": fitted[point.name].best_loss})
         (output / GRID / point.name / CHECKPOINT).unlink(missing_ok=True)
         loser = best and max(best, point.name, key=lambda name: fitted[name].best_loss)
@@ -92,9 +92,7 @@ def train_summarizer(options: SummarizerOptions, progress: Progress | None = Non
     return fitted[best]
 
 
-def _trained(
-    point: SummarizerOptions, stories: Stories, progress: Progress | None, place: int, of: int
-) -> Fitted:
+def _trained(point: SummarizerOptions, stories: Stories, progress: Progress, place: int, of: int) -> Fitted:
     """Return how a point's training ended: as its folder says, where it is finished."""
     folder = point.output / GRID / point.name
     fitted = _record(folder).get("fitted")
@@ -102,8 +100,7 @@ def _trained(
         return Fitted(**fitted)
 
     def report(done: int, total: int, unit: str) -> None:
-        if progress is not None:
-            progress(place * total + done, of * total, unit)
+        progress(place * total + done, of * total, unit)
 
     # A first start that was stopped before this point leaves no folder; going on then begins it.
     going_on = point.resume and (folder / RECORD).exists()
@@ -131,7 +128,7 @@ def _keep(folder: Path, output: Path) -> None:
             shutil.copy2(path, output / path.name)
 
 
-def _train_one(options: SummarizerOptions, stories: Stories, progress: Progress | None) -> Fitted:
+def _train_one(options: SummarizerOptions, stories: Stories, progress: Progress) -> Fitted:
     """Train once and leave the model that was best on dev in the output."""
     sizes = {"train": len(stories.train), "dev": len(stories.dev)}
     asked = {**options.asked(), "data": stories.version, "stories": sizes}

@@ -20,7 +20,7 @@ from ensue.benchmarks.qags.data.files import read_text
 from ensue.benchmarks.qags.pipeline import Examined, Pair, QagsModels, examine
 from ensue.benchmarks.qags.questions import STRICT, Agree, Asking, Keeping
 from ensue.errors import EnsueError
-from ensue.progress import Progress
+from ensue.progress import Progress, ignore
 from ensue.records import Records
 
 # How the answer must agree with the expected one: no question without an answer is worth training on.
@@ -83,7 +83,7 @@ def make_questions(
     *,
     impossible: float = 0.0,
     records: Records | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore,
 ) -> MadeQuestions:
     """Make questions about each passage that the answerer answers as they were meant.
 
