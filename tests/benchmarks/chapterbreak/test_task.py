@@ -454,7 +454,7 @@ def test_what_lacks_negatives_of_a_kind_is_counted_with_what_was_left_out_before
     items = examples(2)
     run = run_of(items, negatives=["in-book", "same-split"], prefix_tokens=[4], suffix_tokens=8)
     reason = "examples without enough same-split negatives"
-    before = replace(run, examples=Examples(items, "a test", "f", {reason: 3, "other": 1}))
+    before = replace(run, data=Examples(items, "a test", "f", {reason: 3, "other": 1}))
     outcome = before.evaluate(Segments(), RunContext())
     assert outcome.skipped == {reason: 5, "other": 1}
     assert [item["settings"]["negatives"] for item in outcome.items] == ["in-book"] * 2
@@ -466,7 +466,7 @@ def test_notes_of_the_data_and_of_the_ranking_are_added_up() -> None:
     items = examples(2)
     run = run_of(items, prefix_tokens=[4, 2000, 3000], suffix_tokens=8)
     cut = "prefix lengths above 1000 tokens, which do not fit and were cut to that"
-    noted = replace(run, examples=Examples(items, "a test", "f", {}, {"headings": 2, cut: 1}))
+    noted = replace(run, data=Examples(items, "a test", "f", {}, {"headings": 2, cut: 1}))
     assert noted.evaluate(Segments(), RunContext()).notes == {"headings": 2, cut: 3}
 
 
@@ -509,11 +509,11 @@ def test_as_much_is_read_as_negatives_are_drawn_from(
     settings = resolve("chapterbreak", SETTINGS, {"negatives": negatives})
     found: Any = TASK.prepare("ao3", str(data), 1, 7, settings)
     assert (found.split, found.limit, found.seed, found.settings) == ("ao3", 1, 7, settings)
-    assert {e.split for e in found.examples.items} == ({"ao3"} if read[0] else {"pg19", "ao3"})
-    assert sum(e.split == "ao3" for e in found.examples.items) == (read[1] or 4)
-    assert (found.fingerprint, found.source) == (found.examples.fingerprint, found.examples.source)
+    assert {e.split for e in found.data.items} == ({"ao3"} if read[0] else {"pg19", "ao3"})
+    assert sum(e.split == "ao3" for e in found.data.items) == (read[1] or 4)
+    assert (found.fingerprint, found.source) == (found.data.fingerprint, found.data.source)
     every: Any = TASK.prepare("", str(data), None, 0, settings)
-    assert (every.split, len(every.examples.items)) == (None, 8)
+    assert (every.split, len(every.data.items)) == (None, 8)
 
 
 def test_settings_become_the_policy() -> None:
