@@ -131,7 +131,7 @@ def test_a_run_of_a_part_has_the_numbers_of_that_part_alone(tmp_path: Path) -> N
     assert {row["settings"]["block_size"] for row in one.results["metrics"]} == {2}
     assert one.results["skipped"]["pairs of people at block sizes that are not asked for"] > 0
     few = ensue.run("shuffle", model=human, output=tmp_path / "few", block_size=[1, 2], limit=6)
-    assert few.results["skipped"]["items of people whose document is not here"] > 0
+    assert few.results["skipped"]["documents of people that are not here"] > 0
     for run in (one, few):
         pairs = Counter(item["settings"]["block_size"] for item in run.items)
         rows = {(row["metric"], row["settings"]["block_size"]): row["n"] for row in run.results["metrics"]}
