@@ -56,7 +56,7 @@ def people_outcome(
     """
     records = by_item(export)
     if not records:
-        raise EnsueError(f"Nobody has answered anything in {model.card.source} yet.")
+        export.refuse_empty()
     items, answered = [], set()
     judged: Records = {}
     for asked, given in records.items():

@@ -111,3 +111,12 @@ def test_an_older_export_that_does_not_count_its_answers_says_so(tmp_path: Path)
     notes = [load_people(f"human:{path}").card.note for path in (old, new)]
     assert "does not say how many answers it has" in notes[0]
     assert notes[1] == "2 people"
+
+
+def test_why_no_answer_counts_is_said(tmp_path: Path) -> None:
+    nobody = read(written(tmp_path / "empty.jsonl", HEADER), "custom")
+    with pytest.raises(EnsueError, match="Nobody has answered anything"):
+        nobody.refuse_empty()
+    void = read(written(tmp_path / "void.jsonl", HEADER, line("one", "a", state="void")), "custom")
+    with pytest.raises(EnsueError, match="whoever gave one was stopped"):
+        void.refuse_empty()

@@ -176,7 +176,7 @@ def _split(export: Export, spec: TaskSpec) -> str | None:
     """Return the split of a task that people answered; None where they answered another task."""
     first = next(export.answers(), None)
     if first is None:
-        raise EnsueError(f"Nobody has answered anything in the project {export.project} yet.")
+        export.refuse_empty()
     return str(first.key["split"]) if first.key["task"] == f"{spec.suite}/{spec.name}" else None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ensue.benchmarks.people.form import Values
 from ensue.errors import EnsueError
@@ -136,6 +136,14 @@ class Export:
     def answers(self, stage: str | None = None) -> Iterator[Record]:
         """Yield the answers that count, or those of one stage."""
         return (one for one in self.records if one.counts and stage in (None, one.stage))
+
+    def refuse_empty(self) -> NoReturn:
+        """Say why no answer counts: there is none, or whoever gave them was stopped or excluded."""
+        if any(one.phase == "work" and not one.control for one in self.records):
+            raise EnsueError(
+                f"No answer in the project {self.project} counts: whoever gave one was stopped, excluded or deleted."
+            )
+        raise EnsueError(f"Nobody has answered anything in the project {self.project} yet.")
 
     def data(self, moved: str | None = None) -> str:
         """Return where the project's data lie: what is named now, or what it was made of."""
