@@ -40,6 +40,9 @@ BatchTokens = Annotated[
     int | None, typer.Option(min=32, help="Tokens in one forward pass (default: by device).")
 ]
 Concurrency = Annotated[int, typer.Option(min=1, help="Requests under way at once, for an endpoint.")]
+Timeout = Annotated[
+    float, typer.Option(min=0.1, max=86_400, help="Seconds an endpoint may take for one reply.")
+]
 AllowPickle = Annotated[
     bool, typer.Option("--allow-pickle", help="Load pickled weights, which can run code.")
 ]
@@ -83,6 +86,7 @@ _MODEL_OPTIONS: Mapping[str, tuple[Any, Any]] = {
     "batch_tokens": (BatchTokens, None),
     "compile": (Compile, "auto"),
     "concurrency": (Concurrency, 8),
+    "timeout": (Timeout, 60.0),
     "allow_pickle": (AllowPickle, False),
     "trust_remote_code": (RemoteCode, False),
 }

@@ -146,6 +146,8 @@ class Fault:
     break_off: bool = False  # promise the whole body, send half, hang up
     cut_json: bool = False  # send half a body as if it were whole
     cut_tokens: bool = False  # tell of half the tokens
+    drip: float = 0.0  # send a space every so many seconds, and never the body
+    garble: Callable[[dict[str, Any]], Any] | None = None  # what is answered instead
 
 
 @dataclass
@@ -385,7 +387,7 @@ class CompletionsServer:
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, answer: dict[str, Any], fault: Fault) -> None:
-    data = json.dumps(answer).encode()
+    data = json.dumps(fault.garble(answer) if fault.garble and status == 200 else answer).encode()
     promised = len(data) // 2 if fault.cut_json else len(data)
     handler.send_response(status)
     handler.send_header("Content-Type", "application/json")
@@ -393,6 +395,10 @@ def _send(handler: BaseHTTPRequestHandler, status: int, answer: dict[str, Any], 
     for name, value in fault.headers.items():
         handler.send_header(name, value)
     handler.end_headers()
+    for _ in range(promised if fault.drip else 0):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+        time.sleep(fault.drip)
     handler.wfile.write(data[: len(data) // 2] if fault.break_off or fault.cut_json else data)
     if fault.break_off:
         handler.wfile.flush()

@@ -117,6 +117,7 @@ def load_model(
     compile: str = "auto",
     share_prefixes: bool = True,
     concurrency: int = 8,
+    timeout: float = 60.0,
 ) -> Model:
     """Load the model of that name.
 
@@ -125,8 +126,8 @@ def load_model(
     `gpt2-medium`. `name` is what it is called in results, where a folder's or a file's own name would not do; scores
     do not depend on it. `dtype` is `float32`, `bfloat16`, `float16` or `auto`: `bfloat16` for language models on a
     GPU that has it, else `float32`. `compile` says whether a causal model is compiled on a GPU: `always`, `never`, or
-    `auto`, where the work is long enough to repay it. `concurrency` is for endpoints: how many requests are under
-    way at once.
+    `auto`, where the work is long enough to repay it. `concurrency` and `timeout` are for endpoints: how many
+    requests are under way at once, and the seconds one may take.
     """
     if compile not in COMPILE:
         raise EnsueError(f"There is no compile={compile}; choose {', '.join(COMPILE)}.")
@@ -136,7 +137,9 @@ def load_model(
     if name is not None:
         _check_name(name, model)
     if model.startswith(("http://", "https://")):
-        served: Any = load("ensue.backends.endpoint.model:open_endpoint")(model, concurrency=concurrency)
+        served: Any = load("ensue.backends.endpoint.model:open_endpoint")(
+            model, concurrency=concurrency, timeout=timeout
+        )
         if name is not None:
             served.card = replace(served.card, name=name)
         return served  # type: ignore[no-any-return]

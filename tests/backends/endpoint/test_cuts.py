@@ -13,7 +13,7 @@ from ensue.errors import EnsueError
 from ensue.models.request import Policy, Request, TokenCut
 from ensue.scoring.engine import score
 from tests.backends.endpoint.test_native import STORY
-from tests.support.completions_server import folder_model, serving
+from tests.support.completions_server import Fault, folder_model, serving
 from tests.support.endpoints import assert_one_sentence, connect
 from tests.support.tiny import save_llama
 
@@ -100,3 +100,15 @@ def test_tokens_become_text_again(folder: Path) -> None:
             assert tokenizer is not None
             ids = tokenizer([STORY])["input_ids"]
             assert tokenizer.decode(ids) == [STORY]
+
+
+def test_a_tokenizer_that_fails_later_is_told_in_a_sentence(folder: Path) -> None:
+    with serving(folder_model(folder), tokenize="vllm") as server:
+        model = connect(server)
+        model.cut_texts([STORY], 4)
+        server.always = lambda body: Fault(status=400, words="no such option")
+        with pytest.raises(
+            EnsueError, match="refused to tokenise for tiny with 400: no such option"
+        ) as caught:
+            model.cut_texts([STORY], 5)
+    assert_one_sentence(caught.value)

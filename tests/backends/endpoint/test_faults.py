@@ -6,14 +6,18 @@ import re
 import socket
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ensue.backends.endpoint.model import EndpointModel
-from ensue.errors import RunFailed
+from ensue.backends.endpoint.served import ServedModel
+from ensue.backends.names import load_model
+from ensue.errors import EnsueError, RunFailed
 from ensue.models.request import Policy, Request
 from tests.support.completions_server import CompletionsServer, Fault, LocalModel, serving
 from tests.support.endpoints import (
@@ -37,6 +41,7 @@ PASSING = {
     "503": Fault(status=503, headers={"Retry-After": "0"}),
     "504": Fault(status=504),
     "slow": Fault(delay=0.8),
+    "dripping": Fault(drip=0.1),
     "broken off": Fault(break_off=True),
     "cut JSON": Fault(cut_json=True),
     "cut tokens": Fault(cut_tokens=True),
@@ -47,8 +52,9 @@ PASSING = {
 @pytest.mark.parametrize("name", PASSING)
 def test_a_passing_fault_is_tried_again(name: str, echo: str, plain: LocalModel) -> None:
     with serving(plain, echo=echo) as server:
-        model = warmed(server, timeout=0.5 if name == "slow" else 5.0)
-        times = 1 if name == "slow" else 2
+        late = name in ("slow", "dripping")
+        model = warmed(server, timeout=0.5 if late else 5.0)
+        times = 1 if late else 2
         server.script.extend([PASSING[name]] * times)
         (got,) = score(model, [Request(" the hill.", "The sun rose over")])
         assert server.prompts == ["The sun rose over the hill."] * (times + 1)
@@ -180,6 +186,88 @@ def test_what_is_under_way_is_given_before_the_failure(server: CompletionsServer
     assert "403" in str(error)
 
 
+def _told(**changes: Any) -> Callable[[dict[str, Any]], Any]:
+    """A reply that says something else of every token."""
+
+    def garble(answer: dict[str, Any]) -> Any:
+        about = answer["choices"][0]["logprobs"]
+        for name, value in changes.items():
+            about[name] = [value] * len(about["tokens"])
+        return answer
+
+    return garble
+
+
+def _triples(change: Callable[[list[Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    def garble(answer: dict[str, Any]) -> Any:
+        about = answer["meta_info"]
+        about["input_token_logprobs"] = [change(one) for one in about["input_token_logprobs"]]
+        return answer
+
+    return garble
+
+
+def _candidates(**changes: Any) -> Callable[[dict[str, Any]], Any]:
+    def garble(answer: dict[str, Any]) -> Any:
+        for candidates in answer["choices"][0]["prompt_logprobs"][1:]:
+            for entry in candidates.values():
+                entry |= changes
+        return answer
+
+    return garble
+
+
+ODD: dict[str, tuple[dict[str, str], Callable[[dict[str, Any]], Any], str]] = {
+    "numbers for tokens": ({}, _told(tokens=17), "sent '17' for a token's text"),
+    "lists for tokens": ({}, _told(tokens=["a"]), "for a token's text"),
+    "logits": ({}, _told(token_logprobs=3.5), "sent 3.5 for a log-probability, which none can be"),
+    "infinity": ({}, _told(token_logprobs=float("inf")), "sent inf for a log-probability"),
+    "a huge number": ({}, _told(token_logprobs=-(10**400)), "sent a reply that cannot be read"),
+    "an error as a success": (
+        {},
+        lambda answer: {"error": {"message": "out of memory"}},
+        r"sent a reply without a completion \(out of memory\)",
+    ),
+    "pairs": ({"generate": "tells"}, _triples(lambda one: one[:2]), "sent a reply that cannot be read"),
+    "a name for a number": (
+        {"generate": "tells"},
+        _triples(lambda one: [one[0], "abc", one[2]]),
+        "sent a reply that cannot be read",
+    ),
+    "a number for a text": ({"generate": "tells"}, _triples(lambda one: [*one[:2], 5]), "for a token's text"),
+    "candidates without texts": (
+        {"echo": "refuses"},
+        _candidates(decoded_token=7),
+        "sent '7' for a token's text",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_reply_that_makes_no_sense_is_told_in_a_sentence(name: str, plain: LocalModel) -> None:
+    manners, garble, words = ODD[name]
+    with serving(plain, **manners) as server:
+        model = warmed(server, retries=1)
+        server.always = lambda body: Fault(garble=garble)
+        _, error = run_to_failure(model, ["One."])
+    assert re.search(f"{words}.* two times", assert_one_sentence(error)), str(error)
+
+
+def test_a_text_in_parts_is_read_and_one_without_any_is_asked_for_again(plain: LocalModel) -> None:
+    def parts(answer: dict[str, Any]) -> Any:
+        message = answer["choices"][0]["message"]
+        message["content"] = [{"type": "text", "text": message["content"]}, {"type": "image"}]
+        return answer
+
+    with serving(plain, chat="tells") as server:
+        url = f"{server.url}/v1/chat/completions"
+        model = ServedModel(url, backoff=0.01, timeout=5.0)
+        whole = model.generate(["Who is there?"], max_tokens=3)
+        server.script.extend([Fault(garble=lambda answer: {"choices": [{"index": 0}]}), Fault(garble=parts)])
+        assert model.generate(["Who is there?"], max_tokens=3) == whole
+        assert not server.script
+
+
 def test_a_mix_of_faults_is_told(server: CompletionsServer) -> None:
     model = warmed(server, retries=1)
     server.script.extend([Fault(status=500), Fault(cut_json=True)])
@@ -210,3 +298,10 @@ def test_a_caller_that_stops_early_is_not_kept_waiting(server: CompletionsServer
     server.always = lambda body: None
     server.script.append(Fault(status=500, headers={"Retry-After": "0"}))
     assert len(score(model, [Request("And again.")])) == 1
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_timeout_is_a_number_of_seconds(seconds: float) -> None:
+    with pytest.raises(EnsueError, match="--timeout is more than 0 and at most 86,400 seconds"):
+        load_model("http://127.0.0.1:1", timeout=seconds)
+    assert load_model("http://127.0.0.1:1#a", timeout=2)._client._timeout == 2  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,45 @@ def test_a_server_that_is_killed_and_started_again(
     assert sum(servers.asked.values()) - before <= texts - kept + 7
     # Twice: what was under way when it was killed, and what three models were known by.
     assert sum(servers.asked.values()) - len(servers.asked) <= 2 + 2 * 7
+
+
+@pytest.mark.parametrize("style", ["echo", "sglang", "plain"])
+def test_another_model_in_the_middle_of_a_run(
+    style: str, servers: Servers, documents: Path, tmp_path: Path
+) -> None:
+    """A server that is started anew is asked again who it is, and no word of another model is kept."""
+    how: dict[str, Any] = {"by": "generation"} if style == "plain" else {}
+    servers.serve()
+    url, output = servers.url(style), tmp_path / "run"
+    whole = shuffle(url, documents, tmp_path / "whole", **how)
+    servers.kill()
+    servers.serve(delay=0.3)
+    model: Any = load_model(url, concurrency=2)
+    ended = threading.Event()
+
+    def replace_server() -> None:
+        journal = output / "journal.jsonl"
+        while not ended.wait(0.01):
+            if journal.exists() and journal.read_bytes().count(b"\n") > 4:
+                servers.kill()
+                servers.serve(1)
+                return
+
+    replacing = threading.Thread(target=replace_server)
+    replacing.start()
+    try:
+        with pytest.raises(RunFailed, match=r"Another model answers at .* than when the run began"):
+            shuffle(model, documents, output, **how)
+    finally:
+        ended.set()
+        replacing.join()
+    kept = len((output / "journal.jsonl").read_bytes().splitlines())
+    servers.kill()
+    servers.serve()
+    again = shuffle(url, documents, output, resume=True, **how)
+    assert json.loads((output / "run.json").read_text())["resumed_from"] == kept
+    assert again.results["metrics"] == whole.results["metrics"]
+    assert [item["outputs"] for item in again.items] == [item["outputs"] for item in whole.items]
 
 
 def test_a_server_without_prompt_log_probabilities(

@@ -7,6 +7,7 @@ import random
 import re
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,7 +23,11 @@ from ensue.errors import EnsueError, RunFailed
 T = TypeVar("T")
 
 _PASSING = frozenset({429, 500, 502, 503, 504})
+# What stands in for a server while it is started anew.
+_ABSENT = frozenset({502, 503})
 _LONGEST_WAIT = 60.0
+# Seconds in which a server can be started anew with another model.
+_UNSEEN = 10.0
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -94,7 +99,8 @@ def parse_address(url: str) -> Address:
 class CompletionsClient:
     """Asks one server, again where that may help; safe to use from many threads.
 
-    While `halt` is set nothing is tried a second time.
+    While `halt` is set nothing is tried a second time. `losses` counts how often the server was gone, broke off or
+    was not asked for long: who answers after that may be another model.
     """
 
     def __init__(
@@ -114,6 +120,9 @@ class CompletionsClient:
         self._retries = retries
         self._backoff = backoff
         self.halt = threading.Event()
+        self.losses = 0
+        self._counting = threading.Lock()
+        self._last = time.monotonic()
         if api_key is None and address.login is None:
             api_key = os.environ.get("ENSUE_API_KEY") or os.environ.get("OPENAI_API_KEY")
         key = (api_key or "").strip()
@@ -161,16 +170,20 @@ class CompletionsClient:
 
     def _once(self, url: str, read: Callable[[Any], T], body: Mapping[str, Any] | None) -> T:
         try:
-            reply = self._http.request("POST" if body else "GET", url, json=body)
+            reply = self._fetch("POST" if body else "GET", url, body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            self._lose_sight()
             reason = self._tidy(str(error)) or "no answer"
             raise _Faltered(f"could not be reached ({reason})", "see that the server is up") from error
         except httpx.TimeoutException as error:
             what = f"did not answer within {self._timeout:g} s"
-            raise _Faltered(what, "lower --concurrency or allow it more time") from error
+            raise _Faltered(what, "lower --concurrency or raise --timeout") from error
         except httpx.RequestError as error:
+            self._lose_sight()
             raise _Faltered("broke off its reply", "see the server's log") from error
         if reply.status_code in _PASSING and not self._for_good(reply):
+            if reply.status_code in _ABSENT:
+                self._lose_sight()
             busy = reply.status_code in (429, 503)
             hint = "lower --concurrency or try later" if busy else "see the server's log"
             raise _Faltered(f"answered {reply.status_code}", hint, _retry_after(reply.headers))
@@ -190,7 +203,30 @@ class CompletionsClient:
         try:
             return read(answer)
         except CutShort as error:
-            raise _Faltered(str(error), "see the server's log") from error
+            # Some call an error a success.
+            told = isinstance(answer, dict) and answer.get("error")
+            said = f" ({self._words_of(answer)})" if told else ""
+            raise _Faltered(f"{error}{said}", "see the server's log") from error
+
+    def _fetch(self, method: str, url: str, body: Mapping[str, Any] | None) -> httpx.Response:
+        """Return the whole of a reply, which may come in pieces but not for longer than is allowed."""
+        now = time.monotonic()
+        until, pieces = now + self._timeout, []
+        if now - self._last > _UNSEEN:
+            self._lose_sight()
+        with self._http.stream(method, url, json=body) as reply:
+            for piece in reply.iter_raw():
+                pieces.append(piece)
+                if time.monotonic() > until:
+                    raise httpx.ReadTimeout("it has begun a reply and not ended it")
+        self._last = time.monotonic()
+        return httpx.Response(
+            reply.status_code, headers=reply.headers, content=b"".join(pieces), request=reply.request
+        )
+
+    def _lose_sight(self) -> None:
+        with self._counting:
+            self.losses += 1
 
     def _for_good(self, reply: httpx.Response) -> bool:
         """Whether a 500 is a refusal: llama.cpp and old vLLM answer so to options they do not know."""
@@ -204,10 +240,13 @@ class CompletionsClient:
             return f"moved to {reply.headers.get('location', 'another place')}"
         try:
             said = reply.json()
-            for key in ("error", "message", "detail"):
-                said = said.get(key, said) if isinstance(said, dict) else said
         except ValueError:
             said = "" if "html" in reply.headers.get("content-type", "") else reply.text
+        return self._words_of(said)
+
+    def _words_of(self, said: Any) -> str:
+        for key in ("error", "message", "detail"):
+            said = said.get(key, said) if isinstance(said, dict) else said
         return self._tidy(said if isinstance(said, str) else str(said))
 
     def _tidy(self, words: str) -> str:

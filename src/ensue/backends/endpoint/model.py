@@ -276,10 +276,10 @@ class EndpointModel(ServedModel):
         return self._complete(context, SCORING, count_prompt)
 
 
-def open_endpoint(url: str, *, concurrency: int = 8) -> ServedModel:
+def open_endpoint(url: str, *, concurrency: int = 8, timeout: float = 60.0) -> ServedModel:
     """Return the model at a URL; one that is talked to (`…/chat/completions`) only writes."""
     kind = ServedModel if parse_address(url).chat else EndpointModel
-    return kind(url, concurrency=concurrency)
+    return kind(url, concurrency=concurrency, timeout=timeout)
 
 
 def _whole(request: Request) -> Prepared:

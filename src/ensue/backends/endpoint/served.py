@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -25,6 +26,8 @@ _TOO_LONG = re.compile(
     r"maximum (model|input|sequence|prompt|number of tokens)",
     re.IGNORECASE,
 )
+_LONGEST = 86_400
+_SILENT = Behaviour((), ())
 _KEPT = "finished work is kept, run again with --resume"
 
 
@@ -49,6 +52,8 @@ class ServedModel:
     ) -> None:
         if concurrency < 1:
             raise EnsueError(f"--concurrency must be at least 1, not {concurrency}.")
+        if not 0 < timeout <= _LONGEST:
+            raise EnsueError(f"--timeout is more than 0 and at most {_LONGEST:,} seconds, not {timeout}.")
         address = parse_address(url)
         self._client = CompletionsClient(
             address,
@@ -60,6 +65,9 @@ class ServedModel:
         )
         self._concurrency = concurrency
         self._chat = address.chat
+        self._watch = threading.Lock()
+        self._losses = 0
+        self._known: Behaviour | None = None
         self._name = model or address.model or self._only_model()
 
     def close(self) -> None:
@@ -174,7 +182,28 @@ class ServedModel:
             raise EnsueError(f"{root} refused {which} with {error}.") from None
 
     def _in_flight(self, todo: Sequence[int], work: Callable[[int], T]) -> Iterator[list[tuple[int, T]]]:
-        return in_flight(todo, work, self._concurrency, self._client.halt)
+        def believed(index: int) -> T:
+            found = work(index)
+            self._check_still_there()
+            return found
+
+        return in_flight(todo, believed, self._concurrency, self._client.halt)
+
+    def _check_still_there(self) -> None:
+        """Refuse replies of another model, which may have been started where the first one was gone meanwhile."""
+        if self._losses == self._client.losses:
+            return
+        with self._watch:
+            losses = self._client.losses
+            if self._losses == losses:
+                return
+            if self._known is not None and not self._known.is_like(self._behaviour() or _SILENT):
+                raise RunFailed(
+                    f"Another model answers at {self._client.root} than when the run began: it gives short texts "
+                    "other log-probabilities; finished work is kept: serve the first one again, then run again "
+                    "with --resume."
+                )
+            self._losses = losses
 
     @cached_property
     def _listed(self) -> list[dict[str, Any]]:
@@ -206,8 +235,13 @@ class ServedModel:
 
     def _behaves(self) -> str:
         """Name how the model behaves; unknown where a server reports no log-probabilities at all."""
+        self._losses = self._client.losses
         found = self._behaviour()
-        return NOTHING if found is None else known_behaviour(self._client.root, self._name, found)
+        if found is None:
+            return NOTHING
+        if found.is_like(found):
+            self._known = found
+        return known_behaviour(self._client.root, self._name, found)
 
     def _behaviour(self) -> Behaviour | None:
         """Return the tokens with which the model goes on after short texts, and their log-probabilities."""
@@ -254,7 +288,11 @@ def written_text(reply: Any) -> str:
     """Return what was written: the completion's text, or what a message says."""
     choice = first_choice(reply)
     message = choice.get("message")
-    said = message.get("content") if isinstance(message, dict) else choice.get("text")
+    if not isinstance(message, dict) and "text" not in choice:
+        raise CutShort("sent a completion without a text")
+    said = message.get("content") if isinstance(message, dict) else choice["text"]
+    if isinstance(said, list):  # parts, of which some may be no text
+        said = "".join(str(part.get("text") or "") for part in said if isinstance(part, dict))
     return str(said or "")
 
 

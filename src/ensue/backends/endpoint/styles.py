@@ -55,10 +55,12 @@ class Style:
         """Return the tokens in a server's answer; None where it has none of this kind."""
         try:
             return self.parse(answer)
-        except (AttributeError, KeyError, TypeError, IndexError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise CutShort("sent a reply that cannot be read") from error
 
 
+# A token that is all but certain may come out a little above 0.
+_ROUNDED = 0.01
 # Some servers refuse to generate nothing, so one token is asked for and dropped.
 SCORING = {"max_tokens": 1, "temperature": 0}
 
@@ -97,7 +99,7 @@ def _read_echo(reply: Any) -> Reply | None:
     ranked = stated.get("top_logprobs") or []
     tops = ranked if len(ranked) == len(texts) else [None] * len(texts)
     tokens = [
-        Token(text, _number(logprob), max(top.values(), default=None) if top else None)
+        Token(_text(text), _number(logprob), max(top.values(), default=None) if top else None)
         for text, logprob, top in zip(texts, logprobs, tops, strict=True)
     ]
     # One token is generated, which most servers list and some do not.
@@ -120,7 +122,7 @@ def _read_prompt_logprobs(reply: Any) -> Reply | None:
         number, own = _prompt_entry(entries)
         best = max((entry["logprob"] for _, entry in entries), default=None)
         id = int(number) if str(number).isdecimal() else None
-        tokens.append(Token(own.get("decoded_token"), _number(own.get("logprob")), best, id))
+        tokens.append(Token(_text(own.get("decoded_token")), _number(own.get("logprob")), best, id))
     # The first token's text is unknown, so a list cut short could pass for a whole one in a text that repeats.
     counted = count_prompt(reply)
     if counted is not None and len(tokens) < counted:
@@ -162,11 +164,17 @@ def _read_generate(reply: Any) -> Reply | None:
         return None
     if len(stated) > counted:
         raise CutShort("sent more tokens than it counts in the text")
-    tokens = [Token(text, _number(logprob), None, int(id)) for logprob, id, text in stated]
+    tokens = [Token(_text(text), _number(logprob), None, int(id)) for logprob, id, text in stated]
     untold = counted - len(stated)
     if untold:
         tokens[0] = Token(None, None)
     return Reply(tokens, (len(tokens),), counted, untold)
+
+
+def _text(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise CutShort(f"sent {str(value)[:20]!r} for a token's text")
+    return value
 
 
 def _number(value: Any) -> float | None:
@@ -175,6 +183,8 @@ def _number(value: Any) -> float | None:
     # A NaN is the model's own, and asking again would not help: the engine refuses it by its text.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise CutShort(f"sent {str(value)[:20]!r} for a log-probability")
+    if value > _ROUNDED:
+        raise CutShort(f"sent {value:.3g} for a log-probability, which none can be")
     return float(value)
 
 

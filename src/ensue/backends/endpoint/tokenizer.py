@@ -62,8 +62,13 @@ class ServerTokenizer:
     def _each(self, things: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
         found: dict[int, Any] = {}
         places = range(len(things))
-        for batch in in_flight(places, lambda at: work(things[at]), self.concurrency, self.client.halt):
-            found.update(batch)
+        try:
+            for batch in in_flight(places, lambda at: work(things[at]), self.concurrency, self.client.halt):
+                found.update(batch)
+        except Rejected as error:
+            raise EnsueError(
+                f"{self.client.root} refused to tokenise for {self.model} with {error}; see the server's log."
+            ) from None
         return [found[place] for place in places]
 
 

@@ -239,7 +239,7 @@ class _Models:
             raise EnsueError(
                 f"{name} is served elsewhere, where nothing of its shape is known; plan with --shape and --tokenizer."
             )
-        kept = {key: value for key, value in self.options.items() if key not in ("device", "concurrency")}
+        kept = {key: value for key, value in self.options.items() if key not in ("device", "concurrency", "timeout")}
         found = load_for(self.benchmark, name, **kept, device="meta")
         self.loaded[found.card.name] = (name, found)
         return found
