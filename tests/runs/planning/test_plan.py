@@ -158,6 +158,9 @@ def test_the_command_prints_tables_and_json(llama: str, corpus: str) -> None:
         (["shuffle", "--shape", "8B", "--tokenizer", "99"], "1 to 20 characters"),
         (["shuffle", "--shape", "8B", "--measure"], "leave out --measure or --shape"),
         (["shuffle", "--model", "http://127.0.0.1:1"], "served elsewhere"),
+        (["shuffle", "--shape", "8B", "--model", "random"], "leave it out or --model random"),
+        (["shuffle", "--model", "random", "--tokenizer", "4"], "--tokenizer goes with --shape"),
+        (["shuffle", "--model", "random", "--price", "inf"], "from 0 an hour up, not inf"),
         (["superglue", "--mode", "finetune"], "trains a network"),
         (["shufle"], "did you mean"),
     ],
@@ -167,3 +170,76 @@ def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
         here("plan", *words, "--hardware", "h200") if "--hardware" not in words else here("plan", *words),
         said,
     )
+
+
+MINE = {
+    "about": '"one of mine"',
+    "kind": '"cpu"',
+    "memory": "16",
+    "source": '"measured by me"',
+    "rates": "{ float32 = 5e10 }",
+    "attention": "1e11",
+    "elementwise": "0.0",
+    "vocabulary": "0.0",
+    "written": "1e-7",
+    "written_seen": "1e-10",
+}
+
+
+def _profile(path: Path, lines: dict[str, str], head: str = "[mine]") -> str:
+    path.write_text("\n".join([head, *(f"{key} = {value}" for key, value in lines.items())]))
+    return str(path)
+
+
+def test_a_profile_of_ones_own_and_one_like_another(tmp_path: Path) -> None:
+    mine = find_hardware(_profile(tmp_path / "a.toml", MINE))
+    assert (mine.name, mine.memory, mine.rates) == ("mine", 16, {"float32": 5e10})
+    like = {"like": '"h200"', "about": '"twice"', "memory": "80", "products": "2.0", "bandwidth": "1.0"}
+    twice = find_hardware(_profile(tmp_path / "b.toml", like | {"source": '"derived"', "date": '"today"'}))
+    assert twice.rates["float32"] == 2 * profiles()["h200"].rates["float32"]
+    assert (twice.name, twice.memory, twice.date) == ("mine", 80, "today")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"memory": '"lots"'}, "memory is a number above 0, not 'lots'"),
+        ({"memory": "-3"}, "memory is a number above 0, not -3"),
+        ({"memory": "inf"}, "memory is a number above 0, not inf"),
+        ({"memory": "true"}, "memory is a number above 0, not True"),
+        ({"attention": "0"}, "attention is a number above 0, not 0"),
+        ({"attention": "nan"}, "attention is a number above 0, not nan"),
+        ({"loading": "0"}, "loading is a number above 0, not 0"),
+        ({"written": "-5"}, "written is a number from 0, not -5"),
+        ({"rates": "5e10"}, "of which float32 must be there"),
+        ({"rates": "{ bfloat16 = 1e12 }"}, "of which float32 must be there"),
+        ({"rates": "{ float32 = 0 }"}, "the rate of float32 is a number above 0, not 0"),
+        ({"kind": '"tpu"'}, "kind is cuda or cpu, not 'tpu'"),
+        ({"about": "5"}, "about is text, not 5"),
+        ({"speed": "5"}, "speed is none of"),
+        ({"like": '"h200"'}, "it has no bandwidth"),
+    ],
+)
+def test_a_damaged_profile_is_told_in_a_sentence(changes: dict[str, str], said: str, tmp_path: Path) -> None:
+    path = _profile(tmp_path / "mine.toml", MINE | changes)
+    refused(here("plan", "shuffle", "--model", "random", "--hardware", path), said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must have one table"),
+        ("memory = 5", "must have one table"),
+        ("[a]\n[b]", "must have one table"),
+        ("[a", "is no TOML"),
+        ("[a]", "it has no about"),
+        (
+            '[a]\nlike = "h300"\nabout = ""\nmemory = 1\nproducts = 1\nbandwidth = 1\nsource = ""',
+            "none of h200",
+        ),
+    ],
+)
+def test_a_file_that_is_no_profile_is_told_in_a_sentence(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    refused(here("plan", "shuffle", "--model", "random", "--hardware", str(path)), said)

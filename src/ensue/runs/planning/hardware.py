@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -17,6 +18,10 @@ from ensue.runs.planning.tally import Tally, Work
 _LOGITS = {"cuda": 2**28, "cpu": 2**24}
 # Activations as wide as the widest layer that a pass has at once, as backends/hf/running.py takes it.
 _WIDE = 6
+# What a profile says in words, what something is divided by, and what one says that is like another.
+_WORDS = ("about", "kind", "source", "like", "date", "command")
+_DIVISORS = ("memory", "attention", "loading", "products", "bandwidth")
+_LIKE = ("like", "about", "memory", "products", "bandwidth", "source")
 
 
 @dataclass(frozen=True)
@@ -113,14 +118,61 @@ def find_hardware(name: str) -> Hardware:
         return known[name]
     path = Path(name).expanduser()
     if path.suffix == ".toml" and path.is_file():
-        try:
-            found = tomllib.loads(path.read_text("utf-8"))
-            ((label, facts),) = found.items()
-            return Hardware(name=label, **facts)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise EnsueError(f"{path} holds no profile of one device: {error}.") from None
+        return _own_profile(path)
     words = hint(name, known, f"there is {', '.join(known)}; or give a .toml file.")
     raise EnsueError(f"There is no hardware {name}; {words}")
+
+
+def _own_profile(path: Path) -> Hardware:
+    """Return the one profile of somebody's own file, or say what is wrong with it."""
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EnsueError(f"{path} is no TOML: {error}.") from None
+    if len(tables) != 1 or not all(isinstance(facts, dict) for facts in tables.values()):
+        raise EnsueError(f"{path} must have one table, as [NAME], with the profile of one device.")
+    ((name, facts),) = tables.items()
+    if said := _wrong_keys(facts) or _wrong_values(facts):
+        raise EnsueError(f"{path} holds no profile of a device: {said}.")
+    return _scaled(profiles(), name, dict(facts))
+
+
+def _wrong_keys(facts: dict[str, Any]) -> str:
+    """Say which keys are missing or unknown; empty where none is."""
+    every = {one.name: one.default is MISSING for one in fields(Hardware) if one.name != "name"}
+    needed = {key for key, must in every.items() if must}
+    known = {*every}
+    if "like" in facts:
+        needed, known = {*_LIKE}, {*_LIKE, "date", "command"}
+    if missing := sorted(needed - {*facts}):
+        return f"it has no {missing[0]}"
+    return (
+        f"{unknown[0]} is none of {', '.join(sorted(known))}" if (unknown := sorted({*facts} - known)) else ""
+    )
+
+
+def _wrong_values(facts: dict[str, Any]) -> str:
+    """Say which value is of the wrong kind or size; empty where none is."""
+    for key, value in facts.items():
+        if key in _WORDS:
+            if not isinstance(value, str):
+                return f"{key} is text, not {value!r}"
+        elif key == "rates":
+            if not isinstance(value, dict) or "float32" not in value or not {*value} <= {*BYTES}:
+                return f"rates are a table of {', '.join(BYTES)}, of which float32 must be there"
+            if bad := next((dtype for dtype, rate in value.items() if not _is_size(rate) or not rate), None):
+                return f"the rate of {bad} is a number above 0, not {value[bad]!r}"
+        elif not _is_size(value) or (key in _DIVISORS and not value):
+            return f"{key} is a number {'above 0' if key in _DIVISORS else 'from 0'}, not {value!r}"
+    if "like" in facts and facts["like"] not in profiles():
+        return f"it is like {facts['like']}, which is none of {', '.join(profiles())}"
+    if facts.get("kind", "cpu") not in _LOGITS:
+        return f"kind is {' or '.join(_LOGITS)}, not {facts['kind']!r}"
+    return ""
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 @cache
@@ -138,7 +190,7 @@ def _scaled(known: dict[str, Hardware], name: str, facts: dict[str, Any]) -> Har
     memory's bandwidth."""
     if "like" not in facts:
         return Hardware(name=name, **facts)
-    base = known[facts.pop("like")]
+    base, dated = known[facts.pop("like")], {"date": "", "command": ""}
     products, bandwidth = facts.pop("products"), facts.pop("bandwidth")
     return replace(
         base,
@@ -149,7 +201,5 @@ def _scaled(known: dict[str, Hardware], name: str, facts: dict[str, Any]) -> Har
         vocabulary=base.vocabulary / bandwidth,
         written=base.written / bandwidth,
         written_seen=base.written_seen / bandwidth,
-        date="",
-        command="",
-        **facts,
+        **(dated | facts),
     )

@@ -138,6 +138,12 @@ def plan(
         raise EnsueError(
             "--measure runs the model, and a shape has no weights; leave out --measure or --shape."
         )
+    if shape is not None and model is not None:
+        raise EnsueError(f"--shape stands for a model that is not here; leave it out or --model {model}.")
+    if tokenizer is not None and shape is None:
+        raise EnsueError("--tokenizer goes with --shape: a model that is here has its own; leave it out.")
+    if price is not None and not 0 <= price < math.inf:
+        raise EnsueError(f"A device costs from 0 an hour up, not {price}.")
     name, _, task = benchmark.partition("/")
     found = registry.find(name)
     asked = found.load_task()
@@ -239,7 +245,11 @@ class _Models:
             raise EnsueError(
                 f"{name} is served elsewhere, where nothing of its shape is known; plan with --shape and --tokenizer."
             )
-        kept = {key: value for key, value in self.options.items() if key not in ("device", "concurrency", "timeout")}
+        kept = {
+            key: value
+            for key, value in self.options.items()
+            if key not in ("device", "concurrency", "timeout")
+        }
         found = load_for(self.benchmark, name, **kept, device="meta")
         self.loaded[found.card.name] = (name, found)
         return found

@@ -13,28 +13,37 @@ _UNITS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "
 def amount(value: float) -> str:
     """Write a large number with three digits and a letter.
 
-    >>> amount(2_412_000), amount(17), amount(1.25e15)
-    ('2.41 M', '17', '1.25 P')
+    >>> amount(2_412_000), amount(17), amount(1.25e15), amount(999_960), amount(2.5e21)
+    ('2.41 M', '17', '1.25 P', '1 M', '2,500 E')
     """
     for unit, letter in _UNITS:
-        if value >= unit:
-            return f"{value / unit:.3g} {letter}"
-    return f"{value:.3g}"
+        if value >= 0.9995 * unit:
+            return f"{digits(value / unit, 3)} {letter}"
+    return digits(value, 3)
+
+
+def digits(value: float, count: int) -> str:
+    """Write a number with so many digits, or whole where it has more before the point.
+
+    >>> digits(0.2149, 2), digits(119.6, 2), digits(1234.5, 3)
+    ('0.21', '120', '1,234')
+    """
+    return f"{value:,.0f}" if value >= 10 ** (count - 1) else f"{value:.{count}g}"
 
 
 def duration(seconds: float) -> str:
     """Write a time as people say it.
 
-    >>> duration(0.21), duration(95), duration(7400), duration(400_000)
-    ('0.21 s', '95 s', '2.1 h', '4.6 days')
+    >>> duration(0.21), duration(95), duration(110), duration(7400), duration(400_000), duration(4e7)
+    ('0.21 s', '95 s', '110 s', '2.1 h', '4.6 days', '463 days')
     """
     if seconds < 120:
-        return f"{seconds:.2g} s"
+        return f"{digits(seconds, 2)} s"
     if seconds < 7200:
-        return f"{seconds / 60:.3g} min"
+        return f"{digits(seconds / 60, 3)} min"
     if seconds < 172_800:
-        return f"{seconds / 3600:.2g} h"
-    return f"{seconds / 86_400:.2g} days"
+        return f"{digits(seconds / 3600, 2)} h"
+    return f"{digits(seconds / 86_400, 2)} days"
 
 
 def size(count: float) -> str:
@@ -45,7 +54,7 @@ def size(count: float) -> str:
     """
     for unit, word in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= unit:
-            return f"{count / unit:.{'4' if count >= 1000 * unit else '3'}g} {word}"
+            return f"{count / unit:.{'4' if count >= 999.5 * unit else '3'}g} {word}"
     return f"{count:.0f} bytes"
 
 
