@@ -175,6 +175,14 @@ class Depending(Protocol):
         """Return what that is, by name: a run of anything else is another run."""
 
 
+@runtime_checkable
+class Guided(Protocol):
+    """A prepared benchmark that asks a model for more by what it has answered, which a plan can only assume."""
+
+    def assumed(self, model: Model) -> str:
+        """Say what a plan takes for granted; empty where nothing depends on answers."""
+
+
 class Task(Protocol):
     """What makes the items of a benchmark and judges a model's outputs."""
 

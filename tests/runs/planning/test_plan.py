@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,38 @@ def test_a_plan_has_the_items_and_tokens_of_the_run(llama: str, corpus: str, tmp
     assert made.disk["run folder"] == pytest.approx(written, rel=0.1)
     # A plan is no run: nothing of it is left.
     assert not (home() / "vectors").exists()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "options"),
+    [
+        ("shuffle", {"block_size": [1, 2], "shuffles": 3}),
+        ("insertion", {}),
+        ("ordering", {"method": "neighbours"}),
+    ],
+)
+def test_as_many_tokens_are_planned_as_go_through_the_network(
+    benchmark: str, options: dict[str, Any], llama: str, corpus: str, tmp_path: Path
+) -> None:
+    made = plan(benchmark, model=llama, data=corpus, hardware="cpu", **options)
+    model: Any = ensue.load_model(llama)
+    # How the model may be run is found out once, with texts of its own.
+    ensue.run(benchmark, model=model, data=corpus, output=tmp_path / "first", **options)
+    fed = 0
+
+    def count(_module: Any, given: tuple[Any, ...], _made: Any) -> None:
+        nonlocal fed
+        fed += given[0].numel()
+
+    model.network.get_input_embeddings().register_forward_hook(count)
+    ensue.run(benchmark, model=model, data=corpus, output=tmp_path / "second", **options)
+    assert sum(cost.tally.run for cost in made.costs) == fed > 0
+    assert made.notes == []
+
+
+def test_what_depends_on_answers_is_said_to_be_assumed(llama: str, corpus: str) -> None:
+    made = plan("ordering", model=llama, data=corpus, limit=1, hardware="cpu")
+    assert any("depends on scores" in note for note in made.notes)
 
 
 def test_many_documents_are_planned_from_few(llama: str, corpus: str) -> None:

@@ -113,7 +113,7 @@ class OrderingRun(DocumentsRun):
             return outcome_of(documents, model, export, _by_people, metric_rows, skipped)
         rater = rater_of(model, self.settings, "Ordering")
         rated = rater is not None
-        method = self.settings["method"] or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
+        method = self._method(model, rated)
         if not rated and (method != "neighbours" or not isinstance(model, Encoder)):
             require(model, Scorer, "Ordering")
         self._check(method, rated or not isinstance(model, Scorer))
@@ -142,6 +142,16 @@ class OrderingRun(DocumentsRun):
             tokens=tokens,
             notes=notes,
         )
+
+    def assumed(self, model: Model) -> str:
+        """Say that which orders are tried depends on the scores of others, unless all pairs are scored at once."""
+        if self._method(model, rater_of(model, self.settings, "Ordering") is not None) == "neighbours":
+            return ""
+        return "which orders are tried depends on scores: tokens fed are near those of the run, not the same"
+
+    def _method(self, model: Model, rated: bool) -> str:
+        method: str | None = self.settings["method"]
+        return method or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
 
     def _check(self, method: str, otherwise: bool) -> None:
         """Refuse settings that would do nothing."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks import registry
-from ensue.benchmarks.base import Benchmark, Outcome, Prepared, RunContext
+from ensue.benchmarks.base import Benchmark, Guided, Outcome, Prepared, RunContext
 from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 from ensue.fetch.store import home
@@ -175,7 +175,9 @@ def plan(
         return counting_model(other, ledger, models.target_of(other))
 
     seen = _evaluate(prepared, counting, further, progress, ledger)
-    notes = [f"assumed: {words}" for words in [*models.notes, *ledger.assumptions]]
+    guided = prepared.assumed(counting) if isinstance(prepared, Guided) else ""
+    assumptions = [*models.notes, *ledger.assumptions, *([guided] if guided else [])]
+    notes = [f"assumed: {words}" for words in assumptions]
     times = 1.0
     if documents is not None:
         times = documents / seen.clusters
