@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Self, TypeVar
@@ -22,6 +23,8 @@ Made = TypeVar("Made")
 
 # Seconds that a worker may take to come.
 _PATIENCE = 120.0
+# Seconds that a cluster's head may take to accept a connection.
+_ANSWER = 10.0
 
 
 class RayExecutor:
@@ -106,18 +109,27 @@ def _connect(ray: Any, address: str | None, workers: int | None, cpus: float) ->
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address and address != "local":
         try:
+            _knock(address)
             ray.init(address=address, **quiet)
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        except (OSError, OverflowError, RuntimeError, ValueError) as error:
             with contextlib.suppress(Exception):
                 ray.shutdown()
+            said = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise EnsueError(
-                f"There is no Ray cluster at {address} ({str(error).strip().splitlines()[0][:160]}); start one with "
+                f"There is no Ray cluster at {address} ({said[:160]}); start one with "
                 f"`ray start --head` there, or leave the address out to work on this machine alone."
             ) from None
         return True
     most = max(cores(), int((workers or 0) * cpus))
     ray.init(address="local", num_cpus=most, include_dashboard=False, **quiet)
     return True
+
+
+def _knock(address: str) -> None:
+    """See that somebody listens at HOST:PORT, as Ray would for minutes; what is no such address is Ray's to judge."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
 
 
 def _room(node: dict[str, float], cpus: float, gpus: float) -> int:
