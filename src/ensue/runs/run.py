@@ -16,7 +16,6 @@ from ensue import lazy
 from ensue.backends.names import load_model
 from ensue.benchmarks import registry
 from ensue.benchmarks.base import HUMAN, PEOPLE, Benchmark, Depending, LoadModel, Prepared, RunContext
-from ensue.benchmarks.people.export import refusing_edited
 from ensue.benchmarks.settings import resolve
 from ensue.environment import environment, peak_memory
 from ensue.errors import EnsueError
@@ -210,7 +209,8 @@ def _evaluate(
         about["resumed_from"] = len(records)
         context = RunContext(Journal(records), folder.path, progress or ignore, load, records)
         is_people = model.card.kind == PEOPLE
-        with refusing_edited(model.card.source) if is_people else nullcontext():
+        refusing = lazy.load("ensue.benchmarks.people.export:refusing_edited") if is_people else nullcontext
+        with refusing(model.card.source):
             outcome = prepared.evaluate(model, context)
     if records.damaged:
         outcome.notes[DAMAGED] += records.damaged
