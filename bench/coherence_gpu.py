@@ -21,6 +21,7 @@ import gc
 import io
 import json
 import lzma
+import re
 import signal
 import subprocess
 import sys
@@ -418,6 +419,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--lanes", help=f"only these of {', '.join(LANES)}")
+    parser.add_argument("--only", default="", help="only work whose name this regular expression finds")
     parser.add_argument("--lane", help="go through one list in this process")
     parser.add_argument("--seconds", type=float, default=500.0, help="for every lane")
     parser.add_argument(
@@ -432,7 +434,8 @@ def main() -> None:
         return
     lane = Lane(args)
     lane.say("transformers", transformers.__version__, AutoModelForCausalLM.__name__)
-    go_through(lane, LANES[args.lane][1], args.seconds)
+    wanted = [work for work in LANES[args.lane][1] if re.search(args.only, work.name)]
+    go_through(lane, wanted, args.seconds)
 
 
 if __name__ == "__main__":
