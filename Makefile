@@ -37,14 +37,14 @@ test: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# A process a core. Tests stay in order, since those of a file share what its fixtures make; who has done his own takes of
-# the others' last ones. What was skipped is named.
+# Four processes also on two cores, since tests wait for servers and browsers a good part of their time. Those of a file
+# share what its fixtures make and stay together. What was skipped is named.
 suite: $(VENV)/.dev
-	$(BIN)/pytest -rs -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest -rs -n 4 --dist loadfile
 
 # The same tests, with far more examples of what is tried at random.
 long: $(VENV)/.dev
-	ENSUE_TESTS=long $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	ENSUE_TESTS=long $(BIN)/pytest -n 4 --dist loadfile
 
 bench: $(VENV)/.base
 	test -d $(PEERS) || $(PYTHON) -m venv $(PEERS)
