@@ -35,7 +35,8 @@ def test_the_last_final_value_is_the_answer_and_all_are_in_the_history(platform:
     assert (told["final"], told["seq"]) == (False, 1)
     assert saved(platform) == ({"why": "So"}, False, 1)
     assert ada.save(held, "no", seq=2)["final"] is True
-    assert ada.save(held, values={"label": "yes"}, final=False, seq=3)["final"] is True
+    told = ada.save(held, values={"label": "yes"}, final=False, seq=3)
+    assert (told["final"], told["seq"]) == (True, 2)
     assert saved(platform) == ({"label": "no"}, True, 3)  # a draft does not take its place
     ada.save(held, "yes", seq=4)
     assert saved(platform) == ({"label": "yes"}, True, 4)
