@@ -84,10 +84,10 @@ def one_of(*choices: str) -> Reader[str]:
 
 
 def _yes_or_no(text: str) -> str:
-    return one_of("yes", "no")({"True": "yes", "False": "no"}.get(text, text))
+    return one_of("yes", "no")({"true": "yes", "false": "no"}.get(text.lower(), text))
 
 
-# yes or no; from Python, True or False.
+# yes or no; from Python, True or False; from TOML and JSON, true or false.
 yes_or_no = Reader(_yes_or_no, ("yes", "no"))
 # The path of a file besides the data, which a form sends along.
 file = Reader(str, is_file=True)
@@ -131,7 +131,7 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
         if key not in known:
             words = hint(key, known, f"it has {', '.join(known)}.")
             raise EnsueError(f"{benchmark} has no setting {key!r}; {words}")
-        written = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        written = ",".join(map(_as_text, value)) if isinstance(value, list | tuple) else _as_text(value)
         try:
             values[key] = known[key].read(written)
         except ValueError as error:
@@ -140,6 +140,10 @@ def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, An
         if values[key] == []:
             raise EnsueError(f"{key} is empty: name at least one value.")
     return values
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def refuse_task(benchmark: str, task: str) -> None:

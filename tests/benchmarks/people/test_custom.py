@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from ensue.benchmarks.people.checking import settled
 from ensue.benchmarks.people.custom import KIND
+from ensue.benchmarks.people.kind import settings_of
+from ensue.benchmarks.settings import resolve
 from ensue.errors import EnsueError
 
 TOML = """
@@ -68,6 +71,29 @@ def test_sides_are_by_chance_the_same_again_and_said(tmp_path: Path) -> None:
     assert 8 <= left.count("one") <= 32
 
 
+def test_what_is_right_is_so_whatever_side_it_is_on_and_in_whatever_order(tmp_path: Path) -> None:
+    """Gold values name the panels as the project.toml has them, and options in any order."""
+    options = "options = [{value = 'x', label = 'X'}, {value = 'y', label = 'Y'}]"
+    toml = TOML + f'[[fields]]\nid = "all"\ntype = "choices"\nlabel = "All?"\n{options}\n'
+    gold = {"better": "left", "all": ["y", "x"]}
+    for item in KIND.build(written(tmp_path, toml, [{**row, "gold": gold} for row in ROWS]), {}, 0).items:
+        sides = item.key["sides"]["better"]
+        first = "left" if sides["left"] == "one" else "right"
+        for said in (["x", "y"], ["y", "x"]):
+            given = settled(item.form, {"better": first, "all": said})
+            assert item.gold is not None
+            assert KIND.right(item.gold, given)
+        other = {"left": "right", "right": "left"}[first]
+        assert not KIND.right(item.gold, settled(item.form, {"better": other, "all": ["x", "y"]}))
+
+
+def test_nothing_is_as_good_as_no_column(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("id", "group", "phase", "control", "gold", "words"))
+    (item,) = KIND.build(written(tmp_path, rows=[{**ROWS[0], **nothing}]), {}, 0).items
+    assert (item.key["id"], item.group, item.phase, item.control) == ("1", "", "work", False)
+    assert (item.gold, item.words) == (None, "")
+
+
 WHY = '[[fields]]\nid = "why"\ntype = "text"\nlabel = "Why?"\n'
 
 
@@ -82,8 +108,25 @@ WHY = '[[fields]]\nid = "why"\ntype = "text"\nlabel = "Why?"\n'
         ({"id": "1"}, "there already"),
         ({"b": 3}, "the panel 'two' has sentences = 3, where a list of texts is expected"),
         ({"control": "no"}, 'control = "no", where true or false is expected'),
+        ({"control": True, "gold": {}}, "for control and has no gold values"),
+        ({"phase": ["work"]}, r'phase \["work"\] is none of training'),
+        ({"id": ["1"]}, r'id = \["1"\], where a text is expected'),
+        ({"words": {"a": True}}, r'words = {"a": true}, where a text is expected'),
     ],
-    ids=["column", "phase", "control", "training", "gold", "id", "sentences", "true"],
+    ids=[
+        "column",
+        "phase",
+        "control",
+        "training",
+        "gold",
+        "id",
+        "sentences",
+        "true",
+        "no gold",
+        "list",
+        "id list",
+        "words",
+    ],
 )
 def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any], words: str) -> None:
     row = {key: value for key, value in {**ROWS[0], **change}.items() if value is not None}
@@ -159,6 +202,11 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
             WHY + 'when = {field = "better", equals = 2026-11-18}',
             "holds what JSON does not have",
         ),
+        (
+            "random = true",
+            WHY.replace('"text"', '"sentences"') + 'panel = "two"\noptions = []\nreason = "requird"',
+            'reason = "requird", where required or optional is expected',
+        ),
     ],
     ids=[
         "outside",
@@ -189,8 +237,15 @@ def test_a_line_that_will_not_do_is_named(tmp_path: Path, change: dict[str, Any]
         "data",
         "table",
         "date",
+        "reason",
     ],
 )
 def test_a_project_that_will_not_do_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
     with pytest.raises(EnsueError, match=words):
         KIND.build(written(tmp_path, TOML.replace(old, new)), {}, 0)
+
+
+def test_a_setting_is_refused_as_it_was_written(tmp_path: Path) -> None:
+    preset = KIND.preset(written(tmp_path, TOML.replace("labels = 3", "pay = true")))
+    with pytest.raises(EnsueError, match=r"^Invalid pay=true: expected a number\."):
+        resolve("custom", settings_of(KIND), preset)

@@ -218,12 +218,32 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
         ("order", {"entries": [{"id": "a"}]}, "each with its 'id' and 'text'"),
         ("choice", {**YES_NO, "more": [date(2026, 1, 1)]}, "holds what JSON does not have"),
         ("spans", {"panel": "p", "labels": []}, "has no labels"),
+        ("scale", {"least": 1, "most": True}, "has most = true, which is no number"),
+        ("place", {"panel": "p", "sentence": "It."}, "is about sentences, and the panel 'p' has none"),
+        ("sentences", {"panel": "p", **YES_NO}, "is about sentences, and the panel 'p' has none"),
+        ("preference", {"left": "p", "right": "p"}, "compares the panel 'p' with itself"),
     ],
 )
 def test_lists_that_nobody_could_answer_are_one_problem(type: str, more: dict[str, Any], words: str) -> None:
     form = Form((Panel("p", text="Some words."),), (Field("f", type, "Which?", more),))
     (problem,) = form_problems(form)
     assert "the field 'f'" in problem
+    assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ({"field": "first", "equals": "maybe"}, "is never asked: 'maybe' is no option of 'first'"),
+        ({"field": "first"}, "has when without 'equals'"),
+        ({"equals": "yes"}, "has when without 'field'"),
+        ({"field": "f", "equals": "yes"}, "depends on 'f', which is no field before it"),
+        ({"field": ["first"], "equals": "yes"}, r"depends on ['first'], which is no field before it"),
+    ],
+)
+def test_a_field_that_is_never_asked_is_one_problem(when: dict[str, Any], words: str) -> None:
+    first = Field("first", "choice", "Which?", YES_NO)
+    (problem,) = form_problems(Form((), (first, Field("f", "text", "Why?", when=when))))
     assert words in problem
 
 

@@ -9,13 +9,14 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
+from ensue.benchmarks.people import kind as kinds
 from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.projects import Project
 from ensue.platform.clock import SetClock
 from ensue.platform.database.schema import participants
 from ensue.platform.service import Platform
 from ensue.platform.web.app import create_app
-from tests.platform.annotation.working import Browser, item, make, said
+from tests.platform.annotation.working import STAGED, Browser, item, make, said
 
 TOML = """
 title = "Rain"
@@ -119,6 +120,26 @@ def test_who_comes_when_all_is_done_is_told_before_any_practice(platform: Platfo
     assert last.get("projects/rain/assignments").json() == []
     Answering(platform).projects.top_up("rain", 3)
     assert last.take().json()["item"]["phase"] == "training"
+
+
+def test_who_waits_for_others_is_not_told_the_code_yet(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(kinds._OWN, "staged", "tests.platform.annotation.working:STAGED")
+    work = list(STAGED.build(None, {}, 0).items)
+    project = make(platform, work, kind="staged", labels=2, completion_code="DONE")
+    ada, bob, cyd = (Browser(platform, project, id) for id in ("ada", "bob", "cyd"))
+    for _ in work:
+        ada.save(ada.take().json()["id"], said("yes"))
+    assert "others are at work" in ada.take().json()["waiting"]
+    assert ada.get("projects/rain/me").json()["completion"] is None
+    for _ in work:
+        bob.save(bob.take().json()["id"], said("yes"))
+    while (taken := cyd.take()).status_code == 201:
+        cyd.save(taken.json()["id"], said("yes"))
+    for one in (ada, cyd):
+        assert one.take().status_code == 204
+        assert one.get("projects/rain/me").json()["completion"]["code"] == "DONE"
 
 
 def test_an_account_needs_no_key_if_it_may_annotate(

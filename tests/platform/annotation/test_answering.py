@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from sqlalchemy import func, select
 
 from ensue.benchmarks.people.export import Export
+from ensue.benchmarks.people.export import read as read_export
 from ensue.errors import EnsueError
 from ensue.platform.annotation import exporting
 from ensue.platform.annotation.answering import Unanswered
@@ -31,7 +35,8 @@ def test_the_last_final_value_is_the_answer_and_all_are_in_the_history(platform:
     assert (told["final"], told["seq"]) == (False, 1)
     assert saved(platform) == ({"why": "So"}, False, 1)
     assert ada.save(held, "no", seq=2)["final"] is True
-    assert ada.save(held, values={"label": "yes"}, final=False, seq=3)["final"] is True
+    told = ada.save(held, values={"label": "yes"}, final=False, seq=3)
+    assert (told["final"], told["seq"]) == (True, 2)
     assert saved(platform) == ({"label": "no"}, True, 3)  # a draft does not take its place
     ada.save(held, "yes", seq=4)
     assert saved(platform) == ({"label": "yes"}, True, 4)
@@ -155,6 +160,32 @@ def test_an_export_that_was_cut_off_at_a_line_is_noticed(platform: Platform) -> 
     assert len(Export.of(head, lines).records) == 2
     with pytest.raises(EnsueError, match="has 1 of the 2 answers"):
         Export.of(head, lines[:1])
+
+
+def test_an_export_that_was_edited_is_noticed_whatever_it_was(platform: Platform, tmp_path: Path) -> None:
+    project = make(platform, [item("w"), item("x")], labels=1, control_rate=0.0)
+    (ada,) = people(platform, project, 1)
+    ada.do_all()
+    with platform.database.reading() as connection:
+        written = [json.loads(json.dumps(line)) for line in exporting.lines(connection, project)]
+    path = tmp_path / "rain.jsonl"
+
+    def read_again() -> Export:
+        path.write_text("".join(json.dumps(line) + "\n" for line in written))
+        return read_export(path)
+
+    assert len(read_again().records) == 2
+    places = [(line, key) for line in written for key in line if key not in {"ensue", "version", "digest"}]
+    for line, key in places:
+        kept = line[key]
+        for line[key] in ("q", [1], None if kept is not None else 0):
+            with pytest.raises(EnsueError, match=r"^\S*rain\.jsonl (was edited|has 2 of|is damaged)"):
+                read_again()
+        line[key] = kept
+    first, last = written[1:]
+    written[1:] = [last, first]
+    with pytest.raises(EnsueError, match=r"was edited after it was exported; export the project again\.$"):
+        read_again()
 
 
 def test_whoever_asks_to_be_forgotten_is(platform: Platform) -> None:

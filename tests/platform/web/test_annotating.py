@@ -458,6 +458,51 @@ def test_what_was_answered_can_be_corrected(work: Callable[..., Worker]) -> None
     expect(page.get_by_role("radio", name="Yes")).to_be_checked()
 
 
+def test_of_two_pages_of_one_person_the_one_that_hands_in_last_is_heard(work: Callable[..., Worker]) -> None:
+    worker = work("when")
+    page = worker.enter()
+    expect(page.locator(".question").first).to_be_visible()
+    other = worker.context.new_page()
+    other.goto(f"/annotate/{worker.name}/work")
+    expect(other.locator(".question").first).to_be_visible()
+    for key, label in (("2", "n"), ("1", "y"), ("2", "n")):
+        with page.expect_response(re.compile("/answer$")):
+            page.keyboard.press(key)
+        assert worker.saved()["values"]["label"] == label
+    # The other page has sent nothing yet.
+    other.keyboard.press("1")
+    other.keyboard.press("Enter")
+    expect(other.locator("#far")).to_have_text("1 of 3 done")
+    assert worker.saved() == {**worker.saved(), "values": {"label": "y"}, "final": True}
+    # Both correct it, each as often as the other.
+    for one in (page, other):
+        one.goto(f"/annotate/{worker.name}/work#{worker.get(f'projects/{worker.name}/assignments')[0]['id']}")
+        one.reload()
+        expect(one.get_by_text("You have handed this in already")).to_be_visible()
+    for one, words in ((page, "They differ."), (other, "They differ much.")):
+        one.get_by_role("radio", name="No").check()
+        one.get_by_label("Why not?").fill(words)
+        one.get_by_role("button", name="Save the correction").click()
+        expect(one.get_by_text("You have handed this in already")).to_be_hidden()
+        assert worker.saved()["values"] == {"label": "n", "why": words}
+
+
+def test_a_page_whose_clock_is_behind_is_heard_too(work: Callable[..., Worker]) -> None:
+    worker = work("when")
+    page = worker.enter()
+    expect(page.locator(".question").first).to_be_visible()
+    other = worker.context.new_page()
+    other.add_init_script("Date.now = () => 1000")
+    other.goto(f"/annotate/{worker.name}/work")
+    expect(other.locator(".question").first).to_be_visible()
+    with page.expect_response(re.compile("/answer$")):
+        page.keyboard.press("1")
+    other.keyboard.press("1")
+    other.keyboard.press("Enter")
+    expect(other.locator("#far")).to_have_text("1 of 3 done")
+    assert worker.saved() == {**worker.saved(), "values": {"label": "y"}, "final": True}
+
+
 def test_a_while_without_connection_loses_nothing(alone: Callable[[str, Form], Worker]) -> None:
     worker = alone("when", WHEN)
     page = worker.enter()

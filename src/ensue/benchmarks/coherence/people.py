@@ -150,7 +150,8 @@ def _judged(export: Export) -> list[Record]:
 
 def gold_of(answer: Record) -> Values:
     """Return the gold answer, which everything that is judged has."""
-    assert answer.gold is not None, "only answers with a gold one are judged"
+    if answer.gold is None:
+        raise ValueError("an answer without a gold one")
     return answer.gold
 
 

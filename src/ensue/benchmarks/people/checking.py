@@ -47,9 +47,15 @@ def shown(one: Field, values: Values) -> bool:
 
 def settled(form: Form, values: Values) -> dict[str, Any]:
     """Return what a final answer says: the fields that were asked and have a value."""
-    return {
-        one.id: values[one.id] for one in form.fields if values.get(one.id) is not None and shown(one, values)
-    }
+    asked = [one for one in form.fields if values.get(one.id) is not None and shown(one, values)]
+    return {one.id: in_order(one, values[one.id]) for one in asked}
+
+
+def in_order(one: Field, value: Any) -> Any:
+    """Return a value as it is compared with others: several options in the order of the form."""
+    if one.type != "choices":
+        return value
+    return [option for option in _values(one) if _among(option, value)]
 
 
 def count_words(text: str) -> int:

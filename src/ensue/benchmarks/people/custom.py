@@ -31,11 +31,11 @@ from __future__ import annotations
 
 import random
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.people.checking import check_answer, in_words
+from ensue.benchmarks.people.checking import check_answer, in_order, in_words, is_number
 from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.keys import COLUMN, file_problems, part_problems
 from ensue.benchmarks.people.kind import PHASES, Built, Plain, Reads, WorkItem
@@ -44,6 +44,9 @@ from ensue.jsonl import read_lines
 
 _LONGEST = 1_000_000  # characters of one form
 _MOST_ITEMS = 200_000
+# What a line says of its item; nothing (null) is as good as no such column.
+_ABOUT = ("id", "group", "phase", "control", "gold", "words")
+_OTHER_SIDE = {"left": "right", "right": "left"}
 
 
 class Custom(Plain):
@@ -133,11 +136,12 @@ def _item(
     for part, tables in (("panels", panels), ("fields", fields)):
         for problem in part_problems(part, tables):
             raise EnsueError(_sentence(f"{place}: {problem}"))
-    sides = {}
+    sides, swapped = {}, set()
     for one in fields:
         if one.pop("random", False) and {"left", "right"} <= one.keys():
             if chance.random() < 0.5:
                 one["left"], one["right"] = one["right"], one["left"]
+                swapped.add(str(one.get("id")))
             sides[str(one.get("id"))] = {"left": one["left"], "right": one["right"]}
     try:
         form = Form.of({"panels": panels, "fields": fields, "minimum_seconds": least})
@@ -145,20 +149,31 @@ def _item(
         raise EnsueError(f"{place}: {error}") from None
     if sum(panel.length for panel in form.panels) > _LONGEST:
         raise EnsueError(f"{place} has more than {_LONGEST:,} characters to read.")
-    phase, gold = row.get("phase", "work"), row.get("gold")
+    about = {name: row[name] for name in _ABOUT if row.get(name) is not None}
+    for name in ("id", "group", "words"):
+        if not (isinstance(given := about.get(name, ""), str) or is_number(given)):
+            raise EnsueError(f"{place} has {name} = {in_words(given)}, where a text is expected.")
+    phase, control = about.get("phase", "work"), about.get("control", False)
     if phase not in PHASES:
-        raise EnsueError(f"{place}: the phase {phase!r} is none of {', '.join(PHASES)}.")
-    control = row.get("control", False)
+        raise EnsueError(f"{place}: the phase {in_words(phase)} is none of {', '.join(PHASES)}.")
     if control not in (True, False):
         raise EnsueError(f"{place} has control = {in_words(control)}, where true or false is expected.")
-    if gold is None and (control or phase != "work"):
-        raise EnsueError(f"{place} is for {'control' if control else phase} and has no gold values.")
+    gold = about.get("gold")
     if gold is not None:
         for problem in check_answer(form, gold, final=False):
             raise EnsueError(f"{place}, gold: {problem}")
-    key = {"id": str(row.get("id", number))} | ({"sides": sides} if sides else {})
-    words, group = str(row.get("words", "")), str(row.get("group", ""))
+        gold = _gold(form, gold, swapped) or None
+    if gold is None and (control or phase != "work"):
+        raise EnsueError(f"{place} is for {'control' if control else phase} and has no gold values.")
+    key = {"id": str(about.get("id", number))} | ({"sides": sides} if sides else {})
+    words, group = str(about.get("words", "")), str(about.get("group", ""))
     return WorkItem(form, key, phase, group, control=bool(control), gold=gold, words=words)
+
+
+def _gold(form: Form, gold: Mapping[str, Any], swapped: Set[str]) -> dict[str, Any]:
+    """Return gold values as answers are: sides as people see them, several options in the order of the form."""
+    found = {one.id: in_order(one, gold[one.id]) for one in form.fields if gold.get(one.id) is not None}
+    return {id: _OTHER_SIDE.get(value, value) if id in swapped else value for id, value in found.items()}
 
 
 def _filled(part: Any, row: Mapping[str, Any], place: str) -> Any:

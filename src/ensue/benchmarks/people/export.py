@@ -1,13 +1,17 @@
 """What people answered in an annotation project, as an export holds it: JSON lines, read without the platform.
 
-The first line says what the project is, every other line is one final answer. Names are pseudonyms.
+The first line says what the project is, every other line is one final answer. Names are pseudonyms. A digest of all
+of it stands in the first line, so that numbers are those of what was exported.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +23,7 @@ from ensue.jsonl import read_lines
 UPLOADED = " (uploaded)"
 MARK = "annotation"
 VERSION = 1
+DIGEST = "digest"
 _CENTURY = 3.2e9  # seconds
 # The states of people whose work does not count.
 BARRED = frozenset({"stopped", "excluded", "deleted"})
@@ -102,19 +107,18 @@ class Export:
                 f"{place} is no export of an annotation project: its first line does not say so."
             )
         if header.get("version") != VERSION:
-            raise EnsueError(
-                f"{place} is an export of version {header.get('version')!r}; this Ensue reads version {VERSION}."
-            )
+            said = json.dumps(header.get("version"))[:40]
+            raise EnsueError(f"{place} is an export of version {said}; this Ensue reads version {VERSION}.")
         try:
-            wanted = header.get("answers")
-            records = tuple(
-                _record(line, f"{place}, answer {number}") for number, line in enumerate(lines, 1)
-            )
-            if wanted is not None and wanted != len(records):
+            found, wanted = list(lines), header.get("answers")
+            if wanted is not None and wanted != len(found):
                 raise EnsueError(
-                    f"{place} has {len(records):,} of the {wanted:,} answers that were exported; it was cut off or"
+                    f"{place} has {len(found):,} of the {wanted:,} answers that were exported; it was cut off or"
                     " edited, so export the project again."
                 )
+            if DIGEST in header and header[DIGEST] != digest_of(header, found):
+                raise EnsueError(f"{place} was edited after it was exported; export the project again.")
+            records = tuple(_record(line, f"{place}, answer {n}") for n, line in enumerate(found, 1))
             people = tuple(_person(one) for one in header.get("participants", ()))
             return cls(
                 str(header["project"]),
@@ -130,8 +134,8 @@ class Export:
                 dict(header.get("wanted") or {}),
                 wanted is not None,
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise EnsueError(f"{place} is damaged: {type(error).__name__} at {error}.") from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise EnsueError(f"{place} is damaged; export the project again.") from None
 
     def answers(self, stage: str | None = None) -> Iterator[Record]:
         """Yield the answers that count, or those of one stage."""
@@ -161,6 +165,15 @@ class Export:
         return tuple(dict.fromkeys([*named, *(one.annotator for one in self.records)]))
 
 
+def digest_of(header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> str:
+    """Return the digest of an export, which its first line has besides what is counted here."""
+    found = hashlib.sha256()
+    first = {key: value for key, value in header.items() if key != DIGEST}
+    for line in chain([first], lines):
+        found.update(json.dumps(line, sort_keys=True).encode())
+    return found.hexdigest()
+
+
 def read(path: str | Path, kind: str | None = None) -> Export:
     """Read an export; `kind` refuses one of another kind of project."""
     path = Path(path).expanduser()
@@ -181,8 +194,7 @@ def refusing_edited(place: str | Path) -> Iterator[None]:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise EnsueError(
-            f"{place} has an answer that no project of its kind exports ({type(error).__name__}:"
-            f" {str(error)[:80]}); export the project again."
+            f"{place} has an answer that no project of its kind exports; export the project again."
         ) from error
 
 

@@ -43,6 +43,8 @@ TYPES: Mapping[str, tuple[str, ...]] = {
 
 # What an entry of a field's list is known by, and what is read of it.
 _KNOWN_BY = {"options": ("value", "label"), "entries": ("id", "text")}
+# Types of fields that are about the sentences of their panel, which must have some.
+_OF_SENTENCES = ("place", "sentences")
 _NOTHING: Any = object()
 _LARGEST = 1e300  # what is larger may be no float any more once it is counted with
 
@@ -171,7 +173,7 @@ def _field(found: Mapping[str, Any]) -> Field:
 
 def form_problems(form: Form) -> Iterator[str]:
     """Yield what is wrong with a form itself, a few words each."""
-    panels, known = {panel.id for panel in form.panels}, [one.id for one in form.fields]
+    known = [one.id for one in form.fields]
     for name, ids in (("panel", [panel.id for panel in form.panels]), ("field", known)):
         for id in sorted({id for id in ids if ids.count(id) > 1}):
             yield f"the {name} {id!r} is there twice"
@@ -181,30 +183,51 @@ def form_problems(form: Form) -> Iterator[str]:
         if any(not 0 <= start < end <= panel.length for start, end in panel.marks):
             yield f"a mark of the panel {panel.id!r} is not within its text"
     for number, one in enumerate(form.fields):
-        found = list(_field_problems(one, panels, known[:number]))
+        found = list(_field_problems(one, form.panels, form.fields[:number]))
         yield from found
         if not found and not _is_json(one.as_dict()):
             yield f"the field {one.id!r} holds what JSON does not have, such as a date, inf or nan"
 
 
-def _field_problems(one: Field, panels: set[str], before: Sequence[str]) -> Iterator[str]:
+def _field_problems(one: Field, panels: Sequence[Panel], before: Sequence[Field]) -> Iterator[str]:
     """Yield what is wrong with a field among panels and behind other fields."""
+    there = [panel.id for panel in panels]
     if one.type not in TYPES:
         yield f"the field {one.id!r} is of type {_shown(one.type)}; there is {', '.join(TYPES)}"
         return
-    if one.when is not None and one.when.get("field") not in before:
-        yield f"the field {one.id!r} depends on {_shown(one.when.get('field'))}, which is no field before it"
+    if one.when is not None:
+        yield from _when_problems(one, one.when, before)
     for key in TYPES[one.type]:
         if key not in one.more:
             yield f"the field {one.id!r} of type {one.type} has no {key!r}"
     for key in ("panel", "left", "right"):
-        if key in one.more and one.more[key] not in panels:
+        if key in one.more and one.more[key] not in there:
             yield f"the field {one.id!r} names the panel {_shown(one.more[key])}, which is not there"
-    if not _bounded(one.more.get("own_words"), panels):
+    if one.type in _OF_SENTENCES and any(
+        one.more.get("panel") == panel.id and not panel.sentences for panel in panels
+    ):
+        yield f"the field {one.id!r} is about sentences, and the panel {_shown(one.more['panel'])} has none"
+    if one.type == "preference" and "left" in one.more and one.more["left"] == one.more.get("right"):
+        yield f"the field {one.id!r} compares the panel {_shown(one.more['left'])} with itself"
+    if not _bounded(one.more.get("own_words"), there):
         yield f"the field {one.id!r} has own_words that name no panel and no longest run"
     for low, high in (("least_words", "most_words"), ("least", "most")):
         yield from _range_problems(one, low, high)
     yield from _list_problems(one)
+
+
+def _when_problems(one: Field, when: Mapping[str, Any], before: Sequence[Field]) -> Iterator[str]:
+    """Yield what is wrong with when a field is asked: of no other field, or never."""
+    if lacking := [key for key in ("field", "equals") if when.get(key) is None]:
+        yield f"the field {one.id!r} has when without {lacking[0]!r}"
+        return
+    other = next((field for field in before if field.id == when["field"]), None)
+    if other is None:
+        yield f"the field {one.id!r} depends on {_shown(when['field'])}, which is no field before it"
+    elif other.type == "choice" and not list(_list_problems(other)):
+        values = [option["value"] for option in other.more.get("options", ())]
+        if when["equals"] not in values:
+            yield f"the field {one.id!r} is never asked: {_shown(when['equals'])} is no option of {other.id!r}"
 
 
 def _is_json(value: Any) -> bool:
@@ -217,7 +240,7 @@ def _is_json(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     """Return a value as it was written, cut where it is long."""
-    words = repr(value)
+    words = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
     return words if len(words) <= 60 else f"{words[:57]}…"
 
 
@@ -289,7 +312,7 @@ def _range_problems(one: Field, low: str, high: str) -> Iterator[str]:
         yield f"the field {one.id!r} can never be answered: {low} = {ends[low]} is above {high} = {ends[high]}"
 
 
-def _bounded(own: Any, panels: set[str]) -> bool:
+def _bounded(own: Any, panels: Sequence[str]) -> bool:
     return own is None or (
         isinstance(own, dict)
         and own.get("panel") in panels

@@ -89,7 +89,8 @@ _MORE: Mapping[str, Sequence[str]] = {
     "sentences": ("reason",),
 }
 _OF_TYPES: Keys = {
-    **dict.fromkeys(("panel", "left", "right", "sentence", "reason"), _TEXT),
+    **dict.fromkeys(("panel", "left", "right", "sentence"), _TEXT),
+    "reason": Held("required or optional", lambda value: value in ("required", "optional")),
     **dict.fromkeys(("tie", "random"), _YES_NO),
 }
 # The keys of tables within a field.

@@ -126,11 +126,11 @@ class Answering:
             assert known.saved_at is not None
             self._refuse_correction(connection, project, participant, item, known.saved_at, now)
         until = self.assigning.keep(connection, project, assignment)
-        overtaken = known.seq is not None and given.seq <= known.seq
-        told: dict[str, Any] = {"seq": known.seq if overtaken else given.seq, "saved_at": now.isoformat()}
+        # What was overtaken replaces nothing, and a draft does not take the place of an answer.
+        is_late = (known.seq is not None and given.seq <= known.seq) or (was_final and not given.final)
+        told: dict[str, Any] = {"seq": known.seq if is_late else given.seq, "saved_at": now.isoformat()}
         told |= {"lease_until": until.isoformat(), "final": was_final, "feedback": None}
-        # A draft does not take the place of an answer.
-        if overtaken or (was_final and not given.final):
+        if is_late:
             return told
         times = _times(given, assignment, now)
         values = settled(item.form, given.values) if given.final else dict(given.values)

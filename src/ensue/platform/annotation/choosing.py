@@ -75,11 +75,6 @@ class Choosing:
         work = found if room is None else min(room, found)
         return work + self._controls_among(connection, project, participant, had, work)
 
-    def waits(self, connection: Connection, participant: Participant) -> bool:
-        """Return whether somebody for whom nothing is left now may be given something later."""
-        project = self.projects.get(connection, participant.project_id)
-        return participant.phase == "work" and self._comes_later(connection, project, participant)
-
     def _before_work(self, connection: Connection, participant: Participant) -> list[Candidate]:
         """Return what is left of training or qualification, in its order; nothing where no work would follow it."""
         if connection.execute(_unanswered(participant.project_id).limit(1)).first() is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from ensue.benchmarks.people.export import MARK, VERSION, Export
+from ensue.benchmarks.people.export import DIGEST, MARK, VERSION, Export, digest_of
 from ensue.platform.annotation.following import STANDING
 from ensue.platform.annotation.projects import Project
 from ensue.platform.boards.exports import plain_cell
@@ -34,8 +34,9 @@ _COLUMNS = (
 
 
 def lines(connection: Connection, project: Project) -> Iterator[dict[str, Any]]:
-    """Yield the lines of an export."""
-    yield _head(connection, project)
+    """Yield the lines of an export, read twice: the first has a digest of all of them."""
+    head = _head(connection, project)
+    yield {**head, DIGEST: digest_of(head, _answers(connection, project))}
     yield from _answers(connection, project)
 
 

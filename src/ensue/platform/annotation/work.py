@@ -22,13 +22,7 @@ def standing(
     left = assigning.choosing.left(connection, participant) if works else 0
     current = assigning.held(connection, participant.id) if works else None
     # Whoever came when all was done has nothing to show for it.
-    ended = (participant.state == "finished" and _any_answered(connection, participant)) or (
-        works
-        and not left
-        and current is None
-        and done > 0
-        and assigning.choosing.waits(connection, participant)
-    )
+    ended = participant.state == "finished" and _any_answered(connection, participant)
     code, url = project.settings["completion_code"], project.settings["completion_url"]
     told = ("name", "title", "instructions", "state", "kind")
     return {

@@ -35,12 +35,14 @@ export class Saver {
     this.timer = 0;
     this.sending = null;
     this.stopped = false;
+    this.isHandedIn = false;
     this.leave = () => this.flush();
     addEventListener("pagehide", this.leave);
   }
 
   take(values, final, isHeld = false) {
-    this.seq += 1;
+    // By the time, so that of two pages of one person the one that says something last is heard.
+    this.seq = Math.max(this.seq + 1, Date.now());
     this.record = { id: this.id, project: this.project, values, final, seq: this.seq, key: newKey(), ...this.clock.read(), isUnsent: true, isHeld, at: Date.now() };
     this.isKept = kept.write(keyOf(this.id), this.record);
   }
@@ -62,7 +64,7 @@ export class Saver {
     this.show("saving");
     for (;;) {
       const answer = await this.run();
-      if (answer?.final) return answer;
+      if (this.isHandedIn) return answer;
       if (this.stopped) throw new NoAnswer("The item is left.");
       // Another page of the same person had saved more; what is handed in comes after it.
       this.seq = Math.max(this.seq, answer?.seq ?? 0);
@@ -86,7 +88,9 @@ export class Saver {
         if (this.record === record) {
           this.record = null;
           kept.forget(keyOf(this.id));
-          if (record.final) this.stop();
+          // The answer to one that was overtaken has the number of the one that counts.
+          this.isHandedIn = record.final && last.seq === record.seq;
+          if (this.isHandedIn) this.stop();
           this.show("saved");
         }
       } catch (error) {
