@@ -149,10 +149,7 @@ def plan(
     asked = found.load_task()
     values = resolve(name, asked.settings, settings)
     if values.get("mode") in _TRAINING:
-        raise EnsueError(
-            f"mode={values['mode']} trains a network, and how long that takes is not planned here; run it with "
-            f"--limit and see what a step takes, or plan mode=prompt or mode=frozen."
-        )
+        _refuse_training(f"mode={values['mode']}")
     options = dict(model_options or {})
     device = hardware if isinstance(hardware, Hardware) else find_hardware(hardware or _here())
     dtype = options.get("dtype", "auto")
@@ -168,6 +165,8 @@ def plan(
     models = _Models(found, target, options, shape, tokenizer)
     ledger = Ledger()
     loaded = models.load(model or found.default_model) if shape is None else models.shaped(shape)
+    if "mode" in values and loaded.card.kind == "untrained":
+        _refuse_training(loaded.card.name)
     counting = counting_model(loaded, ledger, models.target_of(loaded))
 
     def further(which: str) -> Model:
@@ -213,6 +212,13 @@ def plan(
         memory=memory,
         spread=_spread(costs, times, seen.clusters),
         notes=notes,
+    )
+
+
+def _refuse_training(what: str) -> None:
+    raise EnsueError(
+        f"{what} trains a network, and how long that takes is not planned here; run it with --limit and see what a "
+        f"step takes, or plan a model that is trained already, with mode=prompt or mode=frozen."
     )
 
 
