@@ -24,11 +24,9 @@ from ensue.progress import Progress, ignore
 from ensue.records import Records
 from ensue.runs.planning.hardware import Hardware, find_hardware
 from ensue.runs.planning.tally import Ledger, Tally, Work
-from ensue.runs.run import load_for
+from ensue.runs.run import load_for, training
 from ensue.scoring.journal import Journal
 
-# Ways of answering that train a network on examples: that is a matter of steps, which nothing here counts.
-_TRAINING = ("train", "finetune")
 _Z = 1.96
 
 
@@ -148,8 +146,7 @@ def plan(
     found = registry.find(name)
     asked = found.load_task()
     values = resolve(name, asked.settings, settings)
-    if values.get("mode") in _TRAINING:
-        _refuse_training(f"mode={values['mode']}")
+    _refuse_training(training(values))
     options = dict(model_options or {})
     device = hardware if isinstance(hardware, Hardware) else find_hardware(hardware or _here())
     dtype = options.get("dtype", "auto")
@@ -165,8 +162,7 @@ def plan(
     models = _Models(found, target, options, shape, tokenizer)
     ledger = Ledger()
     loaded = models.load(model or found.default_model) if shape is None else models.shaped(shape)
-    if "mode" in values and loaded.card.kind == "untrained":
-        _refuse_training(loaded.card.name)
+    _refuse_training(training(values, loaded))
     counting = counting_model(loaded, ledger, models.target_of(loaded))
 
     def further(which: str) -> Model:
@@ -215,11 +211,13 @@ def plan(
     )
 
 
-def _refuse_training(what: str) -> None:
-    raise EnsueError(
-        f"{what} trains a network, and how long that takes is not planned here; run it with --limit and see what a "
-        f"step takes, or plan a model that is trained already, with mode=prompt or mode=frozen."
-    )
+def _refuse_training(what: str | None) -> None:
+    """Refuse what is a matter of steps, which nothing here counts."""
+    if what is not None:
+        raise EnsueError(
+            f"{what} trains a network, and how long that takes is not planned here; run it with --limit and see what "
+            f"a step takes, or plan a model that is trained already, with mode=prompt or mode=frozen."
+        )
 
 
 def _here() -> str:
