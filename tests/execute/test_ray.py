@@ -43,6 +43,7 @@ from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
 from tests.benchmarks.qags.toys import NameAfter, NameFinder, WordsBefore
 from tests.benchmarks.squality.invented import story_row, write_rows
+from tests.benchmarks.superglue.folders import write_superglue
 from tests.execute import toys
 from tests.execute.cluster import PATIENT, SMALL, Cluster, await_workers, ray
 from tests.support import tiny
@@ -347,8 +348,12 @@ def test_what_ends_every_worker_is_given_up_in_a_sentence(executor: ensue.RayExe
 
 
 def test_what_cannot_be_is_refused_in_a_sentence(
-    cluster: Cluster, executor: ensue.RayExecutor, llama: str, corpus: Path
+    cluster: Cluster, executor: ensue.RayExecutor, llama: str, corpus: Path, tmp_path: Path
 ) -> None:
+    tasks = write_superglue(tmp_path / "superglue")
+    for model, mode, said in ((llama, "finetune", "mode=finetune"), ("bilstm", None, "bilstm")):
+        with pytest.raises(EnsueError, match=f"{said} trains a network, which is done in one process; leave"):
+            ensue.run("superglue/COPA", model=model, data=tasks, mode=mode, executor=executor)
     with pytest.raises(EnsueError, match="no machine of the cluster has more than 1 and 0; ask for less"):
         ensue.RayExecutor(1, cpus=64)
     with pytest.raises(EnsueError, match="Workers load models by their names; give that of random"):

@@ -45,6 +45,9 @@ def plan(
     mode: Annotated[
         str | None, typer.Option(help="glue, superglue: majority, prompt, generate, frozen.")
     ] = None,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Prompted tasks: put each prompt into the model's chat template.")
+    ] = False,
     form: console.Format = "table",
     json: console.Json = False,
     *,
@@ -62,7 +65,8 @@ def plan(
     from ensue.runs.planning.tables import plan_json, plan_tables
 
     check_format(form)
-    chosen = console.settings_beside(settings, plan_run, {"mode": mode} if mode else {})
+    own = {"mode": mode, "chat": "yes" if chat else None}
+    chosen = console.settings_beside(settings, plan_run, {key: value for key, value in own.items() if value})
     with console.progress_bar(f"plan {benchmark}") as progress:
         made = plan_run(
             benchmark,

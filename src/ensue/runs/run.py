@@ -112,6 +112,8 @@ def run(
     named = model if model is not None else found.default_model
     with executing(executor) as hands:
         loaded = _load(hands, found, named, options)
+        if (what := training(values, loaded)) and not isinstance(hands, LocalExecutor):
+            raise EnsueError(f"{what} trains a network, which is done in one process; leave --executor out.")
         asked = {
             "benchmark": benchmark,
             "model": loaded.card.name,
@@ -139,6 +141,15 @@ def run(
         finally:
             folder.close()
     return Run(folder.path, computed)
+
+
+def training(values: Mapping[str, Any], model: Model | None = None) -> str | None:
+    """Say what of a run trains a network: how it is to answer, or what its model is; None where nothing does."""
+    if values.get("mode") in lazy.provided("mode"):
+        return f"mode={values['mode']}"
+    return (
+        model.card.name if model is not None and "mode" in values and model.card.kind == "untrained" else None
+    )
 
 
 def _load(hands: Executor, benchmark: Benchmark, model: str | Model, /, options: Mapping[str, Any]) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,3 +167,24 @@ def test_padding_is_run_and_not_seen(tiny) -> None:
     tally, _ = count_batches(parts, BUDGET, 0, share=False, pack=False)
     assert (tally.fed, tally.run, tally.seen, tally.attended) == (7, 10, 15 + 3, 50)
     assert torch.is_tensor(tiny[0].get_output_embeddings().weight)
+
+
+def test_every_beam_of_a_text_that_is_written_is_counted(tmp_path: Path) -> None:
+    folder, ledger = str(save_llama(tmp_path / "m", max_length=128)), Ledger()
+    real: Any = ensue.load_model(folder)
+    prompts, asked = [" ".join(document(seed, 2)) for seed in range(3)], {"max_tokens": 9, "min_tokens": 9}
+    fed = 0
+
+    def count(_module: Any, given: tuple[Any, ...], _made: Any) -> None:
+        nonlocal fed
+        fed += given[0].numel()
+
+    real.network.get_input_embeddings().register_forward_hook(count)
+    real.generate(prompts, beams=4, **asked)
+    counting_model(ensue.load_model(folder, device="meta"), ledger, Target()).generate(
+        prompts, beams=4, **asked
+    )
+    (work,) = ledger
+    # The first word of each text is chosen after its prompt, which is not fed again.
+    assert fed == work.total.run + work.total.written * 8 / 9
+    assert work.total.written == 3 * 4 * 9

@@ -15,6 +15,7 @@ from ensue.runs.planning.guessing import GuessedTokenizer
 from ensue.runs.planning.hardware import find_hardware, profiles
 from ensue.runs.planning.plan import plan
 from ensue.runs.planning.tables import plan_json
+from tests.benchmarks.superglue.folders import write_superglue
 from tests.support.command import here, refused
 from tests.support.corpus import write_corpus
 from tests.support.tiny import save_encoder, save_llama
@@ -203,6 +204,13 @@ def test_bad_input_is_one_sentence(words: list[str], said: str) -> None:
         here("plan", *words, "--hardware", "h200") if "--hardware" not in words else here("plan", *words),
         said,
     )
+
+
+def test_a_baseline_that_is_trained_is_refused_before_it_is_trained(tmp_path: Path) -> None:
+    folder = write_superglue(tmp_path)
+    words = ("superglue/COPA", "--data", folder, "--hardware", "cpu")
+    refused(here("plan", *words, "--model", "bilstm"), "bilstm trains a network")
+    assert here("plan", *words, "--model", "most-frequent").code == 0
 
 
 MINE = {

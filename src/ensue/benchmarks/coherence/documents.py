@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from ensue.models.protocols import Model, Scorer
 from ensue.models.request import Policy
 from ensue.progress import Progress
 from ensue.scoring.engine import choices
+from ensue.shelf import Shelf
 from ensue.text.documents import Document, Documents
 
 Given = TypeVar("Given")
@@ -96,11 +97,11 @@ def documents_signature(settings: Mapping[str, Any], seed: int) -> str:
 
 def long_enough(
     documents: Documents, settings: Mapping[str, Any], fewest: int
-) -> tuple[list[Document], Counter[str], Counter[str]]:
+) -> tuple[Sequence[Document], Counter[str], Counter[str]]:
     """Return documents cut to the limit without those too short, what was left out, and how many were cut."""
     limit = settings["max_sentences"]
     skipped, notes = Counter(documents.skipped), Counter[str]()
-    found = []
+    found: Shelf[Document] = Shelf()
     for document in documents.items:
         if len(document.sentences) < fewest:
             skipped[f"documents of fewer than {fewest} sentences"] += 1
@@ -113,7 +114,7 @@ def long_enough(
 
 def some_long_enough(
     documents: Documents, settings: Mapping[str, Any], fewest: int
-) -> tuple[list[Document], Counter[str], Counter[str]]:
+) -> tuple[Sequence[Document], Counter[str], Counter[str]]:
     """The same, where one document will do; none is refused."""
     found = long_enough(documents, settings, fewest)
     if not found[0]:
@@ -140,7 +141,7 @@ def shuffled_numbers(seed: int, document: Document, what: str) -> list[int]:
     return numbers
 
 
-def portions(things: Sequence[Given], size: Callable[[Given], int], most: int) -> Iterator[list[Given]]:
+def portions(things: Iterable[Given], size: Callable[[Given], int], most: int) -> Iterator[list[Given]]:
     """Divide things so that each portion has a size of at most `most`, or is one thing.
 
     >>> list(portions([3, 3, 9, 1], lambda number: number, 7))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ensue.report.figure import Figure
 from ensue.report.results import Item, MetricRow
@@ -12,32 +13,65 @@ from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import range_of
 
 
-def mean_rows(
-    task: str, items: Sequence[Item], metrics: Sequence[str], settings: Mapping[str, Any]
-) -> Iterator[MetricRow]:
-    """Yield the mean of each metric with its interval over whole documents."""
-    clusters = [item["cluster"] for item in items]
-    for metric in metrics:
-        values = [item["scores"][metric] for item in items]
-        found = Figure(*clustered_interval(values, clusters, bounds=range_of(metric)))
+class Column(NamedTuple):
+    """What metrics need of items, which may be more than memory holds: a number of an item takes eight bytes."""
+
+    clusters: list[str]
+    scores: dict[str, Sequence[float]]
+    known: dict[str, Sequence[float]]
+
+    def of(self, places: Sequence[int]) -> Column:
+        """Return some of the items."""
+        scores, known = (
+            {name: [values[place] for place in places] for name, values in numbers.items()}
+            for numbers in (self.scores, self.known)
+        )
+        return Column([self.clusters[place] for place in places], scores, known)
+
+
+def column_of(
+    items: Iterable[Item], metrics: Sequence[str], known: Sequence[str] = ()
+) -> tuple[Column, list[str]]:
+    """Return the scores of items and what is known of them, by name, and the domain of each."""
+    clusters: list[str] = []
+    domains: list[str] = []
+    scores, outputs = ({name: array("d") for name in names} for names in (metrics, known))
+    # Each name is held once, however many items have it.
+    names: dict[str, str] = {}
+    for item in items:
+        clusters.append(names.setdefault(item["cluster"], item["cluster"]))
+        domain = item["outputs"].get("domain", "")
+        domains.append(names.setdefault(domain, domain))
+        for name, values in scores.items():
+            values.append(item["scores"][name])
+        for name, values in outputs.items():
+            values.append(item["outputs"][name])
+    return Column(clusters, dict(scores), dict(outputs)), domains
+
+
+def mean_rows(task: str, column: Column, settings: Mapping[str, Any]) -> Iterator[MetricRow]:
+    """Yield the mean of each score with its interval over whole documents."""
+    for metric, values in column.scores.items():
+        found = Figure(*clustered_interval(values, column.clusters, bounds=range_of(metric)))
         yield found.row(task, metric, settings)
 
 
-def known_rows(
-    task: str, items: Sequence[Item], names: Sequence[str], settings: Mapping[str, Any]
+def rows_by_domain(
+    task: str, items: Iterable[Item], metrics: Sequence[str], known: Sequence[str]
 ) -> Iterator[MetricRow]:
-    """Yield the mean of numbers that are known and not estimated, such as chance, from the items' outputs."""
-    clusters = len({item["cluster"] for item in items})
-    for name in names:
-        values = [item["outputs"][name] for item in items]
-        yield Figure(math.fsum(values) / len(values), n=len(values), clusters=clusters).row(
-            task, name, settings
-        )
+    """Yield the means of scores and of numbers that are known and not estimated, such as chance: of all items under
+    the task, and of each domain under the task and domain where there are several."""
+    column, domains = column_of(items, metrics, known)
+    yield from _rows(task, column)
+    several = sorted(set(domains))
+    for domain in several if len(several) > 1 else ():
+        places = [place for place, own in enumerate(domains) if own == domain]
+        yield from _rows(f"{task}/{domain}", column.of(places))
 
 
-def by_domain(task: str, items: Sequence[Item]) -> Iterator[tuple[str, list[Item]]]:
-    """Yield all items under the task, and those of each domain under the task and domain where there are several."""
-    yield task, list(items)
-    domains = sorted({item["outputs"]["domain"] for item in items})
-    for domain in domains if len(domains) > 1 else ():
-        yield f"{task}/{domain}", [item for item in items if item["outputs"]["domain"] == domain]
+def _rows(task: str, column: Column) -> Iterator[MetricRow]:
+    yield from mean_rows(task, column, {})
+    clusters = len(set(column.clusters))
+    for name, values in column.known.items():
+        found = Figure(math.fsum(values) / len(values), n=len(values), clusters=clusters)
+        yield found.row(task, name, {})

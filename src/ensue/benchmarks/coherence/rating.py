@@ -7,7 +7,8 @@ asked for its ratings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from ensue.benchmarks import settings as read
@@ -41,25 +42,38 @@ def rater_of(model: Model, settings: Mapping[str, Any], why: str) -> Rater | Non
     return model if isinstance(model, Rater) and not isinstance(model, Scorer) else None
 
 
-def rate_texts(rater: Rater, texts: Sequence[Sequence[str]], context: RunContext) -> list[float]:
+def rate_texts(rater: Rater, texts: Collection[Sequence[str]], context: RunContext) -> list[float]:
     """Rate texts, given as sentences; those that the run's records have are not rated again.
 
     Texts meet in portions that depend on what is asked alone and never on what is known already: a run that goes on
-    rates the same texts together and gets the same numbers.
+    rates the same texts together and gets the same numbers. They are gone through once, a portion held at a time.
     """
     who = digest_of(rater.card.kind, rater.card.identity)
-    keys = [digest_of(who, list(text)) for text in texts]
-    distinct = list(dict(zip(keys, texts, strict=True)).items())
     fast = isinstance(rater, Placed) and rater.device_kind != "cpu"
     size = _ON_GPU if fast else _ON_CPU
-    for begin in range(0, len(distinct), size):
-        portion = distinct[begin : begin + size]
-        context.progress(begin, len(distinct), "texts")
-        if not all(context.records.has(_RATINGS, key) for key, _ in portion):
-            context.records.add(_RATINGS, _rated(rater, portion))
-    context.progress(len(distinct), len(distinct), "texts")
-    known = {key: context.records.get(_RATINGS, key) for key, _ in distinct}
-    return [value for key in keys if (value := known[key]) is not None]
+    keys: list[str] = []
+    known: dict[str, float] = {}
+    portion: dict[str, Sequence[str]] = {}
+
+    def rate_portion() -> None:
+        context.progress(len(keys) - len(portion), len(texts), "texts")
+        if not all(context.records.has(_RATINGS, key) for key in portion):
+            context.records.add(_RATINGS, _rated(rater, list(portion.items())))
+        known.update(
+            (key, value) for key in portion if (value := context.records.get(_RATINGS, key)) is not None
+        )
+        portion.clear()
+
+    for text in texts:
+        key = digest_of(who, list(text))
+        keys.append(key)
+        if key not in known:
+            portion[key] = text
+        if len(portion) == size:
+            rate_portion()
+    rate_portion()
+    context.progress(len(texts), len(texts), "texts")
+    return [known[key] for key in keys]
 
 
 def _rated(rater: Rater, portion: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, float]]:
@@ -71,9 +85,13 @@ def _rated(rater: Rater, portion: Sequence[tuple[str, Sequence[str]]]) -> list[t
     return [(key, value) for (key, _), value in zip(portion, values, strict=True)]
 
 
-def read_in_part(rater: Rater, texts: Sequence[Sequence[str]]) -> Counter[str]:
+def read_in_part(rater: Rater, texts: Iterable[Sequence[str]]) -> Counter[str]:
     """Return the note on texts that are too long for a rater: of these it knows the beginning alone."""
-    cut = rater.count_cut(texts) if isinstance(rater, CuttingRater) else 0
+    if not isinstance(rater, CuttingRater):
+        return Counter()
+    several, cut = iter(texts), 0
+    while few := list(islice(several, _ON_GPU)):
+        cut += rater.count_cut(few)
     return Counter({"texts of which the model reads only the beginning": cut} if cut else {})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from ensue.benchmarks.coherence.documents import (
     some_long_enough,
     within,
 )
-from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
+from ensue.benchmarks.coherence.judging import rows_by_domain
 from ensue.benchmarks.coherence.neighbours import find_neighbours
 from ensue.benchmarks.coherence.people import gold_of, outcome_of
 from ensue.benchmarks.coherence.rating import rate_texts, rater_of, read_in_part
@@ -32,6 +32,7 @@ from ensue.benchmarks.people.human import people_of
 from ensue.models.protocols import Encoder, Model, Rater, Scorer, portion_of, require
 from ensue.report.results import Item, MetricRow
 from ensue.scoring.engine import score
+from ensue.shelf import Shelf
 from ensue.text.documents import Document
 
 # Two sentences have two positions; of fewer there is nothing to choose.
@@ -85,11 +86,11 @@ class InsertionRun(DocumentsRun):
         if rater is None and (method == "text" or not isinstance(model, Encoder)):
             require(model, Scorer, "Insertion")
         documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
-        items: list[Item] = []
+        items: Shelf[Item] = Shelf()
         tokens = done = 0
         most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
         if rater is not None:
-            notes += read_in_part(rater, [document.sentences for document in documents])
+            notes += read_in_part(rater, (document.sentences for document in documents))
         for portion in portions(documents, self._size, most):
             removed = [one for document in portion for one in self._removed(document)]
             progress = within(context.progress, done, len(portion), len(documents), "documents")
@@ -100,7 +101,7 @@ class InsertionRun(DocumentsRun):
                 found = _by_rating(rater, removed, lent)
             else:
                 found = self._by_text(model, removed, lent)
-            items += [_item(one, values) for one, values in zip(removed, found.values, strict=True)]
+            items.extend(map(_item, removed, found.values))
             tokens += found.tokens
             notes.update(found.notes)
             done += len(portion)
@@ -207,11 +208,9 @@ def _by_people(document: Document, given: Sequence[Record]) -> Item:
     return found
 
 
-def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
+def metric_rows(items: Iterable[Item]) -> Iterator[MetricRow]:
     """Yield accuracy and distance with what chance gives, of all documents and by domain."""
-    for task, chosen in by_domain("insertion", items):
-        yield from mean_rows(task, chosen, METRICS, {})
-        yield from known_rows(task, chosen, CHANCE, {})
+    return rows_by_domain("insertion", items, METRICS, CHANCE)
 
 
 TASK = DocumentsTask("insertion", SETTINGS, InsertionRun)

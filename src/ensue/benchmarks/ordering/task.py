@@ -22,7 +22,7 @@ from ensue.benchmarks.coherence.documents import (
     some_long_enough,
     within,
 )
-from ensue.benchmarks.coherence.judging import by_domain, known_rows, mean_rows
+from ensue.benchmarks.coherence.judging import rows_by_domain
 from ensue.benchmarks.coherence.neighbours import Found, Neighbours, find_neighbours
 from ensue.benchmarks.coherence.people import order_of, outcome_of
 from ensue.benchmarks.coherence.rating import rater_of, read_in_part
@@ -42,6 +42,7 @@ from ensue.metrics.ordering import (
 from ensue.metrics.preference import TIE
 from ensue.models.protocols import Encoder, Model, Scorer, portion_of, require
 from ensue.report.results import Item, MetricRow
+from ensue.shelf import Shelf
 from ensue.text.documents import Document
 
 FEWEST = 3
@@ -118,19 +119,16 @@ class OrderingRun(DocumentsRun):
             require(model, Scorer, "Ordering")
         self._check(method, rated or not isinstance(model, Scorer))
         documents, skipped, notes = some_long_enough(self.documents, self.settings, FEWEST)
-        items: list[Item] = []
+        items: Shelf[Item] = Shelf()
         tokens = done = 0
         most = portion_of(model, on_cpu=_ON_CPU, elsewhere=_ELSEWHERE)
         if rater is not None:
-            notes += read_in_part(rater, [document.sentences for document in documents])
+            notes += read_in_part(rater, (document.sentences for document in documents))
         for portion in portions(documents, self._size, most):
             shuffled = [self._shuffled(document) for document in portion]
             progress = within(context.progress, done, len(portion), len(documents), "documents")
             ordered = self._ways[method](model, shuffled, replace(context, progress=progress))
-            items += [
-                _item(one, found, written)
-                for one, found, written in zip(shuffled, ordered.found, ordered.written, strict=True)
-            ]
+            items.extend(map(_item, shuffled, ordered.found, ordered.written))
             tokens += ordered.tokens
             notes.update(ordered.notes)
             done += len(portion)
@@ -316,10 +314,8 @@ def _by_people(document: Document, given: Sequence[Record]) -> Item:
 
 def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
     """Yield every metric, of all documents and by domain."""
-    for task, chosen in by_domain("ordering", items):
-        known = [metric for metric in METRICS if metric in chosen[0]["scores"]]
-        yield from mean_rows(task, chosen, known, {})
-        yield from known_rows(task, chosen, CHANCE, {})
+    scored = [metric for metric in METRICS if metric in items[0]["scores"]]
+    return rows_by_domain("ordering", items, scored, CHANCE)
 
 
 TASK = DocumentsTask("ordering", SETTINGS, OrderingRun)

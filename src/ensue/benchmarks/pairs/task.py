@@ -8,7 +8,7 @@ from typing import Any
 
 from ensue.benchmarks import settings as read
 from ensue.benchmarks.base import DataRun, Outcome, Prepared, PreparedTask, RunContext, Setting, content_of
-from ensue.benchmarks.coherence.judging import mean_rows
+from ensue.benchmarks.coherence.judging import column_of, mean_rows
 from ensue.benchmarks.coherence.neighbours import NOTHING
 from ensue.benchmarks.coherence.rating import BY_SETTING, rate_texts, rater_of, rater_signature, read_in_part
 from ensue.benchmarks.pairs.data import Pair, Pairs, read_pairs
@@ -120,11 +120,11 @@ def _item(pair: Pair, found: Sequence[dict[str, float]], value: str) -> Item:
 
 def metric_rows(items: Sequence[Item]) -> Iterator[MetricRow]:
     """Yield rows of all pairs, and of each phenomenon where there are several; groups of pairs are independent."""
-    yield from mean_rows("pairs", items, METRICS, {})
+    yield from mean_rows("pairs", column_of(items, METRICS)[0], {})
     phenomena = list(dict.fromkeys(item["settings"]["phenomenon"] for item in items))
     for name in phenomena if len(phenomena) > 1 else ():
         chosen = [item for item in items if item["settings"]["phenomenon"] == name]
-        yield from mean_rows("pairs", chosen, METRICS, {"phenomenon": name})
+        yield from mean_rows("pairs", column_of(chosen, METRICS)[0], {"phenomenon": name})
 
 
 def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:

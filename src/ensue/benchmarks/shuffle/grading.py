@@ -3,7 +3,7 @@ preference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ensue.benchmarks.grading.board import BoardRequest, Column, Graded
@@ -29,7 +29,7 @@ class ShuffleBoard(PredictionsBoard):
     """The pairs that a run with these settings makes of the documents; ranked by the smallest blocks."""
 
     def __init__(self, run: ShuffleRun, partial: bool) -> None:
-        self._versions: list[ShuffledVersion]
+        self._versions: Collection[ShuffledVersion]
         _, self._versions, used = run.versions()
         self._single = used.single
         questions = {one.id: Question("shuffle", one.asked, _read) for one in self._versions}

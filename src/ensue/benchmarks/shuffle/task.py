@@ -74,10 +74,10 @@ class ShuffledVersion(NamedTuple):
         return f"{self.document.id}#k{self.block_size}#{self.number}"
 
     @property
-    def sentences(self) -> list[str]:
+    def sentences(self) -> tuple[str, ...]:
         """Its sentences, in its own order."""
         every = self.document.sentences
-        return [every[i] for i in sentence_order(len(every), self.block_size, self.order)]
+        return tuple(every[i] for i in sentence_order(len(every), self.block_size, self.order))
 
     @property
     def asked(self) -> str:
@@ -191,7 +191,7 @@ class ShuffleRun(DocumentsRun):
         return total
 
     def _by_generation(
-        self, generator: Generator, versions: Sequence[ShuffledVersion], context: RunContext
+        self, generator: Generator, versions: Collection[ShuffledVersion], context: RunContext
     ) -> _Judged:
         """Ask which of two texts is the original; a reply that names none is wrong."""
         choices = [
@@ -200,7 +200,7 @@ class ShuffleRun(DocumentsRun):
         ]
         tokens = self.settings["answer_tokens"]
         chosen = naming.choose(generator, choices, self.seed, tokens, context)
-        items = []
+        items: Shelf[Item] = Shelf()
         for version, one in zip(versions, chosen, strict=True):
             verdict: Verdict = "same" if one.place is None else "good" if one.place == 0 else "bad"
             item = _item(version, scores_of(verdict, None), {}, {})
@@ -216,16 +216,19 @@ class ShuffleRun(DocumentsRun):
                 f"run it all the same with --set allow_shuffle_trained=yes."
             )
 
-    def versions(self) -> tuple[list[Document], list[ShuffledVersion], Used]:
+    def versions(self) -> tuple[Sequence[Document], Collection[ShuffledVersion], Used]:
         """Return the documents as they are used, their shuffled versions block size by block size, and what was left
         out or cut."""
         used = Used(Counter(self.documents.skipped))
-        shuffled = list(self._shuffled(used))
-        versions = [version for _, its_own in shuffled for version in its_own]
+        documents: Shelf[Document] = Shelf()
+        by_size: dict[int, Shelf[ShuffledVersion]] = {size: Shelf() for size in self.settings["block_size"]}
+        for document, its_own in self._shuffled(used):
+            documents.append(document)
+            for version in its_own:
+                by_size[version.block_size].append(version)
+        versions = Joined(by_size.values())
         self._some(versions)
-        sizes = self.settings["block_size"]
-        versions.sort(key=lambda version: sizes.index(version.block_size))
-        return [document for document, _ in shuffled], versions, used
+        return documents, versions, used
 
     def _some(self, found: Collection[Any]) -> None:
         if not found:
@@ -287,20 +290,22 @@ class ShuffleRun(DocumentsRun):
 
 
 def _by_rating(
-    rater: Rater, documents: Sequence[Document], versions: Sequence[ShuffledVersion], context: RunContext
+    rater: Rater, documents: Sequence[Document], versions: Collection[ShuffledVersion], context: RunContext
 ) -> _Judged:
     """Judge by ratings: the rating of a text has no tokens, so there is nothing per token and no profile."""
     having = {version.document.id for version in versions}
-    documents = [document for document in documents if document.id in having]
-    texts = [list(document.sentences) for document in documents]
-    ratings = rate_texts(rater, [*texts, *(version.sentences for version in versions)], context)
-    originals = dict(zip((document.id for document in documents), ratings, strict=False))
-    items = []
-    for version, shuffled in zip(versions, ratings[len(documents) :], strict=True):
+    rated = Shelf(document for document in documents if document.id in having)
+    texts = Shelf(document.sentences for document in rated)
+    notes = read_in_part(rater, texts)
+    texts.extend(version.sentences for version in versions)
+    ratings = iter(rate_texts(rater, texts, context))
+    originals = {document.id: next(ratings) for document in rated}
+    items: Shelf[Item] = Shelf()
+    for version, shuffled in zip(versions, ratings, strict=True):
         original = originals[version.document.id]
         scores = scores_of(prefer_total(original, shuffled), None)
         items.append(_item(version, scores, {"rating": original}, {"rating": shuffled}))
-    return _Judged(items, rater_signature(rater), 0, {}, read_in_part(rater, texts))
+    return _Judged(items, rater_signature(rater), 0, {}, notes)
 
 
 def _scored_item(version: ShuffledVersion, original: Score, shuffled: Score) -> Item:

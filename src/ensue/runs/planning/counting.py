@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ensue.backends.hf.batching import like_long
 from ensue.backends.hf.encoder import VectorModel
+from ensue.backends.hf.generate import decoding
 from ensue.backends.hf.language import CausalModel, MaskedModel
 from ensue.backends.hf.loading import Loaded
 from ensue.backends.hf.rater import CoherenceRater
@@ -350,12 +351,13 @@ class CountingCausal(_Scoring, CausalModel):
     ) -> list[str]:
         counter = self.counter
         counter.called("written", "generate", prompts, max_tokens=max_tokens, stop=stop, **options)
-        tokens = min(counter.target.written or max_tokens, max_tokens)
+        search = decoding(options)
+        tokens = min(max(counter.target.written or max_tokens, search["min_new_tokens"]), max_tokens)
         counter.ledger.assume(f"each text that is generated has {tokens} tokens (at most {max_tokens})")
         lengths = [len(ids) for ids in tokenise(self.tokenizer, prompts)]
         read = counter.count_read([max(length, 1) for length in lengths])
         read.characters = sum(map(len, prompts))
-        tally = read + counter.count_search(lengths, int(options.get("num_beams", 1)), tokens)
+        tally = read + counter.count_search(lengths, search["num_beams"], tokens)
         counter.work("written").add(tally, held=max(lengths, default=0) + tokens)
         return [_sentences(tokens)] * len(prompts)
 

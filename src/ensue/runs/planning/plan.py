@@ -24,11 +24,9 @@ from ensue.progress import Progress, ignore
 from ensue.records import Records
 from ensue.runs.planning.hardware import Hardware, find_hardware
 from ensue.runs.planning.tally import Ledger, Tally, Work
-from ensue.runs.run import load_for
+from ensue.runs.run import load_for, training
 from ensue.scoring.journal import Journal
 
-# Ways of answering that train a network on examples: that is a matter of steps, which nothing here counts.
-_TRAINING = ("train", "finetune")
 _Z = 1.96
 
 
@@ -148,11 +146,7 @@ def plan(
     found = registry.find(name)
     asked = found.load_task()
     values = resolve(name, asked.settings, settings)
-    if values.get("mode") in _TRAINING:
-        raise EnsueError(
-            f"mode={values['mode']} trains a network, and how long that takes is not planned here; run it with "
-            f"--limit and see what a step takes, or plan mode=prompt or mode=frozen."
-        )
+    _refuse_training(training(values))
     options = dict(model_options or {})
     device = hardware if isinstance(hardware, Hardware) else find_hardware(hardware or _here())
     dtype = options.get("dtype", "auto")
@@ -168,6 +162,7 @@ def plan(
     models = _Models(found, target, options, shape, tokenizer)
     ledger = Ledger()
     loaded = models.load(model or found.default_model) if shape is None else models.shaped(shape)
+    _refuse_training(training(values, loaded))
     counting = counting_model(loaded, ledger, models.target_of(loaded))
 
     def further(which: str) -> Model:
@@ -214,6 +209,15 @@ def plan(
         spread=_spread(costs, times, seen.clusters),
         notes=notes,
     )
+
+
+def _refuse_training(what: str | None) -> None:
+    """Refuse what is a matter of steps, which nothing here counts."""
+    if what is not None:
+        raise EnsueError(
+            f"{what} trains a network, and how long that takes is not planned here; run it with --limit and see what "
+            f"a step takes, or plan a model that is trained already, with mode=prompt or mode=frozen."
+        )
 
 
 def _here() -> str:
