@@ -94,6 +94,8 @@ def test_documents_too_short_to_shuffle_are_one_sentence(tmp_path):
         (["run", "shuffle", "--set", "max_sentences=1"], ["max_sentences=1", "whole number from 2"]),
         (["run", "shuffle", "--set", "window=best"], ["window=best", "average, strided, released, refuse"]),
         (["run", "shuffle", "--set", "encoding=utf-99"], ["utf-99", "not a text encoding"]),
+        (["run", "shuffle", "--set", "language=german"], ["'german'", "ISO 639 code"]),
+        (["score", "--profile", "--set", "language=german"], ["'german'", "ISO 639 code"]),
         (["score", "--set", "overflw=truncate"], ["score has no setting 'overflw'", "overflow"]),
     ],
 )

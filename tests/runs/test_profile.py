@@ -100,7 +100,9 @@ def sound(tmp_path, monkeypatch):
     monkeypatch.setenv("ENSUE_HOME", str(tmp_path / "home"))
     rows = [{"id": str(n), "text": " ".join(document(n, 6))} for n in range(24)]
     path = write_lines(tmp_path / "sound.jsonl", rows)
-    return whole_texts(str(path), {"joiner": " ", "encoding": "utf-8", "text_column": None}, limit=None)
+    return whole_texts(
+        str(path), {"joiner": " ", "encoding": "utf-8", "text_column": None, "language": "en"}, limit=None
+    )
 
 
 def test_a_calibration_made_otherwise_is_told_of(sound, llama, tmp_path):
@@ -254,6 +256,23 @@ def test_a_row_and_its_text_make_the_profile_again(llama):
     assert profile_of_row(text, " ", found.row()) == found
 
 
+GERMAN = "Dr. Keller kam wie jeden Morgen am 3. Mai herein. Er kaufte z. B. zwei Brötchen. Dann ging er."
+
+
+def test_a_text_is_split_in_its_language(llama):
+    (found,), (english,) = (
+        ensue.profile([GERMAN], model=str(llama), encoder=None, language=language) for language in ("de", "en")
+    )
+    assert [one.text for one in found.sentences] == [
+        "Dr. Keller kam wie jeden Morgen am 3. Mai herein.",
+        "Er kaufte z. B. zwei Brötchen.",
+        "Dann ging er.",
+    ]
+    assert len(english.sentences) == 4, "it says 3. here"
+    with pytest.raises(EnsueError, match="ISO 639 code, such as en or de, not 'german'"):
+        ensue.profile([GERMAN], model=str(llama), language="german")
+
+
 def test_a_key_holds_the_text_the_model_and_the_settings(llama):
     one, other = Text("a", Request("One.")), Text("a", Request("Two."))
     profiler = open_profiler("random")
@@ -263,8 +282,9 @@ def test_a_key_holds_the_text_the_model_and_the_settings(llama):
         open_profiler("unigram").key(one, " "),
         open_profiler("random", rate=0.2).key(one, " "),
         profiler.key(Text("b", Request("One.")), " "),
+        profiler.key(Text("a", Request("One."), language="de"), " "),
     }
-    assert len(keys) == 5
+    assert len(keys) == 6
     assert open_profiler("random").key(one, " ") in keys
 
 

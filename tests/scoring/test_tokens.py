@@ -293,6 +293,28 @@ def test_a_masked_model_scores_each_token_after_a_context_once(masked) -> None: 
     assert found.logprob == pytest.approx(sum(found.token_logprobs), abs=1e-6)
 
 
+def test_released_masked_windows_follow_the_authors_arithmetic(masked) -> None:  # type: ignore[no-untyped-def]
+    """No special tokens; every window's mean weighs alike, whatever the window adds."""
+    ids = masked.tokenizer(" ".join([TEXT] * 3), add_special_tokens=False)["input_ids"]
+    size = stride = 24  # a model shorter than the code's stride advances by its own length
+    windows = [ids[begin : begin + size] for begin in range(0, len(ids), stride)]
+    assert 1 < len(windows[-1]) < size, "the last window is shorter"
+    means = [
+        np.mean(
+            naive.masked_logprobs(
+                masked.network,
+                window,
+                range(len(window)),
+                [[place] for place in range(len(window))],
+                masked.tokenizer.mask_token_id,
+            )
+        )
+        for window in windows
+    ]
+    (found,) = score(masked, [Request(" ".join([TEXT] * 3))], policy=Policy(masked="released")).scores
+    assert found.logprob_per_token == pytest.approx(np.mean(means), abs=1e-4)
+
+
 def test_a_masked_model_has_nothing_to_score_in_nothing(masked) -> None:  # type: ignore[no-untyped-def]
     result = score(masked, [Request(" ", "It was raining.")])
     assert (result.scores[0].tokens, result.scores[0].logprob) == (0, 0.0)

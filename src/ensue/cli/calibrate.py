@@ -50,7 +50,7 @@ def calibrate(
     """Fit the verdict of `score --profile` on sound texts.
 
     What sound texts look like is kept with the model. Killed, the same command goes on where it was. Settings:
-    window, overflow, bos, max_length, masked, joiner, encoding, text_column.
+    window, overflow, bos, max_length, masked, joiner, encoding, text_column, language.
     """
     from ensue.atomic import check_place
     from ensue.benchmarks.settings import resolve

@@ -57,8 +57,8 @@ def score(
 ) -> None:
     """Score texts: log-likelihoods in nats, in input order.
 
-    Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column; with --profile also encoder,
-    reader, false_alarms (0.1) and calibration.
+    Settings: window, overflow, bos, max_length, masked, joiner, encoding, text_column; with --profile also language,
+    encoder, reader, false_alarms (0.1) and calibration.
     """
     only = {"--html": html, "--output": output, "--fail-on-break": fail_on_break or None}
     for option in (name for name, value in only.items() if value is not None and not profile):

@@ -106,7 +106,7 @@ def _measured(
     records, who = kept
     done = 0
     for portion in portions(scorer, texts):
-        keys = [digest_of(who, one.request.continuation, one.sentences) for one in portion]
+        keys = [digest_of(who, one.request.continuation, one.sentences, one.language) for one in portion]
         missing = [
             (key, one) for key, one in zip(keys, portion, strict=True) if not records.has(_MEASURES, key)
         ]

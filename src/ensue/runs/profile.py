@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.benchmarks.base import Setting
-from ensue.benchmarks.settings import number, one_of, optional, text
+from ensue.benchmarks.settings import DOCUMENT_SETTINGS, number, one_of, optional, text
 from ensue.errors import EnsueError
 from ensue.fetch.following import encoder_mark, known_calibrations, marks_in, read_calibrations
 from ensue.models.card import ModelCard
@@ -48,6 +48,7 @@ CALIBRATION_SETTINGS: dict[str, Setting] = {
     **SCORE_SETTINGS,
     "window": Setting("strided", "texts longer than the model: strided or refuse", one_of(*_WINDOWS)),
     "overflow": replace(SCORE_SETTINGS["overflow"], default="truncate"),
+    "language": DOCUMENT_SETTINGS["language"],
 }
 SETTINGS: dict[str, Setting] = {
     **CALIBRATION_SETTINGS,
@@ -107,7 +108,7 @@ class Profiler:
     def key(self, one: Text, joiner: str) -> str:
         """Return a digest of everything that a text's profile depends on, what it is called included."""
         fitted = None if self.calibration is None else self.calibration.as_dict()
-        said = [one.id, one.request.continuation, one.sentences, joiner]
+        said = [one.id, one.request.continuation, one.sentences, one.language, joiner]
         return digest_of(RULE, self.signature, asdict(self.policy), self.scorer.card.identity, fitted, said)
 
     def profiles(
@@ -190,6 +191,7 @@ def profile(
     reader: str | Reader | None = AUTO,
     false_alarms: float = RATE,
     calibration: str | Path | None = None,
+    language: str = "en",
     policy: Policy | None = None,
     journal: str | Path | None = None,
     model_options: Mapping[str, Any] | None = None,
@@ -199,15 +201,15 @@ def profile(
 
     A text is a string, or a list of its sentences. `encoder` compares sentences, `reader` says which belong: `auto`
     is the one the model was calibrated with, None is none. `false_alarms` is the share of sound texts in which a
-    sentence may be said to stand out; `calibration` a file that `ensue calibrate --output` wrote. The rest is as in
-    `score`.
+    sentence may be said to stand out; `calibration` a file that `ensue calibrate --output` wrote; `language` (an ISO 639
+    code) is what texts are split in. The rest is as in `score`.
 
     >>> import ensue
     >>> (found,) = ensue.profile(["Rain fell. It was cold. We went home."], model="unigram")
     >>> [sentence.text for sentence in found.sentences], found.stands_out
     (['Rain fell.', 'It was cold.', 'We went home.'], None)
     """
-    given = given_texts(texts)
+    given = given_texts(texts, language)
     profiler = open_profiler(
         model,
         encoder=encoder,
@@ -301,7 +303,7 @@ def cut(one: Text, joiner: str) -> tuple[Pieces, list[str]]:
     if one.sentences:
         return Pieces.joined(one.sentences, joiner), list(one.sentences)
     whole = one.request.continuation
-    units = split_units(whole)
+    units = split_units(whole, one.language)
     return Pieces.of(whole, units), units
 
 

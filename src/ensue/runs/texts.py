@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,17 +17,20 @@ from ensue.models.request import Request
 from ensue.shelf import Shelf
 from ensue.text.documents import read_rows
 from ensue.text.io.rows import SourceRow, checked, json_objects, path_of, row_from_columns
+from ensue.text.sentences import language_code
 
 STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text to score, with the name its score goes by, and its sentences where its source states them."""
+    """A text to score, with the name its score goes by, and its sentences where its source states them, or else the
+    language it is split in."""
 
     id: str
     request: Request
     sentences: tuple[str, ...] = ()
+    language: str = "en"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ def whole_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) 
     A hub data set is looked at as it comes. What has a context is no whole text and is refused.
     """
     texts = open_texts(source, settings, limit=limit)
+    language = language_code(settings["language"])
 
     def whole() -> Iterator[Text]:
         for one in texts:
@@ -66,13 +70,13 @@ def whole_texts(source: str, settings: Mapping[str, Any], *, limit: int | None) 
                     f"{one.id} is a context and a continuation; a profile needs whole texts, so leave such rows out "
                     f"or score them without --profile."
                 )
-            yield one
+            yield replace(one, language=language)
 
     hub = source != STANDARD_INPUT and path_of(source, "texts are") is None
     return Texts(whole, None if hub else sum(1 for _ in whole()))
 
 
-def given_texts(texts: Iterable[str | Sequence[str]]) -> list[Text]:
+def given_texts(texts: Iterable[str | Sequence[str]], language: str = "en") -> list[Text]:
     """Return texts that are given as they are, or as lists of their sentences, each named by its place."""
     if isinstance(texts, str):
         raise EnsueError("The texts are one text: put it in a list.")
@@ -83,7 +87,7 @@ def given_texts(texts: Iterable[str | Sequence[str]]) -> list[Text]:
         row = row_from_columns(columns, place=f"Text {place}", id=str(place), domain="", text_column=None)
         if row.is_empty:
             raise EnsueError(f"Text {place} is empty.")
-        found.append(_text(row, " "))
+        found.append(replace(_text(row, " "), language=language_code(language)))
     return found
 
 

@@ -24,7 +24,7 @@ from ensue.text.io.rows import (
     read_json_lines,
     read_text_file,
 )
-from ensue.text.sentences import split_lines, split_sentences
+from ensue.text.sentences import language_code, split_lines, split_sentences
 
 BUNDLED = "bundled"
 
@@ -103,7 +103,7 @@ def read_documents(
 
 def _splitter(split: str, language: str) -> Callable[[str], list[str]]:
     if split == "sentences":
-        return partial(split_sentences, language=language)
+        return partial(split_sentences, language=language_code(language))
     if split == "lines":
         return split_lines
     raise EnsueError(f"Text is split into sentences or lines, not into {split!r}.")

@@ -7,6 +7,8 @@ from itertools import groupby
 
 import sentencex
 
+from ensue.errors import EnsueError
+
 # The repairs answer what sentencex 1.0.32 did to real text (see `_repaired`): each moves or removes a border
 # that it set, none adds one.
 _CLOSING_MARK = re.compile(r"[\"'”’»](?=\s)")
@@ -18,6 +20,7 @@ _LIST_NUMBER = re.compile(r"\s*\(?\d{1,3}[.)]\s*")
 _WORD = re.compile(r"[^\W\d_]+")
 _LIST_LETTER = re.compile(r"(?!v)\w[.)]")
 _CONTENT = re.compile(r"[^\W_]")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)?")
 
 
 def split_sentences(text: str, language: str = "en") -> list[str]:
@@ -34,6 +37,17 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
         pieces = (one_line(piece) for piece in _repaired(sentencex.segment(language, paragraph)))
         sentences.extend(piece for piece in pieces if piece)
     return sentences
+
+
+def language_code(said: str) -> str:
+    """Return the code of a language in lower case, or refuse what is none: sentencex would read it as English.
+
+    >>> language_code("DE")
+    'de'
+    """
+    if not _LANGUAGE.fullmatch(said.lower()):
+        raise EnsueError(f"A language is named by its ISO 639 code, such as en or de, not {said!r}.")
+    return said.lower()
 
 
 def split_lines(text: str) -> list[str]:

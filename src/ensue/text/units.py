@@ -20,7 +20,7 @@ _RUNNING = 0.3
 _BREAKS_ANYWHERE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
-def split_units(text: str) -> list[str]:
+def split_units(text: str, language: str = "en") -> list[str]:
     """Split a text into sentences, and what is set in lines into its lines; white space is normalised.
 
     A line break where the next word would have fitted was meant, unless the lines go on in lower case or, as verse
@@ -37,7 +37,7 @@ def split_units(text: str) -> list[str]:
         if not filled:
             continue
         for passage in _passages(list(run)):
-            for unit in split_sentences(passage) if _WORD.search(passage) else [one_line(passage)]:
+            for unit in split_sentences(passage, language) if _WORD.search(passage) else [one_line(passage)]:
                 if _WORD.search(unit):
                     units.append(f"{kept} {unit}".lstrip())
                     kept = ""

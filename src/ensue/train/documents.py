@@ -221,7 +221,7 @@ def held_out(documents: Sequence[Document], share: float, seed: int) -> tuple[li
     count = max(round(len(order) * share), 1)
     if count >= len(order):
         raise EnsueError(
-            f"There are only {len(order)} documents to train on, too few to hold out {count}; name more --data."
+            f"Documents to train on: {len(order)}, too few to hold out {count}; name more --data."
         )
     dev = {one.id for one in order[:count]}
     return [one for one in documents if one.id not in dev], [one for one in documents if one.id in dev]

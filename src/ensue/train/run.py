@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,10 +86,12 @@ def run_training(
     output, asked = options.output, asked or options.asked()
     accelerator = make_accelerator(options.loop)
     main = bool(accelerator.is_main_process)
+    made = main and not output.exists()
     if main:
         check_folder(output, asked, options.resume)
     told = progress if main and progress is not None else ignore
-    job = prepare(accelerator, told)
+    with _gone_if_empty(output) if made else nullcontext():
+        job = prepare(accelerator, told)
     loop = Loop(
         job.objective,
         job.loop,
@@ -114,8 +117,10 @@ def run_fit(
 ) -> Fitted:
     """Fit what takes one go and leave the model in the output; with `resume` one that was stopped is fitted anew."""
     output, asked = options.output, options.asked()
+    made = not output.exists()
     check_folder(output, asked, options.resume)
-    done = fit(progress or ignore)
+    with _gone_if_empty(output) if made else nullcontext():
+        done = fit(progress or ignore)
     begin_record(output, asked)
     done.save()
     _say(output, _facts(asked, done.facts, done.fitted, 1), done.described)
@@ -141,6 +146,17 @@ def _say(output: Path, facts: Mapping[str, Any], described: Described) -> None:
     if described.readme:
         write_atomic(output / README, [described.readme])
     write_card_facts(output, training=described.training, source=described.source, **described.card)
+
+
+@contextmanager
+def _gone_if_empty(folder: Path) -> Iterator[None]:
+    """Take away a folder that was made for what then could not begin."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()
+        raise
 
 
 def check_folder(output: Path, asked: Mapping[str, Any], resume: bool) -> None:

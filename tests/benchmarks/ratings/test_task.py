@@ -193,4 +193,9 @@ def test_what_is_refused(tmp_path):
     refused(run("--data", twice), "line 2 has the id 'x', which line 1 has already")
     alike = write_lines(tmp_path / "alike.jsonl", [{"text": f"A {n}. B.", "rating": 1} for n in range(3)])
     refused(run("--data", alike), "all have one rating")
+    # Before any model is asked for.
+    refused(
+        here("run", "ratings", "--model", tmp_path / "none", "--data", alike), "all have one rating"
+    )
+    refused(run("--data", alike, "--set", "language=german"), "ISO 639 code")
     refused(here("run", "ratings/x", "--model", "random"), "ratings has no tasks")

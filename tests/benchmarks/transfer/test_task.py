@@ -276,6 +276,20 @@ def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
     }.items():
         with pytest.raises(EnsueError, match=name):
             run("wrong", RandomModel(), **wrong)
+    # Nothing can be put side by side where no test is the same, nor of a run whose items are not all there.
+    with pytest.raises(EnsueError, match=r"none of these tests but shuffle own, .*names of their files"):
+        ensue.run(
+            "transfer",
+            model=RandomModel(),
+            data=place / "tales.jsonl",
+            output=tmp_path / "wrong",
+            **HOW,
+            beside=str(tmp_path / "apart"),
+        )
+    items = tmp_path / "apart" / "items.jsonl"
+    items.write_text("".join(items.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(EnsueError, match="not those of its results; run it again"):
+        run("wrong", RandomModel(), beside=str(tmp_path / "apart"), **rated)
     other = ensue.run("shuffle", model=RandomModel(), data=place / "own.jsonl", output=tmp_path / "other")
     with pytest.raises(EnsueError, match="is a run of shuffle, not of transfer"):
         run("wrong", RandomModel(), beside=str(other.folder))

@@ -15,7 +15,7 @@ from ensue.backends.names import load_model
 from ensue.errors import EnsueError
 from ensue.models.card import write_card_facts
 from tests.support import stories, tiny
-from tests.support.command import here
+from tests.support.command import here, refused
 
 SETTINGS = {
     "epochs": 3, "batch": 2, "row_tokens": 200, "learning_rate": 1e-2, "dev_share": 0.2, "device": "cpu",
@@ -193,6 +193,14 @@ def test_bad_input_of_the_command_is_one_sentence(llama, data, tmp_path, options
     done = here("train", "lm", *given, *named, "--output", tmp_path / "lm", "--device", "cpu", *options)
     assert done.code == 2
     assert words in done.sentence
+    assert not (tmp_path / "lm").exists()
+
+
+def test_an_empty_folder_that_was_there_stays(llama, data, tmp_path):
+    (tmp_path / "lm").mkdir()
+    given = ("--data", data, "--model", llama, "--output", tmp_path / "lm", "--dev-share", "0.999")
+    refused(here("train", "lm", *given, "--device", "cpu"), "too few to hold out")
+    assert (tmp_path / "lm").is_dir()
 
 
 def test_an_adapter_on_layers_that_are_not_linear_is_refused(data, tmp_path):

@@ -36,7 +36,7 @@ from ensue.scoring.following import Measured, Pieces, measure
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.ranges import SHARE
 from ensue.stats.resampling import cluster_codes, draw_counts
-from ensue.text.sentences import split_lines, split_sentences
+from ensue.text.sentences import language_code, split_lines, split_sentences
 
 MEASURES = ("total", "per_token", "worst_sentence", "tokens")
 # Of a model that rates texts; `rating` is what people say.
@@ -74,9 +74,7 @@ class RatingsRun(DataRun[RatedTexts]):
             signature = choices(scorer, policy_of(self.settings))
         rows = list(metric_rows(items, notes))
         if not rows:
-            raise EnsueError(
-                f"{self.source} has too few texts, or all have one rating: nothing can be correlated."
-            )
+            raise _nothing_to_correlate(self.source)
         return Outcome(
             items=items,
             metrics=rows,
@@ -267,8 +265,16 @@ def _shares(
 def _prepare(task: str, data: str | None, limit: int | None, seed: int, settings: dict[str, Any]) -> Prepared:
     read.refuse_task("ratings", task)
     lines = settings["split"] == "lines"
-    split = split_lines if lines else partial(split_sentences, language=settings["language"])
-    return RatingsRun(read_rated(data, settings["rating"], split, limit), settings)
+    split = split_lines if lines else partial(split_sentences, language=language_code(settings["language"]))
+    rated = read_rated(data, settings["rating"], split, limit)
+    # Before a model reads anything.
+    if len({one.rating for one in rated.items}) < 2 and not any(any(one.marks) for one in rated.items):
+        raise _nothing_to_correlate(rated.source)
+    return RatingsRun(rated, settings)
+
+
+def _nothing_to_correlate(source: str) -> EnsueError:
+    return EnsueError(f"{source} has too few texts, or all have one rating: nothing can be correlated.")
 
 
 TASK = PreparedTask(SETTINGS, _prepare)

@@ -16,7 +16,7 @@ from ensue.benchmarks.coherence.rating import rater_of
 from ensue.benchmarks.intruder.task import SETTINGS as INTRUDER_SETTINGS
 from ensue.benchmarks.ratings.task import SETTINGS as RATINGS_SETTINGS
 from ensue.benchmarks.shuffle.task import SETTINGS as SHUFFLE_SETTINGS
-from ensue.benchmarks.transfer.asked import Test, tests_of
+from ensue.benchmarks.transfer.asked import ACCURACY, Test, tests_of
 from ensue.benchmarks.transfer.judging import metric_rows
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, require
@@ -194,7 +194,7 @@ class Earlier(NamedTuple):
 def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, str]) -> Earlier:
     """Read a finished run of transfer; one that was asked otherwise, or about other texts, is refused.
 
-    A test may be missing on either side; where both have it, its fingerprint is the same.
+    A test may be missing on either side, though not all of them; where both have it, its fingerprint is the same.
     """
     path = Path(folder).expanduser()
     results = read_results(path)
@@ -212,6 +212,11 @@ def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, 
                 f"{folder} was run with {key} {then.get(key)}, not {now[key]}, so its answers cannot stand beside "
                 f"these."
             )
+    if not tests.keys() & asked[TESTS].keys():
+        raise EnsueError(
+            f"{folder} has none of these tests but {', '.join(asked[TESTS])}, so its answers cannot stand beside "
+            f"these; sets are known by the names of their files."
+        )
     for test, mark in tests.items():
         if asked[TESTS].get(test, mark) != mark:
             raise EnsueError(
@@ -224,6 +229,10 @@ def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, 
     }
     signed = _MODELS.search(str(results.get("signature")))
     items = [cast(Item, item) for item in read_items(path)]
-    if not items or any(item["settings"].get("model") not in trained for item in items):
+    told = Counter[str]()
+    for row in results["metrics"]:
+        if row["metric"] == ACCURACY:
+            told[str(row["settings"]["model"])] += row.get("n", 0)
+    if Counter(item["settings"].get("model") for item in items) != told:
         raise EnsueError(f"The items of {folder} are not those of its results; run it again.")
     return Earlier(folder, items, trained, signed[1] if signed else "", dict(results["skipped"]))

@@ -236,12 +236,13 @@ def files_below(folder: Path) -> Iterator[Path]:
 def read_ids(path: Path) -> list[str]:
     """Read a file of ids, one a line; skip blank lines and those that begin with #."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        with os_errors(path):
+            lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError as error:
         raise EnsueError(f"{path} is no readable list of ids: {error}.") from error
     found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not found:
-        raise EnsueError(f"{path} names no work: write one id a line.")
+        raise EnsueError(f"{path} has no id: write one a line.")
     return list(dict.fromkeys(found))
 
 

@@ -203,7 +203,7 @@ def test_lists_keep_works_apart_and_unknown_ids_are_noted(tmp_path):
     assert dev.skipped["works not listed by --only"] == 4
     assert rest.skipped["works listed by --exclude"] == 2
     listed.write_text("\n", "utf-8")
-    with pytest.raises(EnsueError, match="names no work"):
+    with pytest.raises(EnsueError, match="has no id: write one a line"):
         build(source, tmp_path / "none", only=listed)
 
 
