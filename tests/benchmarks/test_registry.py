@@ -6,6 +6,7 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -36,15 +37,10 @@ def test_what_is_named_is_there(reference: str) -> None:
 
 
 # A room may name what is in itself or below it, as it may import it.
+CONTRACT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
 LAYERS = [
-    {"cli"},
-    {"runs"},
-    {"train"},
-    {"benchmarks", "backends"},
-    {"report", "scoring", "fetch"},
-    {"models"},
-    {"metrics"},
-    {"text", "stats"},
+    [room.strip().removeprefix("ensue.") for room in layer.split("|")]
+    for layer in CONTRACT["contracts"][0]["layers"]
 ]
 
 

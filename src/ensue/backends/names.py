@@ -102,6 +102,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 _LANGUAGE_MODELS = ("ensue.backends.hf.language:", "ensue.backends.hf.adapted:")
 COMPILE = ("auto", "never", "always")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 def load_model(
@@ -129,8 +130,9 @@ def load_model(
     `auto`, where the work is long enough to repay it. `concurrency` and `timeout` are for endpoints: how many
     requests are under way at once, and the seconds one may take.
     """
-    if compile not in COMPILE:
-        raise EnsueError(f"There is no compile={compile}; choose {', '.join(COMPILE)}.")
+    for option, value, known in (("compile", compile, COMPILE), ("dtype", dtype, DTYPES)):
+        if value not in known:
+            raise EnsueError(f"There is no {option}={value}; choose {', '.join(known)}.")
     options = Options(
         dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes, compile
     )

@@ -111,7 +111,7 @@ def _seeds(seed: str) -> list[int]:
     try:
         return [int(one) for one in seed.split(",")]
     except ValueError:
-        said = f"{seed!r} is no whole number, nor several by commas."
+        said = f"{seed!r} is not a whole number, nor several separated by commas."
         raise typer.BadParameter(said, param_hint="'--seed'") from None
 
 

@@ -101,7 +101,10 @@ def _write(
 
     grader = grader_of(suite)
     grader.choose_split(split)
-    read_results(run)  # an unfinished run has no predictions to be sure of
+    # An unfinished run has no predictions to be sure of.
+    ran = read_results(run)["benchmark"].partition("/")[0]
+    if ran != suite and not suite.endswith(".toml"):
+        raise EnsueError(f"{run} is a run of {ran}, not of {suite}, so it has no predictions to submit to it.")
     fill_from = (Path(data) if data else _data_of(run)) if fill_missing else None
     return grader.submit(run, output, split, console.parse_settings(settings), fill_from)
 

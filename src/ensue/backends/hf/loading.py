@@ -303,10 +303,7 @@ def pick_dtype(name: str) -> Any:
     """Return the dtype of that name."""
     import torch
 
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise EnsueError(f"There is no dtype {name!r}; choose auto, float32, bfloat16 or float16.")
-    return known[name]
+    return getattr(torch, name)
 
 
 def max_length(network: Any, tokenizer: Any = None) -> int | None:
