@@ -37,7 +37,9 @@ def test_what_is_named_is_there(reference: str) -> None:
 
 
 # A room may name what is in itself or below it, as it may import it.
-CONTRACT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+CONTRACT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["tool"][
+    "importlinter"
+]
 LAYERS = [
     [room.strip().removeprefix("ensue.") for room in layer.split("|")]
     for layer in CONTRACT["contracts"][0]["layers"]

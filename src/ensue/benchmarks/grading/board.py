@@ -186,6 +186,19 @@ class BoardRequest(NamedTuple):
     partial: bool = False
 
 
+class SubmitRequest(NamedTuple):
+    """What a submission is written from; `chosen` settings pick one of several ways in which a run answered.
+
+    Tasks that the run left out are answered by a baseline from the data in `fill_from`, where that is given.
+    """
+
+    run: Path
+    output: Path | None
+    split: str
+    chosen: Mapping[str, str]
+    fill_from: Path | None = None
+
+
 class Grader(ABC):
     """What a benchmark names as its `grader`: how submissions are written from a run, and how a board is opened."""
 
@@ -197,18 +210,8 @@ class Grader(ABC):
         """Read the questions and labels of a split."""
 
     @abstractmethod
-    def submit(
-        self,
-        run: Path,
-        output: Path | None,
-        split: str,
-        chosen: Mapping[str, str],
-        fill_from: Path | None = None,
-    ) -> Submitted:
-        """Write the predictions of a run; `chosen` settings pick one of several ways in which it answered.
-
-        Tasks that it left out are answered by a baseline from the data in `fill_from`, where that is given.
-        """
+    def submit(self, wanted: SubmitRequest) -> Submitted:
+        """Write the predictions of a run."""
 
     def knows(self, file: Path) -> bool:
         """Return whether a file can be told to be a submission to this benchmark by its looks."""

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.base import content_of
 from ensue.benchmarks.drawn import Drawn, mean_of_metrics, mean_of_samples
 from ensue.benchmarks.grading import measures
-from ensue.benchmarks.grading.board import TEST, Board, BoardRequest, Column, Graded, Grader, Submitted
+from ensue.benchmarks.grading.board import (
+    TEST,
+    Board,
+    BoardRequest,
+    Column,
+    Graded,
+    Grader,
+    SubmitRequest,
+    Submitted,
+)
 from ensue.benchmarks.grading.predictions import PredictedLine, PredictionsBoard, Question
 from ensue.benchmarks.grading.problems import Limits, LineCutter, Problems, Refused
 from ensue.benchmarks.grading.values import (
@@ -320,14 +329,7 @@ class FolderGrader(Grader):
             raise Refused(labels, problems)
         return FolderBoard(spec, found, wanted.split, wanted.partial)
 
-    def submit(
-        self,
-        run: Path,
-        output: Path | None,
-        split: str,
-        chosen: Mapping[str, str],
-        fill_from: Path | None = None,
-    ) -> Submitted:
+    def submit(self, wanted: SubmitRequest) -> Submitted:
         raise EnsueError(f"{self.path} is no benchmark that is run; write its predictions yourself.")
 
 
