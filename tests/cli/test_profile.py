@@ -142,7 +142,7 @@ def test_an_output_of_something_else_is_refused_and_kept(texts, tmp_path):
     refused(here("score", texts, "--profile", "--model", "random", "--output", notes), "notes.txt holds")
     assert notes.read_text() == "Mine."
     assert (done.read_bytes(), texts.read_bytes()) == (kept, before)
-    refused(here("score", texts, "--profile", "--model", "random", "--output", tmp_path), "is no file")
+    refused(here("score", texts, "--profile", "--model", "random", "--output", tmp_path), "is not a file")
     refused(here("score", texts, "--model", "random", "--output", done), "add --profile")
     page = tmp_path / "nowhere" / "page.html"
     refused(here("score", texts, "--profile", "--model", "random", "--html", page), "nowhere/page.html")

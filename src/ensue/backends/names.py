@@ -173,7 +173,7 @@ def _row(name: str, here: bool, megabytes: int, licence: str, about: str) -> dic
 
 
 def ships(name: str) -> bool:
-    """Whether this installation has one of the models that come with the package."""
+    """Return whether this installation has one of the models that come with the package."""
     return (_shipped(name) / "config.json").is_file()
 
 
@@ -268,7 +268,7 @@ def _from_hub(model: str, name: str, options: Options) -> ModelFolder:
         close = difflib.get_close_matches(model, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(
-            f"{model} is no folder here and could not be fetched from the model hub "
+            f"{model} is not a folder here and could not be fetched from the model hub "
             f"({type(error).__name__}); {hint}"
         ) from None
     commit = Path(folder).name

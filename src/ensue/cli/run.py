@@ -127,10 +127,10 @@ def _show(done: Run, page: Path | None, form: str) -> None:
 
     results = done.results
     console.print_tables(metrics_tables(results, done.folder), form)
-    tell = print if form == "table" else console.say
+    show = print if form == "table" else console.say
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
-        tell(f"{reason}: {count}")
-    tell(results["signature"])
-    tell(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
+        show(f"{reason}: {count}")
+    show(results["signature"])
+    show(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
     if page:
-        tell(f"report: {page}")
+        show(f"report: {page}")

@@ -87,15 +87,15 @@ def run_training(
     main = bool(accelerator.is_main_process)
     if main:
         check_folder(output, asked, options.resume)
-    told = progress if main and progress is not None else ignore
-    job = prepare(accelerator, told)
+    shown = progress if main and progress is not None else ignore
+    job = prepare(accelerator, shown)
     loop = Loop(
         job.objective,
         job.loop,
         output,
         accelerator,
         save_best=job.save,
-        progress=told,
+        progress=shown,
         question=job.question,
     )
     if main:

@@ -214,7 +214,7 @@ class Grader(ABC):
         """Write the predictions of a run."""
 
     def knows(self, file: Path) -> bool:
-        """Return whether a file can be told to be a submission to this benchmark by its looks."""
+        """Return whether a file looks like a submission to this benchmark."""
         return False
 
     def grade(self, file: Path, wanted: BoardRequest) -> Graded:
@@ -294,8 +294,8 @@ def open_board(
 
 
 def grade(
-    file: Path,
-    labels: Path,
+    file: str | Path,
+    labels: str | Path,
     suite: str | None = None,
     *,
     split: str | None = None,
@@ -304,9 +304,10 @@ def grade(
 ) -> Graded:
     """Validate a submission and score it, or raise `Refused` with everything that is wrong with it.
 
-    `labels` is the data folder that a run would read, with its labels. The benchmark is told by the file where no
-    `suite` is named. With `tasks`, only their predictions are wanted.
+    `labels` is the data folder that a run would read, with its labels. Where no `suite` is named, the
+    file shows which benchmark it answers. With `tasks`, only their predictions are wanted.
     """
+    file, labels = Path(file), Path(labels)
     grader = grader_of(suite or guess_suite(file))
     return grader.grade(file, BoardRequest(labels, grader.choose_split(split), tasks, settings))
 
@@ -318,4 +319,4 @@ def guess_suite(file: Path) -> str:
     for one in registry.every():
         if one.grader is not None and grader_of(one.name).knows(file):
             return one.name
-    raise EnsueError(f"{file} does not tell which benchmark it answers; name it with --suite.")
+    raise EnsueError(f"{file} does not show which benchmark it answers; name it with --suite.")

@@ -35,7 +35,7 @@ from ensue.benchmarks.grading.values import (
     shown,
     text_of,
 )
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 
 _SCORE = "score"
 _MOST_CLASSES = 1_000
@@ -140,7 +140,7 @@ def _check_keys(
 ) -> None:
     for key, value in said.items():
         if key not in known:
-            raise EnsueError(f"{where}: there is no key {key!r}; there is {', '.join(known)}.")
+            raise EnsueError(f"{where}: there is no key {key!r}; {hint(key, known)}")
         texts = known[key] is not list or all(isinstance(one, str) and one for one in value or [None])
         if not isinstance(value, known[key]) or not texts or value == "":
             raise EnsueError(f"{where}: {key} is not {_NOUNS[known[key]]}.")
@@ -330,7 +330,7 @@ class FolderGrader(Grader):
         return FolderBoard(spec, found, wanted.split, wanted.partial)
 
     def submit(self, wanted: SubmitRequest) -> Submitted:
-        raise EnsueError(f"{self.path} is no benchmark that is run; write its predictions yourself.")
+        raise EnsueError(f"{self.path} is not a benchmark that is run; write its predictions yourself.")
 
 
 Row = dict[str, Any]

@@ -24,7 +24,7 @@ from ensue.benchmarks.chapterbreak.data.negatives import Pool, reservoir, suffix
 from ensue.benchmarks.chapterbreak.data.statistics import BuildStatistics
 from ensue.benchmarks.chapterbreak.data.words import Sizes, Tokens
 from ensue.benchmarks.output import BuildReport, build_in_shards, check_output, new_build, write_build
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.executing import LOCAL, Chosen, Executor, executing
 from ensue.progress import Progress, ignore
 from ensue.records import Records, plain
@@ -44,7 +44,7 @@ _SPLITS = {"ao3": "ao3", "gutenberg": "pg19"}
 
 def build(
     source: str,
-    output: Path,
+    output: str | Path,
     *,
     kind: Kind = "auto",
     headings: Headings = "robust",
@@ -87,8 +87,8 @@ def build(
         if number is not None and number < 1:
             raise EnsueError(f"{name} is {number}, but must be at least 1.")
     if resume and shard is None:
-        raise EnsueError("Only a build in shards is gone on with; add --shard, as it was given then.")
-    output = output.expanduser().absolute()
+        raise EnsueError("Only a build in shards can go on; add --shard, as it was given then.")
+    output = Path(output).expanduser().absolute()
     check_output(output, source, overwrite=overwrite)
     recipe = Recipe(
         split=split or _default_split(source, kind),
@@ -157,9 +157,8 @@ def _check(boundaries: Sequence[Boundary], negatives: str, negatives_data: str |
     """Refuse settings that make no sense before anything is read."""
     unknown = [boundary for boundary in boundaries if boundary not in BOUNDARIES]
     if unknown or not boundaries:
-        raise EnsueError(
-            f"There is no boundary {unknown[0] if unknown else ''!r}; there is {', '.join(BOUNDARIES)}."
-        )
+        name = unknown[0] if unknown else ""
+        raise EnsueError(f"There is no boundary {name!r}; {hint(name, BOUNDARIES)}")
     if negatives not in get_args(Negatives):
         raise EnsueError(f"Negatives are {', '.join(get_args(Negatives))}, not {negatives!r}.")
     if negatives == "other-split" and not negatives_data:
