@@ -164,7 +164,7 @@ def test_nothing_is_written_over_the_texts_or_where_nothing_can_be(tmp_path):
         here(*command, text, "--output", both, "--html", tmp_path / "drafts" / ".." / "both"), "two files"
     )
     refused(here(*command, text, "--html", tmp_path / "nowhere" / "page.html"), "not there")
-    refused(here(*command, text, "--html", folder), "no file")
+    refused(here(*command, text, "--html", folder), "not a file")
     assert sorted(tmp_path.rglob("*")) == [folder, text, inner]
     assert text.read_bytes() == before
     assert here(*command, folder, "--html", folder / "page.html").code == 0
