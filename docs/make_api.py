@@ -55,7 +55,7 @@ def _signature(name: str, function: object) -> str:
 def _members(kind: type) -> str:
     found = []
     for name, member in vars(kind).items():
-        if name.startswith("_") or not getattr(member, "__doc__", None):
+        if name.startswith("_") or not (inspect.isfunction(member) or hasattr(member, "func")):
             continue
         call = "()" if inspect.isfunction(member) else ""
         found.append(f"- `.{name}{call}`: {inspect.cleandoc(member.__doc__).splitlines()[0]}\n")

@@ -136,7 +136,7 @@ def test_a_file_that_is_something_else_is_left_as_it_is(tmp_path, content):
     with pytest.raises(EnsueError, match=r"mine\.txt holds no finished work .* left as it is"):
         Records(path)
     assert path.read_bytes() == content
-    with pytest.raises(EnsueError, match="is no file"):
+    with pytest.raises(EnsueError, match="is not a file"):
         Records(tmp_path)
 
 

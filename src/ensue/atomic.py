@@ -59,7 +59,7 @@ def check_place(path: Path | None) -> None:
         return
     folder = path.absolute().parent
     if not folder.is_dir() or (path.exists() and not path.is_file()):
-        raise EnsueError(f"{path} cannot be written: it is no file or lies in a folder that is not there.")
+        raise EnsueError(f"{path} cannot be written: it is not a file or lies in a folder that is not there.")
     if not os.access(folder, os.W_OK):
         raise EnsueError(f"{path} cannot be written: its folder is read-only.")
 

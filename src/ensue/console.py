@@ -74,7 +74,7 @@ WorkerGpus = Annotated[
 ]
 
 
-# The longest that a command without a terminal is silent while it is told of progress.
+# The longest that a command without a terminal is silent while it makes progress.
 _SECONDS_BETWEEN = 20.0
 
 
@@ -171,12 +171,12 @@ def settings_beside(
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
 
 
 def print_answer(answer: Any, json: bool, words: str) -> None:
-    """What a command did, on standard output: JSON, or words for people."""
+    """Print what a command did: JSON, or words for people."""
     if json:
         print_json(answer)
     else:
@@ -202,7 +202,7 @@ def print_tables(tables: Sequence[Table], form: str = "table") -> None:
 
 
 def say(words: str) -> None:
-    """A line for people, on standard error."""
+    """Print a line for people on standard error."""
     print(visible(words), file=sys.stderr, flush=True)
 
 
@@ -218,7 +218,7 @@ def stoppable(kept: str) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error: bar on a terminal, now and then a line elsewhere."""
+    """Show progress on standard error: a bar on a terminal, now and then a line elsewhere."""
     if not sys.stderr.isatty():
         yield _Lines(title)
         return
@@ -253,21 +253,21 @@ def progress_bar(title: str) -> Iterator[Callable[..., None]]:
 class _Lines:
     """Progress where there is no terminal: a line for every tenth done, and now and then one in between.
 
-    A total of 0 is one that nobody knows, so only what is done is told.
+    A total of 0 is one that nobody knows, so only what is done is said.
     """
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.about: tuple[int, str] = (-1, "")
-        self.tenth, self.told = -1, 0.0
+        self.tenth, self.said = -1, 0.0
 
     def __call__(self, done: int, total: int, unit: str = "tokens") -> None:
         percent = 100 * done // total if total else 0
         now = time.monotonic()
         # A run of several tasks begins anew with each.
         anew = (total, unit) != self.about
-        if anew or percent // 10 > self.tenth or now - self.told >= _SECONDS_BETWEEN:
-            self.about, self.tenth, self.told = (total, unit), percent // 10, now
+        if anew or percent // 10 > self.tenth or now - self.said >= _SECONDS_BETWEEN:
+            self.about, self.tenth, self.said = (total, unit), percent // 10, now
             if not total:
                 say(f"{self.title}: {done:,} {unit}")
                 return

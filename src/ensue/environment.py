@@ -86,7 +86,7 @@ def _multiply() -> None:
 
 
 def _dies(work: Callable[[], None]) -> bool:
-    """Whether a process that does this dies of an instruction it must not use."""
+    """Return whether a process that does this dies of an instruction it must not use."""
     child = os.fork()
     if child == 0:
         faulthandler.disable()

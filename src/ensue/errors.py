@@ -40,12 +40,12 @@ def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return which of the known names may have been meant, whatever its capitals, or else what there is.
 
     >>> hint("shufle", ["qags", "shuffle"]), hint("a", ["qags", "shuffle"])
-    ('did you mean shuffle?', 'there is qags, shuffle.')
+    ('did you mean shuffle?', 'there are qags, shuffle.')
     """
     import difflib  # where a name is wrong, and not before
 
     names = {one.casefold(): one for one in known}
     close = difflib.get_close_matches(name.casefold(), names, n=1)
-    return (
-        f"did you mean {names[close[0]]}?" if close else otherwise or f"there is {', '.join(names.values())}."
-    )
+    if close:
+        return f"did you mean {names[close[0]]}?"
+    return otherwise or f"there {'is' if len(names) == 1 else 'are'} {', '.join(names.values())}."

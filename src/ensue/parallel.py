@@ -22,7 +22,7 @@ _AHEAD = 4
 
 
 def cores() -> int:
-    """How many processor cores this process may use."""
+    """Return how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -42,7 +42,7 @@ def ordered_map(function: Callable[[Given], Made], items: Iterable[Given], worke
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
         raise RunFailed(
-            "A process that was reading works was ended from outside, perhaps for want of memory; use "
+            "A process that was reading works was killed from outside, perhaps because memory ran out; use "
             "fewer workers."
         ) from error
     finally:

@@ -63,7 +63,7 @@ class Codec(Generic[T]):
 
 
 def plain(use: str) -> Codec[Any]:
-    """A codec of values that are JSON already."""
+    """Return a codec of values that are JSON already."""
     return Codec(use, lambda value: value, lambda value: value)
 
 
@@ -74,7 +74,7 @@ def file_digest(path: Path) -> str:
 
 
 def digest_of(*facts: Any) -> str:
-    """A key made of facts that can be written as JSON."""
+    """Return a key made of facts that can be written as JSON."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -97,7 +97,7 @@ class Records:
 
     def _open(self, path: Path) -> FileIO:
         if path.exists() and not path.is_file():
-            raise EnsueError(f"{path} is no file, so it cannot hold finished work.")
+            raise EnsueError(f"{path} is not a file, so it cannot hold finished work.")
         file = None
         try:
             self._made = make_folders(path.parent)
@@ -142,19 +142,19 @@ class Records:
         return sum(map(len, self._places.values()))
 
     def count(self, codec: Codec[Any]) -> int:
-        """How many records of one use there are."""
+        """Return how many records of one use there are."""
         return len(self._places.get(codec.use, ()))
 
     def has(self, codec: Codec[Any], key: str) -> bool:
         return self._value(codec.use, key) is not None
 
     def get(self, codec: Codec[T], key: str) -> T | None:
-        """The value under a key, None where there is none; of several lines with the key, the last."""
+        """Return the value under a key, None where there is none; of several lines with the key, the last."""
         value = self._value(codec.use, key)
         return None if value is None else codec.from_json(json.loads(value))
 
     def _value(self, use: str, key: str) -> bytes | None:
-        """The value under a key as it is written."""
+        """Return the value under a key as it is written."""
         place = self._places.get(use, {}).get(hash(key))
         if place is None:
             return None
@@ -234,7 +234,7 @@ def _read_line(file: int, place: int) -> bytes:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file without a good line is one that a kill or a flipped byte left so."""
+    """Return whether a file without a good line is one that a kill or a flipped byte left so."""
     with path.open("rb") as file:
         start = file.read(len(_START))
     if len(start) < len(_START):
@@ -248,7 +248,7 @@ def _line(use: bytes, key: str, value: bytes) -> bytes:
 
 
 def open_locked(path: Path) -> FileIO:
-    """A file, opened to append and locked against other processes; BlockingIOError where one of them has it."""
+    """Open a file to append, locked against other processes; BlockingIOError where one of them has it."""
     while True:
         # Unbuffered: what could not be written must not be tried again when the file is closed.
         file = path.open("a+b", buffering=0)

@@ -21,7 +21,7 @@ _AT_ONCE = 64
 
 
 def nameless_file() -> FileIO:
-    """A file without a name, which is gone when nobody has it any more."""
+    """Open a file without a name, which is gone when nobody has it any more."""
     with tempfile.TemporaryFile(buffering=0) as named:
         number = os.dup(named.fileno())
     file = FileIO(number, "r+b", closefd=False)

@@ -98,6 +98,11 @@ def test_a_file_that_is_no_model_is_one_sentence(tmp_path):
 
 def test_pulling_an_unknown_name_says_which_there_are():
     refused(here("models", "pull", "smolm2"), "'smolm2'", "smollm2")
+    for name in ("random", "minilm-qa", "retrieval"):
+        refused(here("models", "pull", name), f"{name} comes with Ensue, so there is nothing to fetch")
+    refused(
+        here("models", "show", "retrieval"), "retrieval is a system of squality, which has nothing to show"
+    )
 
 
 def test_the_list_has_every_short_name_and_the_baselines():

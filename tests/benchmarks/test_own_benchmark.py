@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ def written_out(site: Path) -> None:
     """Write the files of the page as pip would lay them out."""
     blocks = re.findall(r"^`([\w/.]+)` .*?\n```\w+\n(.*?)^```$", PAGE.read_text("utf-8"), re.S | re.M)
     files = dict(blocks)
-    assert len(files) == len(blocks) == 6
+    assert len(files) == len(blocks) == 7
     about = tomllib.loads(files.pop("pyproject.toml"))["project"]
     for name, words in files.items():
         path = site / name
@@ -48,15 +49,21 @@ def test_the_page_s_benchmark_builds_runs_reports_and_refuses(tmp_path: Path) ->
     (here / "stories" / "short.txt").write_text("Too short.")
     built = ensue("build", "endings", "stories", "--output", "stories.jsonl")
     assert (built.returncode, built.stdout.strip()) == (0, "stories.jsonl"), built.stderr
+    shown = ensue("ending", "stories.jsonl", "--json")
+    assert json.loads(shown.stdout) == {
+        "a": "It was the the the.",
+        "b": "It was zygote quixotic.",
+        "short": "Too short.",
+    }
     asked = ("run", "endings", "--model", "unigram", "--data", "stories.jsonl")
     ran = ensue(*asked, "--output", "run", "--report", "--format", "csv")
     assert ran.returncode == 0, ran.stderr
     # Frequent words are likelier whatever stands before them: right of the one text, wrong of the other.
-    assert ran.stdout.splitlines()[:2] == ["model,accuracy,texts", "unigram,0.5,2"]
+    assert ran.stdout.splitlines()[:2] == ["model,accuracy,texts,readers", "unigram,0.5,2,0.98"]
     assert "too short: 1" in ran.stderr
     page = (here / "run" / "report.html").read_text("utf-8")
     assert "Which ending is likelier?" in page
-    assert "chance is 0.5" in page
+    assert "chance is 0.5; readers: Nobody (2026)" in page
     assert "read, not run again" in ensue(*asked, "--output", "run").stdout
     assert "Invalid before=0: expected a whole number from 1." in ensue(*asked, "--set", "before=0").stderr
     assert "there is no endings/x" in ensue("run", "endings/x", "--model", "unigram").stderr

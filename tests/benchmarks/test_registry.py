@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 import ensue
 from ensue import lazy
 from ensue.benchmarks import registry
+from ensue.benchmarks.base import Benchmark
 from ensue.errors import EnsueError
 from tests.support.command import here
 
@@ -36,15 +37,12 @@ def test_what_is_named_is_there(reference: str) -> None:
 
 
 # A room may name what is in itself or below it, as it may import it.
+CONTRACT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["tool"][
+    "importlinter"
+]
 LAYERS = [
-    {"cli"},
-    {"runs"},
-    {"train"},
-    {"benchmarks", "backends"},
-    {"report", "scoring", "fetch"},
-    {"models"},
-    {"metrics"},
-    {"text", "stats"},
+    [room.strip().removeprefix("ensue.") for room in layer.split("|")]
+    for layer in CONTRACT["contracts"][0]["layers"]
 ]
 
 
@@ -245,16 +243,46 @@ def test_a_benchmark_of_another_package_has_its_table_page_builder_system_and_co
         assert ("measure" if not group else "lengths") in command(*group, "--help").stdout
 
 
-def test_an_entry_point_that_is_no_benchmark_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "odd.py").write_text("benchmark = 3\n")
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (
+            "benchmark = 3",
+            "The benchmark odd of odd:benchmark is int, where an ensue.benchmarks.base.Benchmark",
+        ),
+        ("import nothing_there", "odd:benchmark cannot be imported (ModuleNotFoundError: No module named"),
+        ("def benchmark(:", "odd:benchmark cannot be imported (SyntaxError:"),
+    ],
+)
+def test_a_package_whose_benchmark_is_unsound_stops_no_other(tmp_path: Path, module: str, words: str) -> None:
+    (tmp_path / "odd.py").write_text(module)
     info = tmp_path / "odd-0.1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 0.1\n")
     (info / "entry_points.txt").write_text("[ensue.benchmarks]\nodd = odd:benchmark\n")
-    sys.path.insert(0, str(tmp_path))
-    try:
-        importlib.invalidate_caches()
-        with pytest.raises(EnsueError, match="The benchmark odd of odd:benchmark is int, where"):
-            registry.find("odd")
-    finally:
-        sys.path.remove(str(tmp_path))
+
+    def command(*said: str) -> subprocess.CompletedProcess[str]:
+        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from ensue.cli.main import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", code, *said], capture_output=True, text=True, cwd=tmp_path
+        )
+
+    listed = command("models", "list")
+    assert (listed.returncode, listed.stderr.count("It is left out.")) == (0, 1)
+    assert words in listed.stderr
+    assert "Traceback" not in listed.stderr
+    assert "unigram" in listed.stdout
+    asked = command("run", "odd")
+    assert asked.returncode == 2
+    assert words in asked.stderr.splitlines()[-1]
+
+
+def test_a_package_takes_no_command_of_the_house(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ensue.cli.main import HOUSE, _House
+
+    rival = Benchmark(
+        "rival", "takes what is not its own", "a:b", commands={"run": "rival:run", "go": "rival:go"}
+    )
+    monkeypatch.setattr(registry, "every", lambda: [rival])
+    found = _House().references()
+    assert (found["run"], found["go"]) == (HOUSE["run"][0], "rival:go")

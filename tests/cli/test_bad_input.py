@@ -96,6 +96,7 @@ def test_documents_too_short_to_shuffle_are_one_sentence(tmp_path):
         (["run", "shuffle", "--set", "encoding=utf-99"], ["utf-99", "not a text encoding"]),
         (["run", "shuffle", "--set", "language=german"], ["'german'", "ISO 639 code"]),
         (["score", "--profile", "--set", "language=german"], ["'german'", "ISO 639 code"]),
+        (["run", "shuffle", "--dtype", "float15"], ["dtype=float15", "float32, bfloat16, float16"]),
         (["score", "--set", "overflw=truncate"], ["score has no setting 'overflw'", "overflow"]),
     ],
 )
@@ -116,6 +117,21 @@ def test_bad_options_name_the_option_and_the_help(tmp_path, monkeypatch, argumen
     assert arguments[0] in finished.err
     assert "ensue run --help" in finished.err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("words", ["rn/run", "train/encodr/encoder", "build/squadd/squad", "models/lst/list"])
+def test_a_misspelt_command_names_the_nearest(words):
+    *group, wrong, right = words.split("/")
+    finished = here(*group, wrong)
+    assert (finished.code, finished.out) == (2, "")
+    assert f"No such command '{wrong}'. Did you mean '{right}'?" in finished.err
+
+
+def test_predictions_of_another_benchmark_are_no_submission(tmp_path):
+    run = tmp_path / "run"
+    here("run", "shuffle", "--model", "random", "--limit", 1, "--set", "shuffles=1", "--output", run)
+    for suite in ("superglue", "discoeval"):
+        refused(here("submit", suite, run, "--split", "dev"), f"is a run of shuffle, not of {suite}")
 
 
 def test_output_that_is_a_file_is_refused_and_kept(tmp_path):

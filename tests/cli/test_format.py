@@ -72,6 +72,9 @@ def test_a_report_writes_tables_to_a_file(runs: tuple[Path, Path], tmp_path: Pat
     assert here("report", runs[0], "--format", "markdown", "--output", path).out.strip() == str(path)
     assert path.read_text("utf-8") == here("report", runs[0], "--format", "markdown").out
     refused(here("report", runs[0], "--format", "table", "--output", path), "--format table")
+    said = here("report", runs[0], "--format", "csv", "--output", path, "--json").out
+    assert json.loads(said) == {"tables": str(path)}
+    refused(here("report", runs[0], "--format", "csv", "--json"), "--format", "not JSON")
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "report"])

@@ -142,7 +142,7 @@ def test_an_output_of_something_else_is_refused_and_kept(texts, tmp_path):
     refused(here("score", texts, "--profile", "--model", "random", "--output", notes), "notes.txt holds")
     assert notes.read_text() == "Mine."
     assert (done.read_bytes(), texts.read_bytes()) == (kept, before)
-    refused(here("score", texts, "--profile", "--model", "random", "--output", tmp_path), "is no file")
+    refused(here("score", texts, "--profile", "--model", "random", "--output", tmp_path), "is not a file")
     refused(here("score", texts, "--model", "random", "--output", done), "add --profile")
     page = tmp_path / "nowhere" / "page.html"
     refused(here("score", texts, "--profile", "--model", "random", "--html", page), "nowhere/page.html")
@@ -164,7 +164,7 @@ def test_nothing_is_written_over_the_texts_or_where_nothing_can_be(tmp_path):
         here(*command, text, "--output", both, "--html", tmp_path / "drafts" / ".." / "both"), "two files"
     )
     refused(here(*command, text, "--html", tmp_path / "nowhere" / "page.html"), "not there")
-    refused(here(*command, text, "--html", folder), "no file")
+    refused(here(*command, text, "--html", folder), "not a file")
     assert sorted(tmp_path.rglob("*")) == [folder, text, inner]
     assert text.read_bytes() == before
     assert here(*command, folder, "--html", folder / "page.html").code == 0

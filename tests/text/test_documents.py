@@ -180,7 +180,7 @@ def test_no_source_at_all():
 
 
 def test_what_is_no_kind_of_document_file(tmp_path):
-    assert "is no kind of file that is read here" in refusal(write(tmp_path / "a.csv", "x,y\n"))
+    assert "is not a kind of file that is read here" in refusal(write(tmp_path / "a.csv", "x,y\n"))
     os.mkfifo(tmp_path / "pipe")
     assert "is neither a file nor a folder" in refusal(tmp_path / "pipe")
 

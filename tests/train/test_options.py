@@ -44,8 +44,20 @@ def test_what_lies_out_of_bounds_is_refused_from_python_too(given, words):
 def test_a_wrong_name_is_one_sentence():
     with pytest.raises(EnsueError, match="no trainer 'answerer'; there are suffixlm, encoder"):
         ensue.train("answerer")
-    with pytest.raises(EnsueError, match=r"The qa trainer has no option 'epoch'; it has .*epochs"):
+    with pytest.raises(EnsueError, match="no trainer 'encodr'; did you mean encoder"):
+        ensue.train("encodr")
+    with pytest.raises(EnsueError, match="The qa trainer has no option 'epoch'; did you mean epochs"):
         ensue.train("qa", **REQUIRED, epoch=3)
+    with pytest.raises(EnsueError, match="The qa trainer needs output and data"):
+        ensue.train("qa")
+    with pytest.raises(EnsueError, match="Invalid --steps many: expected a number"):
+        ensue.train("encoder", **REQUIRED, steps="many")
+
+
+def test_one_text_is_a_list_of_one_and_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(EnsueError, match=r"^nowhere does not exist"):
+        ensue.train("encoder", data="nowhere", output="model", steps=1, corpora="kept")
 
 
 def test_what_was_left_out_is_recorded_as_it_was_chosen():

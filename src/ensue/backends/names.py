@@ -102,6 +102,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 _LANGUAGE_MODELS = ("ensue.backends.hf.language:", "ensue.backends.hf.adapted:")
 COMPILE = ("auto", "never", "always")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 def load_model(
@@ -129,8 +130,9 @@ def load_model(
     `auto`, where the work is long enough to repay it. `concurrency` and `timeout` are for endpoints: how many
     requests are under way at once, and the seconds one may take.
     """
-    if compile not in COMPILE:
-        raise EnsueError(f"There is no compile={compile}; choose {', '.join(COMPILE)}.")
+    for option, value, known in (("compile", compile, COMPILE), ("dtype", dtype, DTYPES)):
+        if value not in known:
+            raise EnsueError(f"There is no {option}={value}; choose {', '.join(known)}.")
     options = Options(
         dtype, device, revision, allow_pickle, trust_remote_code, batch_tokens, share_prefixes, compile
     )
@@ -171,7 +173,7 @@ def _row(name: str, here: bool, megabytes: int, licence: str, about: str) -> dic
 
 
 def ships(name: str) -> bool:
-    """Whether this installation has one of the models that come with the package."""
+    """Return whether this installation has one of the models that come with the package."""
     return (_shipped(name) / "config.json").is_file()
 
 
@@ -266,7 +268,7 @@ def _from_hub(model: str, name: str, options: Options) -> ModelFolder:
         close = difflib.get_close_matches(model, known, n=1)
         hint = f"did you mean {close[0]}?" if close else f"names that need no hub: {', '.join(known)}."
         raise EnsueError(
-            f"{model} is no folder here and could not be fetched from the model hub "
+            f"{model} is not a folder here and could not be fetched from the model hub "
             f"({type(error).__name__}); {hint}"
         ) from None
     commit = Path(folder).name

@@ -28,7 +28,7 @@ PEOPLE = "human"
 
 
 def content_of(*parts: Any) -> str:
-    """A short digest of an item's own texts and gold, never of settings or of what a model made of them.
+    """Return a short digest of an item's own texts and gold, never of settings or of what a model made of them.
 
     Two runs may be compared on an item where it is the same in both, whatever the item is called.
 
@@ -43,7 +43,7 @@ def content_of(*parts: Any) -> str:
 
 
 def covers(tasks: int, of: int, limit: int | None) -> str:
-    """What an average is over, for its row's settings.
+    """Return what an average is over, for its row's settings.
 
     >>> covers(9, 12, None), covers(12, 12, 20)
     ('9 of 12 tasks', '12 of 12 tasks, the first 20 lines of each file')
@@ -91,7 +91,7 @@ class RunContext:
         return self.load(name)
 
     def kept_file(self, name: str) -> Path | None:
-        """Where a file stands that is too large for a record; None where a run has no folder."""
+        """Return where a file stands that is too large for a record; None where a run has no folder."""
         return None if self.folder is None else self.folder / f"{KEPT}{name}"
 
 

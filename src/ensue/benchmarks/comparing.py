@@ -88,16 +88,16 @@ class Comparing(Protocol):
     """What a benchmark says about comparing two of its runs."""
 
     def asked(self, item: Mapping[str, Any]) -> Asked:
-        """What an item answers, and in which way."""
+        """Return what an item answers, and in which way."""
 
     def kept(self, item: Mapping[str, Any]) -> Any:
-        """All that the tests need of an item."""
+        """Return all that the tests need of an item."""
 
     def headline(self, ways: Sequence[Settings]) -> Sequence[Settings]:
-        """The ways that a run's own figure is the mean of, for a run that shares no way with the other; or none."""
+        """Return the ways that a run's own figure averages, for a run that shares no way with the other; or none."""
 
     def tests(self, pairs: Pairs, how: Resampling) -> Iterator[Tested | Untested]:
-        """Every metric of one task and setting."""
+        """Test every metric of one task and setting."""
 
 
 class MeanScores:
@@ -127,7 +127,7 @@ class MeanScores:
 
 
 def finite_scores(item: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    """The scores of an item that are finite numbers; a missing one is null or absent."""
+    """Return the scores of an item that are finite numbers; a missing one is null or absent."""
     return tuple(
         (name, float(score))
         for name, score in item["scores"].items()
@@ -142,7 +142,7 @@ def mean_test(
     how: Resampling,
     sides: Sequence[Sequence[Sequence[Any]]] | None = None,
 ) -> Iterator[Tested]:
-    """The test of a mean over items (and ways); items without a value in one of the runs are left out."""
+    """Test a mean over items (and ways); items without a value in one of the runs are left out."""
     answers_a, answers_b = sides or (pairs.a, pairs.b)
     a, b, clusters = [], [], []
     for one, other, cluster in zip(answers_a, answers_b, pairs.clusters, strict=True):
@@ -164,7 +164,7 @@ def mean_tested(
     clusters: Sequence[int],
     how: Resampling,
 ) -> Tested:
-    """The test of a mean over values, and their clusters, that were made of the pairs."""
+    """Test a mean over values, and their clusters, that were made of the pairs."""
     test = paired_test(a, b, clusters, bounds=range_holding(metric, a, b), rounds=how.rounds, seed=how.seed)
     means = (math.fsum(a) / len(a), math.fsum(b) / len(b))
     same = None
@@ -184,7 +184,7 @@ def correlation_test(
     how: Resampling,
     sets: Sequence[Hashable] | None = None,
 ) -> Tested | Untested:
-    """The test of a correlation with gold scores; `a` and `b` hold a score, or one for every way, of each item."""
+    """Test a correlation with gold scores; `a` and `b` hold a score, or one for every way, of each item."""
     if len(gold) < 2:
         return Untested(pairs.task, pairs.settings, "a correlation needs two examples that both runs have")
     test = paired_correlation_test(kind, a, b, gold, pairs.clusters, sets, rounds=how.rounds, seed=how.seed)

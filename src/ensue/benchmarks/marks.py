@@ -14,7 +14,7 @@ MARK = {"by": BY}
 
 
 def is_marked(run: Mapping[str, Any]) -> bool:
-    """Whether what `run.json` says was asked is a choice by generation."""
+    """Return whether what `run.json` says was asked is a choice by generation."""
     asked = run.get("asked")
     settings = asked.get("settings") if isinstance(asked, dict) else None
     return isinstance(settings, dict) and settings.get("by") == BY

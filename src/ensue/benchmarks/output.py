@@ -53,7 +53,7 @@ def check_output(output: Path, source: str, *, overwrite: bool) -> None:
 
 @contextmanager
 def new_build(output: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `output` at the end of the block, or vanishes by an exception."""
+    """Open a folder to write into, which becomes `output` at the end of the block, or vanishes by an exception."""
     made = [parent for parent in output.parents if not parent.exists()]
     part: Path | None = None
     try:
@@ -76,9 +76,9 @@ def new_build(output: Path) -> Iterator[Path]:
 def build_in_shards(
     output: Path, asked: Mapping[str, Any], *, resume: bool
 ) -> Iterator[tuple[Path, Records]]:
-    """A folder to write shard after shard into, and the records of what is finished; it becomes `output` at the end.
+    """Open a folder to write shards into, and the records of what is finished; it becomes `output` at the end.
 
-    What an exception or a kill leaves is gone on with where `resume` says so. The records hold the question, so that
+    What an exception or a kill leaves is continued where `resume` says so. The records hold the question, so that
     another build does not.
     """
     part = output.parent / f".{output.name}.part"
@@ -118,7 +118,7 @@ def _put(part: Path, output: Path) -> None:
 
 
 def _files_of(output: Path) -> list[str]:
-    """The files of the build a folder holds, by its own account; names with a path in them are not ours."""
+    """Return the files of the build a folder holds, by its own account; names with a path in them are not ours."""
     try:
         names = json.loads((output / BUILD).read_text("utf-8"))["fingerprint"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -127,6 +127,6 @@ def _files_of(output: Path) -> list[str]:
 
 
 def write_build(folder: Path, content: Mapping[str, Any]) -> None:
-    """The file that says what was built and how."""
+    """Write the file that says what was built and how."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     (folder / BUILD).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ _GROUP = "ensue.benchmarks"
 
 @cache
 def _own() -> dict[str, Benchmark]:
-    """The folders that state a `benchmark`; each says where its parts are and imports none of them."""
+    """Return the folders that state a `benchmark`; each says where its parts are and imports none of them."""
     found = sorted(Path(__file__).parent.glob("*/__init__.py"))
     # Folders that benchmarks share are not imported to find that they are none.
     stated = [path.parent.name for path in found if "\nbenchmark = " in path.read_text("utf-8")]
@@ -57,7 +58,12 @@ def find(name: str) -> Benchmark:
         return _own()[name]
     if name in _others():
         point = _others()[name]
-        found = point.load()
+        try:
+            found = point.load()
+        except Exception as error:  # whatever a package of others raises when it is imported
+            raise EnsueError(
+                f"The benchmark {name} of {point.value} cannot be imported ({type(error).__name__}: {error})."
+            ) from error
         if not isinstance(found, Benchmark):
             raise EnsueError(
                 f"The benchmark {name} of {point.value} is {type(found).__name__}, where an "
@@ -69,7 +75,17 @@ def find(name: str) -> Benchmark:
 
 def every() -> list[Benchmark]:
     """Return all benchmarks, by name."""
-    return [find(name) for name in names()]
+    return [found for name in names() if (found := _if_sound(name)) is not None]
+
+
+@cache
+def _if_sound(name: str) -> Benchmark | None:
+    """Return a benchmark; None, said once, where a package's cannot be had, which must not stop all the others."""
+    try:
+        return find(name)
+    except EnsueError as error:
+        print(f"ensue: {error} It is left out.", file=sys.stderr, flush=True)
+        return None
 
 
 def build(name: str, *arguments: Any, **options: Any) -> Any:
@@ -83,4 +99,9 @@ def build(name: str, *arguments: Any, **options: Any) -> Any:
     reference = builders[name].build
     if reference is None:
         raise EnsueError(f"{name} is built from the command line: ensue build {name} --help.")
-    return lazy.load(reference)(*arguments, **options)
+    function = lazy.load(reference)
+    try:
+        inspect.signature(function).bind(*arguments, **options)
+    except TypeError as error:
+        raise EnsueError(f"The builder {name} cannot be called so: {error}.") from None
+    return function(*arguments, **options)

@@ -33,7 +33,7 @@ class Reader(Generic[T]):
 
 
 def whole(minimum: int = 1, most: int | None = None) -> Callable[[str], int]:
-    """A whole number not below a minimum, nor above `most`."""
+    """Read a whole number not below a minimum, nor above `most`."""
     limits = f"from {minimum}" + (f" to {most:,}" if most is not None else "")
 
     def read(text: str) -> int:
@@ -58,7 +58,7 @@ def number(text: str) -> float:
 
 
 def optional(read: Callable[[str], T]) -> Reader[T | None]:
-    """The same, or `none`."""
+    """Read the same, or `none`."""
     choices = (*choices_of(read), NONE) if choices_of(read) else ()
     return Reader(lambda text: None if text.lower() == NONE else read(text), choices, is_file(read))
 
@@ -73,7 +73,7 @@ def many(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
 
 
 def one_of(*choices: str) -> Reader[str]:
-    """One of a few words."""
+    """Read one of a few words."""
 
     def read(text: str) -> str:
         if text not in choices:
@@ -125,7 +125,7 @@ def text(value: str) -> str:
 
 
 def resolve(benchmark: str, known: Mapping[str, Setting], given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings with the given ones in place; an unknown key or bad value is one sentence."""
+    """Return all settings with the given ones in place; an unknown key or bad value is one sentence."""
     values = {key: setting.default for key, setting in known.items()}
     for key, value in given.items():
         if key not in known:

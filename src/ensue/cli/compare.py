@@ -46,6 +46,6 @@ def compare(
     tables = [comparison_table(found), *([agreement_table(found)] if agreement else [])]
     console.print_tables(tables, form)
     # Beside a table that is a file by itself, words go where people read them.
-    tell = print if form == "table" else console.say
+    show = print if form == "table" else console.say
     for words in [*(f"Not tested: {one}." for one in by_reason(found.untested)), *found.notes]:
-        tell(words)
+        show(words)

@@ -20,6 +20,10 @@ class Commands(TyperGroup):
 
         return {name: where for one in registry.every() for name, where in one.commands.items()}
 
+    def load(self, reference: str) -> Any:
+        """Import the function, or group, that a reference names."""
+        return lazy.load(reference)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *self.references()]
 
@@ -27,7 +31,7 @@ class Commands(TyperGroup):
         found = super().get_command(ctx, cmd_name)
         if found is not None or cmd_name not in (references := self.references()):
             return found
-        function = lazy.load(references[cmd_name])
+        function = self.load(references[cmd_name])
         if isinstance(function, typer.Typer):
             function._add_completion = False  # a group within another has none of its own
             group = typer.main.get_command(function)

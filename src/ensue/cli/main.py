@@ -40,7 +40,9 @@ class _House(Commands):
     """The commands of the house and those of all benchmarks, each imported when it is asked for."""
 
     def references(self) -> dict[str, str]:
-        return {name: where for name, (where, _) in HOUSE.items()} | super().references()
+        own = {name: where for name, (where, _) in HOUSE.items()}
+        # A package's command does not take the place of one of these.
+        return own | super().references() | own
 
     def about(self, ctx: Any, name: str) -> str:
         return HOUSE[name][1] if name in HOUSE else super().about(ctx, name)

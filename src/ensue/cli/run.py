@@ -111,7 +111,7 @@ def _seeds(seed: str) -> list[int]:
     try:
         return [int(one) for one in seed.split(",")]
     except ValueError:
-        said = f"{seed!r} is no whole number, nor several by commas."
+        said = f"{seed!r} is not a whole number, nor several separated by commas."
         raise typer.BadParameter(said, param_hint="'--seed'") from None
 
 
@@ -127,10 +127,10 @@ def _show(done: Run, page: Path | None, form: str) -> None:
 
     results = done.results
     console.print_tables(metrics_tables(results, done.folder), form)
-    tell = print if form == "table" else console.say
+    show = print if form == "table" else console.say
     for reason, count in {**results["skipped"], **results.get("notes", {})}.items():
-        tell(f"{reason}: {count}")
-    tell(results["signature"])
-    tell(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
+        show(f"{reason}: {count}")
+    show(results["signature"])
+    show(f"run folder: {done.folder}" + ("" if done.computed else " (finished before: read, not run again)"))
     if page:
-        tell(f"report: {page}")
+        show(f"report: {page}")

@@ -122,6 +122,6 @@ def score(
 
 
 def _total(score: Score) -> float | None:
-    """The log-likelihood of a text; None where windows were averaged, whose mean is no total of its tokens."""
+    """Return the log-likelihood of a text; None where windows were averaged, whose mean is no total of its tokens."""
     whole = math.isclose(score.logprob, score.logprob_per_token * score.tokens, rel_tol=1e-9, abs_tol=1e-9)
     return score.logprob if whole else None

@@ -96,14 +96,19 @@ def _write(
     fill_missing: bool,
     data: str | None,
 ) -> Submitted:
-    from ensue.benchmarks.grading import grader_of
+    from ensue.benchmarks.grading import SubmitRequest, grader_of
     from ensue.report.results import read_results
 
     grader = grader_of(suite)
     grader.choose_split(split)
-    read_results(run)  # an unfinished run has no predictions to be sure of
+    # An unfinished run has no predictions to be sure of.
+    ran = str(read_results(run).get("benchmark", suite)).partition("/")[0]
+    if ran != suite and not suite.endswith(".toml"):
+        raise EnsueError(
+            f"{run} is a run of {ran}, not of {suite}, so it has no predictions to submit to it."
+        )
     fill_from = (Path(data) if data else _data_of(run)) if fill_missing else None
-    return grader.submit(run, output, split, console.parse_settings(settings), fill_from)
+    return grader.submit(SubmitRequest(run, output, split, console.parse_settings(settings), fill_from))
 
 
 def _tell(done: Submitted, fill_missing: bool) -> None:

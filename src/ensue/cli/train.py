@@ -9,9 +9,9 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ensue import console, lazy
+from ensue.cli.groups import Commands
 from ensue.train import TRAINERS
 from ensue.train.options import TrainingOptions, hints_of, start
 
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 _KEPT = "the last checkpoint is kept: run the same command with --resume to go on"
 
 
-class _Trainers(TyperGroup):
+class _Trainers(Commands):
     """The trainers of the table, each loaded when it is asked for."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(TRAINERS)
+    def references(self) -> dict[str, str]:
+        return dict(TRAINERS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in TRAINERS:
-            return None
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(cmd_name)(make_command(lazy.load(TRAINERS[cmd_name])))
-        return typer.main.get_command(single)
+    def load(self, reference: str) -> Any:
+        return make_command(lazy.load(reference))
 
 
 app = typer.Typer(

@@ -95,7 +95,7 @@ def check_calibrations(path: Path | None) -> None:
     """Refuse a file to add a calibration to that holds something else, before time is spent on one."""
     held = read_object(path) if path is not None and path.exists() else {}
     if not all(isinstance(one, dict) and "model" in one for of in held.values() for one in _listed(of)):
-        raise EnsueError(f"{path} holds something else than calibrations; name another file.")
+        raise EnsueError(f"{path} holds something other than calibrations; name another file.")
 
 
 def _listed(of_model: Any) -> list[Any]:

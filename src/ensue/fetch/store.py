@@ -37,7 +37,7 @@ def folder_of(entry: Entry) -> Path:
 
 
 def pulled(entry: Entry) -> bool:
-    """Whether a model is ready: folders are renamed into place only when whole."""
+    """Return whether a model is ready: folders are renamed into place only when whole."""
     return (folder_of(entry) / _WHOLE.get(entry.format, "config.json")).is_file()
 
 

@@ -45,7 +45,7 @@ def write_page(package: str, template: str, facts: Mapping[str, Any], output: st
 
 def write_text(path: Path, page: str) -> Path:
     if path.exists() and not path.is_file():
-        raise EnsueError(f"{path} is there and is no file, so the page was not written.")
+        raise EnsueError(f"{path} is there and is not a file, so the page was not written.")
     return write_atomic(path, [page])
 
 

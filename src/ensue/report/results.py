@@ -64,7 +64,7 @@ class Results(TypedDict):
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
-    """What `run.json` says was asked, of which model, on which machine."""
+    """Return what `run.json` says was asked, of which model, on which machine."""
     return read_object(_run_folder(folder) / RUN_FILE)
 
 
@@ -105,7 +105,7 @@ def value_of(metrics: Mapping[str, Mapping[str, Any]], name: str) -> float | Non
 
 
 def is_finished(folder: str | Path) -> bool:
-    """Whether the run has its results; the run writes them last."""
+    """Return whether the run has its results; the run writes them last."""
     return (_run_folder(folder) / RESULTS_FILE).exists()
 
 

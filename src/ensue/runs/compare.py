@@ -165,7 +165,7 @@ def _sortable(settings: Settings) -> list[tuple[str, bool, float, str]]:
 
 
 def _rules(signature: str) -> list[str]:
-    """The rules a signature states; the model differs by intention, and data are matched item by item."""
+    """Return the rules a signature states; the model differs by intention, and data are matched item by item."""
     mute = ("model:", "weights:", "benchmark:", "data:", "limit:")
     return [word for word in signature.split() if not word.startswith(mute)]
 

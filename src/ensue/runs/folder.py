@@ -53,7 +53,7 @@ class RunFolder:
         self.asked = asked
 
     def _work(self) -> Iterator[Path]:
-        """What is in the folder that another run would lose; one refused at the start has left none."""
+        """Yield what is in the folder that another run would lose; one refused at the start has left none."""
         for path in self.path.iterdir():
             part = path.name.startswith(".") and path.name.endswith(".part")
             empty = path.name == JOURNAL and path.stat().st_size == 0
@@ -127,7 +127,7 @@ class RunFolder:
 
 
 def _flat(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked, each setting and each part of the model's identity on its own."""
+    """Return what was asked, each setting and each part of the model's identity on its own."""
     flat: dict[str, Any] = {}
     for key, value in asked.items():
         if isinstance(value, dict):

@@ -215,7 +215,7 @@ def _ways(a: Group, b: Group, comparing: Comparing) -> list[_Ways] | str:
 
 
 def _ways_words(a: Group, b: Group, chosen: Sequence[_Ways]) -> Iterator[str]:
-    """What a reader must know of ways that were put beside each other or left out."""
+    """Return what a reader must know of ways that were put beside each other or left out."""
     for ways in chosen:
         if list(ways.a) != list(ways.b):
             words = [
@@ -277,7 +277,7 @@ def _canonical(value: Any) -> str:
 
 
 def _shown(item: Mapping[str, Any]) -> int | None:
-    """A fingerprint of what an item showed: of what was asked, or of the order of its text, where it has one."""
+    """Return a fingerprint of what an item showed: what was asked, or the order of its text where it has one."""
     if item.get("asked"):
         return hash(str(item["asked"]))
     outputs = item.get("outputs")

@@ -27,7 +27,7 @@ class ProfileFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         if path.exists() and not path.is_file():
-            raise EnsueError(f"{path} is no file, so profiles cannot be written to it.")
+            raise EnsueError(f"{path} is not a file, so profiles cannot be written to it.")
         try:
             self._file: FileIO = open_locked(path)
         except BlockingIOError:

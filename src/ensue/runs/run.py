@@ -45,6 +45,9 @@ class Run:
     folder: Path
     computed: bool = field(default=True, compare=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+
     @cached_property
     def results(self) -> Results:
         """The contents of results.json, read once."""
@@ -56,7 +59,7 @@ class Run:
         return list(read_items(self.folder))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The metric rows as a data frame, settings as columns."""
+        """Return the metric rows as a data frame, settings as columns."""
         frame = from_extra("pandas:DataFrame", "to_pandas", "pandas", "pandas")
         rows = [{**row, **row["settings"]} for row in self.results["metrics"]]
         return frame([{k: v for k, v in row.items() if k != "settings"} for row in rows])
@@ -96,11 +99,14 @@ def run(
 
     Without `model` it is the benchmark's default. Without `output` the folder is `runs/BENCHMARK-MODEL-HASH`, the
     hash that of the question asked. A folder that holds the finished run of the same question is read and nothing is
-    computed; an unfinished one is gone on with only where `resume` says so; one of another question is refused.
+    computed; an unfinished one is continued only where `resume` says so; one of another question is refused.
 
     `executor` says where models run: `local`, `ray` (`ray:ADDRESS` for a cluster), or one that is open. Numbers do
     not depend on it, and a run that one began another may go on with.
     """
+    for option, number in (("limit", limit), ("seed", seed)):
+        if number is not None and type(number) is not int:
+            raise EnsueError(f"{option} is a whole number, not {number!r}.")
     name, _, task = benchmark.partition("/")
     found = registry.find(name)
     asked_task = found.load_task()

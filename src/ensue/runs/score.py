@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ensue.backends.names import load_model
 from ensue.benchmarks.base import Setting
 from ensue.benchmarks.settings import POLICY_SETTINGS, one_of, optional, text
+from ensue.errors import EnsueError
 from ensue.executing import Chosen, Executor, LocalExecutor, executing
 from ensue.models.protocols import Model, Scorer, require
 from ensue.models.request import Policy, Request, Score, Window
@@ -61,13 +62,21 @@ def score(
     [3, 2]
     """
     policy = policy or Policy(window=_WINDOW)
-    requests = [
-        Request(text, detail=detail) if isinstance(text, str) else Request(text[1], text[0], detail)
-        for text in texts
-    ]
+    if isinstance(texts, str):
+        raise EnsueError("The texts are one text: put it in a list.")
+    requests = [_request(text, place, detail) for place, text in enumerate(texts)]
     with executing(executor) as hands, nullcontext() if journal is None else Journal(Path(journal)) as kept:
         scorer = load_scorer(model, model_options, hands=hands)
         return score_requests(scorer, requests, policy=policy, journal=kept, progress=progress)
+
+
+def _request(text: str | tuple[str, str], place: int, detail: bool) -> Request:
+    """Return the request of a text, or of a context and its continuation."""
+    parts = ("", text) if isinstance(text, str) else tuple(text) if isinstance(text, (tuple, list)) else ()
+    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise EnsueError(f"Text {place} is neither a string nor a pair of strings, (context, continuation).")
+    context, continuation = parts
+    return Request(continuation, context, detail)
 
 
 class TextScores(NamedTuple):

@@ -52,7 +52,7 @@ def counts_table(heading: str, counts: Mapping[str, int]) -> Table:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """One row per metric and setting: both values, the difference a − b, its interval, p-values, and of how many.
+    """Return one row per metric and setting: both values, the difference a − b, its interval, p-values, counts.
 
     Rows in which no answer differs are left out and named, unless there are no others.
     """
@@ -103,7 +103,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def agreement_table(comparison: Comparison) -> Table:
-    """One row per metric and setting of items that are right, wrong or undecided: the share scored the same."""
+    """Return the share scored the same, by metric and setting, of items that are right, wrong or undecided."""
     rows = [(row, row.same) for row in comparison.rows if row.same is not None]
     several_tasks = len({row.task for row, _ in rows}) > 1
     table = Table(
@@ -127,7 +127,7 @@ def agreement_table(comparison: Comparison) -> Table:
 
 
 def _place_words(row: ComparedRow, only_sizes: bool, several_tasks: bool, same: Mapping[str, Any]) -> str:
-    """What tells a row from others of its metric."""
+    """Return what tells a row from others of its metric."""
     own = {key: value for key, value in row.settings.items() if key not in same}
     # A name says what it is by itself (dev, rouge-1), a number does not.
     words = [
@@ -143,7 +143,7 @@ def _size_words(row: ComparedRow) -> str:
 
 
 def _alike_words(comparison: Comparison) -> str:
-    """Which rows have the same answers in both runs, such as ties where nothing tied; none if all of them have."""
+    """Return which rows have the same answers in both runs, such as ties where nothing tied; none if all have."""
     alike = [row for row in comparison.rows if row.alike]
     if len(alike) == len(comparison.rows) or not alike:
         return ""

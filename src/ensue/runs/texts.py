@@ -143,7 +143,7 @@ def _rows(
     column: str | None,
     joiner: str,
 ) -> Iterator[Text]:
-    """Each row by what it holds: a whole text, its sentences, or a continuation with its context."""
+    """Yield each row by what it holds: a whole text, its sentences, or a continuation with its context."""
     seen: dict[str, str] = {}
     for place, row in objects():
         number = place.rpartition(" ")[2]

@@ -380,7 +380,7 @@ class _Pass:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on a GPU or in main memory."""
+    """Return whether an error says that memory ran out, on a GPU or in main memory."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     words = str(error)

@@ -79,7 +79,7 @@ class CausalWay(NamedTuple):
         )
 
     def in_rows(self, network: Network) -> bool:
-        """Whether it may be tried to lay texts or trees into one row."""
+        """Return whether it may be tried to lay texts or trees into one row."""
         return self.split and self.pack and network.windows is not None
 
 
@@ -153,7 +153,7 @@ def find_tree_way(network: Network) -> TreeWay:
 
 
 def _gives(model: Any, runner: Runner, rows: Iterable[Row], reference: Sequence[Array]) -> bool:
-    """Whether rows, run so, give the scores of a reference."""
+    """Return whether rows, run so, give the scores of a reference."""
     name = type(runner).__name__
     try:
         found = dict(one for row in rows for one in runner.launch(row, None).scores())

@@ -62,7 +62,7 @@ class LengthRope:
             self.forget()
 
     def holds(self) -> bool:
-        """Whether `held` gives the modules' own numbers on both sides of the border."""
+        """Return whether `held` gives the modules' own numbers on both sides of the border."""
         lengths = (self.border, self.border + 1, self.border + 9)
         try:
             return all(self._same(module, length) for module in self.modules for length in lengths)
@@ -111,7 +111,7 @@ def one_for_all(model: Any) -> float:
 
 
 def states_length_rope(config: Any) -> bool:
-    """Whether a configuration asks for such positions, in whatever module they are."""
+    """Return whether a configuration asks for such positions, in whatever module they are."""
     config = config.get_text_config()
     stated = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
     return any(

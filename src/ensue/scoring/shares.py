@@ -89,7 +89,7 @@ class _Groups:
         self.sizes = [sum(nodes[node].length for node in step.nodes) for step in steps]
 
     def _alone(self, place: int) -> bool:
-        """Whether a step runs one node, which may be run again elsewhere, and from which others go on."""
+        """Return whether a step runs one node, which may be run again elsewhere, and from which others go on."""
         step = self.steps[place]
         return len(step.nodes) == 1 and bool(self.nodes[step.nodes[0]].children)
 

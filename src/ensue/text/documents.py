@@ -133,7 +133,9 @@ def _rows(source: str | Path, text_column: str | None, encoding: str) -> Iterato
         return read_json_lines(path, text_column=text_column, encoding=encoding)
     if path.suffix.lower() in TEXT_FILES:
         return iter([read_text_file(path, encoding=encoding)])
-    raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .txt or a folder of them.")
+    raise EnsueError(
+        f"{source} is not a kind of file that is read here: give .jsonl, .txt or a folder of them."
+    )
 
 
 def _bundled_rows() -> Iterator[SourceRow]:

@@ -107,7 +107,7 @@ def _marks_put_right(before: str, after: str) -> tuple[str, str]:
 
 
 def _is_one_sentence(before: str, after: str) -> bool:
-    """Whether the border between two pieces is no end of a sentence."""
+    """Return whether the border between two pieces is no end of a sentence."""
     stray_mark = not _CONTENT.search(after)
     citation = _CITATION.search(before) and _CITED.match(after)
     return bool(
@@ -120,7 +120,7 @@ def _is_one_sentence(before: str, after: str) -> bool:
 
 
 def _goes_on_in_lower_case(before: str, after: str) -> bool:
-    """Whether `after` begins with a lower-case word though `before`, in cased text, did not.
+    """Return whether `after` begins with a lower-case word though `before`, in cased text, did not.
 
     Names such as iPhone begin sentences, and so do the letters of a list ("b. The tenant …").
     """

@@ -26,7 +26,7 @@ def load_base(model: str, trained: str) -> Any:
     base = load_model(model, device="cpu", dtype="float32")
     if not isinstance(base, VectorModel):
         raise EnsueError(
-            f"{model} is no Hugging Face encoder or language model, which {trained} is trained from."
+            f"{model} is not a Hugging Face encoder or language model, which {trained} is trained from."
         )
     return base
 

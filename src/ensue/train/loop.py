@@ -100,7 +100,7 @@ class Loop:
         progress: Progress = ignore,
         question: str = "",
     ) -> None:
-        """`question` is a digest of the data; a checkpoint of another one is not gone on with."""
+        """`question` is a digest of the data; a checkpoint of another one is not continued."""
         self.settings, self.folder, self.accelerator = settings, folder, accelerator
         self.save_best, self.progress, self.question = save_best, progress, question
         self.plain = objective

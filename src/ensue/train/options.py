@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args, get_type_hints
 
 import typer
 
 from ensue import console, lazy
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.progress import Progress
 from ensue.train import TRAINERS
 
@@ -113,6 +114,8 @@ class TrainingOptions:
                 raise EnsueError(f"Invalid {option} {value}: expected one of {', '.join(known)}.")
             if value is None or known:
                 continue
+            if not isinstance(value, (int, float)):
+                raise EnsueError(f"Invalid {option} {value}: expected a number.")
             if (low is not None and value < low) or (high is not None and value > high):
                 words = f"at least {low}" if high is None else f"a number from {low} to {high}"
                 raise EnsueError(f"Invalid {option} {value}: expected {words}.")
@@ -165,9 +168,9 @@ def _option(hint: Any) -> Any:
 def _bounds(options: type[TrainingOptions]) -> dict[str, tuple[Any, Any, tuple[str, ...]]]:
     """Return the lowest and highest value of each option, and the values it may have."""
     found = {}
-    for name, hint in hints_of(options).items():
-        known = next((each.values for each in hint.__metadata__ if isinstance(each, OneOf)), ())
-        info = _option(hint)
+    for name, kind in hints_of(options).items():
+        known = next((each.values for each in kind.__metadata__ if isinstance(each, OneOf)), ())
+        info = _option(kind)
         if known or info.min is not None or info.max is not None:
             found[name] = (info.min, info.max, known)
     return found
@@ -207,16 +210,24 @@ def train(trainer: str, *, progress: Progress | None = None, **options: Any) -> 
     ensue.errors.EnsueError: Give --steps or --epochs, not both.
     """
     if trainer not in TRAINERS:
-        raise EnsueError(f"There is no trainer {trainer!r}; there are {', '.join(TRAINERS)}.")
+        raise EnsueError(f"There is no trainer {trainer!r}; {hint(trainer, TRAINERS)}")
     found: type[TrainingOptions] = lazy.load(TRAINERS[trainer])
-    names = {field.name for field in fields(found)}
-    if wrong := [name for name in options if name not in names]:
-        raise EnsueError(
-            f"The {trainer} trainer has no option {wrong[0]!r}; it has {', '.join(sorted(names))}."
-        )
-    if "output" in options:
-        options["output"] = Path(options["output"])
-    return start(found(**options), progress)
+    known = {field.name: field for field in fields(found)}
+    if wrong := [name for name in options if name not in known]:
+        raise EnsueError(f"The {trainer} trainer has no option {wrong[0]!r}; {hint(wrong[0], sorted(known))}")
+    if missing := [name for name, one in known.items() if one.default is MISSING and name not in options]:
+        raise EnsueError(f"The {trainer} trainer needs {' and '.join(missing)}.")
+    hints = get_type_hints(found)
+    given = {name: _as_hinted(value, hints[name]) for name, value in options.items()}
+    return start(found(**given), progress)
+
+
+def _as_hinted(value: Any, kind: Any) -> Any:
+    """Return an option's value of its type, where it is given as one text: a path, or a list of one."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if isinstance(value, str) and Path in kinds:
+        return Path(value)
+    return [value] if isinstance(value, str) and list[str] in kinds else value
 
 
 def start(options: TrainingOptions, progress: Progress | None = None) -> Fitted:

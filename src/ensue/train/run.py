@@ -89,16 +89,16 @@ def run_training(
     made = main and not output.exists()
     if main:
         check_folder(output, asked, options.resume)
-    told = progress if main and progress is not None else ignore
+    shown = progress if main and progress is not None else ignore
     with _gone_if_empty(output) if made else nullcontext():
-        job = prepare(accelerator, told)
+        job = prepare(accelerator, shown)
     loop = Loop(
         job.objective,
         job.loop,
         output,
         accelerator,
         save_best=job.save,
-        progress=told,
+        progress=shown,
         question=job.question,
     )
     if main:

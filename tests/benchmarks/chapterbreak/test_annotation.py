@@ -108,15 +108,15 @@ def test_most_votes_win_and_ties_are_left_out_aspect_by_aspect(tmp_path):
     [
         (
             HEAD + "x,New event,change,change,continuous\n",
-            r"line 2: 'New event' is no category of events; did you mean 'new event'\?",
+            r"line 2: 'New event' is not a category of events; did you mean 'new event'\?",
         ),
         (
             HEAD + "x,new event,change,change,continous\n",
-            r"line 2: 'continous' is no category of continuity; did you mean 'continuous'\?",
+            r"line 2: 'continous' is not a category of continuity; did you mean 'continuous'\?",
         ),
         (
             HEAD + "x,new event,yes,change,continuous\n",
-            r"line 2: 'yes' is no category of actors; it is change or no change\.",
+            r"line 2: 'yes' is not a category of actors; it is change or no change\.",
         ),
         (
             HEAD + "x,new event,,change,continuous\n",

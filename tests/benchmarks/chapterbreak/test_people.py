@@ -81,7 +81,7 @@ def test_annotated_examples_are_for_training(tmp_path: Path) -> None:
     ]
     assert IDS[1] not in [item.key["id"] for item in built.items[1:]]
     sheet.write_text(f"example,events,actors,location,continuity\n{row.replace(IDS[1], 'ao3/x/0')}\n")
-    with pytest.raises(EnsueError, match="'ao3/x/0', which is no chapter break"):
+    with pytest.raises(EnsueError, match="'ao3/x/0', which is not a chapter break"):
         KIND.build(data, chosen(KIND, training=str(sheet)), 0)
 
 

@@ -126,8 +126,10 @@ def test_a_run_of_something_else_is_refused(place: Path, tmp_path: Path) -> None
     from tests.support.run_folders import write_items
 
     item = {"id": "a", "task": "t", "settings": {}, "scores": {}}
-    run = write_items(tmp_path / "run", "other", [item])
+    other = write_items(tmp_path / "other", "other", [item])
+    refused(here("submit", "discoeval", other), "is a run of other, not of discoeval")
+    run = write_items(tmp_path / "run", "discoeval", [item])
     refused(here("submit", "discoeval", run), "line 1: the item has no prediction", "not a run of discoeval")
-    nothing = write_items(tmp_path / "none", "other", [])
+    nothing = write_items(tmp_path / "none", "discoeval", [])
     refused(here("submit", "discoeval", nothing), "has no predictions on test")
     assert json.loads((run / "results.json").read_text())["metrics"] == []

@@ -163,7 +163,7 @@ BAD_BOARDS = {
     "no task": ("name = 'B'\n[tasks]", "names no task that counts"),
     "a key that is none": (
         "name = 'B'\ncolour = 1\n[tasks]",
-        "there is no key 'colour'; there is name, about",
+        "there is no key 'colour'; there are name, about",
     ),
     "a key of the wrong kind": (
         "name = 'B'\n[tasks.a]\nlabels = 1\nmetrics = ['f1']",
@@ -177,7 +177,7 @@ BAD_BOARDS = {
     "no metrics": ("name = 'B'\n[tasks.a]\nlabels = 'a'", "task 'a' has no metrics; add it."),
     "an unknown metric": (
         "name = 'B'\n[tasks.a]\nlabels = 'a'\nmetrics = ['wer']",
-        "task 'a': there is no metric 'wer'; there is accuracy",
+        "task 'a': there is no metric 'wer'; there are accuracy",
     ),
     "classes of numbers": (
         "name = 'B'\n[tasks.a]\nlabels = 'a'\nmetrics = ['kendall']\nclasses = ['x']",

@@ -83,7 +83,7 @@ def test_items_of_one_cluster_are_resampled_together() -> None:
 def test_metrics_of_one_task_are_of_one_kind() -> None:
     assert measures.kind_of(["mcc", "f1"]) == "label"
     assert measures.kind_of(["rougeL"]) == "text"
-    with pytest.raises(EnsueError, match="there is no metric 'f2'; there is accuracy, f1, macro_f1"):
+    with pytest.raises(EnsueError, match="there is no metric 'f2'; there are accuracy, f1, macro_f1"):
         measures.kind_of(["f2"])
     with pytest.raises(EnsueError, match="accuracy, pearson are of label and of numbers"):
         measures.kind_of(["accuracy", "pearson"])

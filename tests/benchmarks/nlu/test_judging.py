@@ -229,7 +229,7 @@ BAD: list[tuple[str, dict[str, Prediction], str]] = [
     (
         "RTE",
         {"0": "entailment", "1": "entailment", "2": "entailment"},
-        r"prediction for '2', which is no example",
+        r"prediction for '2', which is not an example",
     ),
     ("RTE", {"0": "entailment", "1": "Entailment"}, r"example '1': the prediction 'Entailment' is none"),
     ("RTE", {"0": "entailment", "1": 1}, r"example '1': the prediction 1 is none"),

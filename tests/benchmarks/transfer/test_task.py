@@ -12,7 +12,7 @@ import ensue
 from ensue.backends.baselines import RandomModel
 from ensue.benchmarks.settings import resolve
 from ensue.benchmarks.transfer.report.page import PAGE
-from ensue.benchmarks.transfer.report.table import Transferred, anchors, tables, told, verdict
+from ensue.benchmarks.transfer.report.table import Transferred, anchors, in_words, tables, verdict
 from ensue.benchmarks.transfer.task import TASK
 from ensue.errors import EnsueError
 from ensue.report.figure import Figure
@@ -183,7 +183,7 @@ def test_the_table_the_words_and_the_picture(done, tmp_path):
         [0.67],
     ]
     assert not any(anchors(run, test) for test in run.tests if test.set == "tales")
-    words = told(run)
+    words = in_words(run)
     assert len(words) == 2
     assert "inversions-4 against random" in words[1]
     assert "of 6 tests" in words[1]

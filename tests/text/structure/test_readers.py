@@ -265,7 +265,7 @@ def test_a_dump_is_read_in_little_memory(tmp_path):
         ("a.xml.bz2", bz2.compress(dump(("T", 0, "", "word " * 9)).encode())[:-8], ["a.xml.bz2", "cut off"]),
         ("a.xml.bz2", b"no bz2 at all", ["a.xml.bz2", "cannot be read"]),
         ("a.html", b"<h1>Only a title</h1>", ["a.html", "no text: 1"]),
-        ("a.pdf", b"%PDF", ["a.pdf", "no kind of file"]),
+        ("a.pdf", b"%PDF", ["a.pdf", "not a kind of file"]),
         ("a.jsonl", b"{broken\n", ["a.jsonl, line 1"]),
     ],
 )

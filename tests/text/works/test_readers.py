@@ -128,7 +128,7 @@ def test_not_usable_keeps_its_reason_across_processes() -> None:
         ("number.jsonl", b'{"chapters": 3}', "line 1 has a number as 'chapters'"),
         ("item.jsonl", b'{"chapters": ["Rain.", 3]}', "line 1, chapter 2 is a number"),
         ("half.jsonl", b'{"chapters": ["\\ud800"]}', "half a character"),
-        ("photo.png", b"\x89PNG", "is no kind of file"),
+        ("photo.png", b"\x89PNG", "is not a kind of file"),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(tmp_path: Path, name: str, content: bytes, words: str) -> None:
@@ -148,7 +148,7 @@ def test_bad_sources_are_told_in_one_sentence(tmp_path: Path) -> None:
         list(find_works(""))
     with pytest.raises(EnsueError, match="holds no file that works are read from"):
         list(find_works(tmp_path))
-    with pytest.raises(EnsueError, match="no kind of work"):
+    with pytest.raises(EnsueError, match="not a kind of work"):
         list(find_works(tmp_path, "pdf"))  # type: ignore[arg-type]
 
 

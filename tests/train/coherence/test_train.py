@@ -224,7 +224,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(encoder, data, tmp_path)
         (("--block-size", "9"), "long enough to shuffle"),
         (("--max-length", "1000"), "takes 256 tokens"),
         (("--loss", "regret"), "regret"),
-        (("--model", "random"), "no Hugging Face"),
+        (("--model", "random"), "not a Hugging Face"),
     ],
 )
 def test_bad_input_of_the_command_is_one_sentence(encoder, data, tmp_path, options, words):

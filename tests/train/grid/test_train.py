@@ -228,7 +228,7 @@ def test_a_folder_whose_weights_do_not_fit_is_refused(tmp_path):
     ranker = tmp_path / "model" / "ranker.json"
     weights = json.loads(ranker.read_text())
     ranker.write_text(json.dumps({**weights, "salient SS": float("nan")}))
-    with pytest.raises(EnsueError, match="weight that is no number"):
+    with pytest.raises(EnsueError, match="weight that is not a number"):
         load_model(str(tmp_path / "model"))
     weights.pop("salient SS")
     ranker.write_text(json.dumps(weights))

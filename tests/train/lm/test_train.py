@@ -184,7 +184,7 @@ def test_an_adapter_on_other_weights_is_refused(data, tmp_path):
         (("--row-tokens", "1000"), "takes 256 tokens"),
         (("--dev-share", "1.5"), "between 0 and 1"),
         (("--dev-share", "0.999"), "too few to hold out"),
-        (("--model", "random"), "is no encoder"),
+        (("--model", "random"), "is not an encoder"),
     ],
 )
 def test_bad_input_of_the_command_is_one_sentence(llama, data, tmp_path, options, words):

@@ -106,7 +106,7 @@ def test_the_command_trains_and_refuses_what_will_not_do(place, tmp_path):
     refused(here(*command, *small[:2], *other, "--schedule", "odd"), "--schedule odd")
     refused(here(*command, *small[:2], *other, "--dev-share", 0.95), "are invalid")
     refused(here(*command, *small[:2], *other, "--max-length", 500), "takes 128 tokens")
-    refused(here("train", "qa", "--model", "random", *small[:2], *other), "random is no encoder")
+    refused(here("train", "qa", "--model", "random", *small[:2], *other), "random is not an encoder")
 
 
 def test_further_questions_are_trained_on_but_never_held_out(place, tmp_path):

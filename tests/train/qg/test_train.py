@@ -179,7 +179,7 @@ def test_a_folder_without_its_adapter_is_one_sentence(trained, tmp_path):
 
 def test_an_encoder_cannot_learn_to_ask(data, tmp_path):
     folder = tiny.save_encoder(tmp_path / "encoder")
-    with pytest.raises(EnsueError, match="no causal language model"):
+    with pytest.raises(EnsueError, match="not a causal language model"):
         train(folder, data, tmp_path / "qg")
 
 

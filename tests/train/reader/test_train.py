@@ -157,7 +157,7 @@ def test_bad_settings_are_one_sentence(data, tmp_path):
         train(base, data, tmp_path / "f", max_length=64, layers=9)
     with pytest.raises(EnsueError, match="cannot be made so"):
         train(base, data, tmp_path / "g", max_length=64, among=12)
-    with pytest.raises(EnsueError, match="is no Hugging Face encoder"):
+    with pytest.raises(EnsueError, match="is not a Hugging Face encoder"):
         train("random", data, tmp_path / "c")
     few = write_lines(tmp_path / "few.jsonl", documents(3, 9))
     with pytest.raises(EnsueError, match="No intruder can be drawn for the held-out documents"):

@@ -68,11 +68,11 @@ def load_vocabulary(folder: Path) -> Vocabulary:
     try:
         words = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeError) as error:
-        raise EnsueError(f"{path} is no readable vocabulary: {error}.") from error
+        raise EnsueError(f"{path} is not a readable vocabulary: {error}.") from error
     try:
         return Vocabulary(words[:-1] if words[-1] == "" else words)
     except EnsueError as error:
-        raise EnsueError(f"{path} is no vocabulary: {error}") from error
+        raise EnsueError(f"{path} is not a vocabulary: {error}") from error
 
 
 class WordCounter:

@@ -94,7 +94,7 @@ def load_entity_grid(folder: ModelFolder) -> EntityGridModel:
             raise EnsueError(f"{folder.path / RANKER} has no weight for each transition of its config.json.")
         weights = np.array([float(stated[name]) for name in names])
         if not np.isfinite(weights).all():
-            raise EnsueError(f"{folder.path / RANKER} has a weight that is no number.")
+            raise EnsueError(f"{folder.path / RANKER} has a weight that is not a number.")
     return EntityGridModel(
         Ranker(form, longest, weights), grid_card(folder, file_digest(folder.path / RANKER))
     )

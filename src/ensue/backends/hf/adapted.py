@@ -37,7 +37,7 @@ def trunk_of(network: Any) -> nn.Module:
 
 def _causal(base: Any) -> nn.Module:
     if not isinstance(base, CausalModel):
-        raise EnsueError(f"{base.card.name} is no causal language model, which this adapter belongs on.")
+        raise EnsueError(f"{base.card.name} is not a causal language model, which this adapter belongs on.")
     return base.network.requires_grad_(False)
 
 
@@ -52,7 +52,7 @@ def masked_network(base: Any) -> Any:
         return base.network
     if not isinstance(base, EncoderModel):
         raise EnsueError(
-            f"{base.card.name} is no encoder, so it cannot be given a masked-language-model head."
+            f"{base.card.name} is not an encoder, so it cannot be given a masked-language-model head."
         )
     trunk = base.network.base_model
     try:

@@ -89,7 +89,7 @@ def batches(network: Any, lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _heeds_mask(network: Any) -> bool:
-    """Whether a text's states are the same beside a longer one; found out once a network."""
+    """Find out, once a network, whether a text's states are the same beside a longer one."""
     import torch
 
     known: bool | None = getattr(network, "_ensue_heeds_mask", None)

@@ -86,8 +86,10 @@ class Hypotheses:
         self.sums[:, 0] = 0.0
 
     def seen(self, steps: int) -> Tensor:
-        """Which of its lane's tokens of the first steps each hypothesis has come through: lanes × beams × (steps ×
-        beams)."""
+        """Return which of its lane's tokens of the first steps each hypothesis has come through.
+
+        The shape is lanes × beams × (steps × beams).
+        """
         beams, device = self.written.shape[1], self.slots.device
         own = self.slots[..., :steps, None] == torch.arange(beams, device=device)
         past = torch.arange(steps, device=device) < self.steps[:, None]

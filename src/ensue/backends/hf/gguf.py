@@ -90,7 +90,7 @@ def check_saved_tokenizer(target: Path, tokenizer: Any, path: Path) -> None:
 
 
 def bos_facts(path: Path) -> dict[str, Any]:
-    """Whether texts begin with a BOS, which the converted tokenizer does not add by itself, for the model's card.
+    """Return, for the model's card, whether texts begin with a BOS that the converted tokenizer does not add.
 
     Where the file does not say, it is taken as llama.cpp takes it: by the kind of tokenizer.
     """

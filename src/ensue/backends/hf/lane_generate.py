@@ -31,7 +31,7 @@ _TOKEN_RULES = (
 
 
 def is_plain_search(network: Any, settings: Mapping[str, Any]) -> bool:
-    """Whether a generation with these settings (in transformers' words) is a search that lanes have the rules of."""
+    """Return whether lanes have the rules of a generation with these settings (in transformers' words)."""
     plain = set(settings) <= _RULES | _BESIDE | set(_FIXED)
     plain &= all(settings.get(name, value) == value for name, value in _FIXED.items())
     return plain and not any(getattr(network.generation_config, name, None) for name in _TOKEN_RULES)

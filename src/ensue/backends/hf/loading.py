@@ -156,7 +156,7 @@ class ModelFolder:
             raise
         except Exception as error:
             raise EnsueError(
-                f"{self.name} is no {what} that can be loaded ({type(error).__name__}): {one_line(error)}"
+                f"{self.name} is not a {what} that can be loaded ({type(error).__name__}): {one_line(error)}"
             ) from error
 
     def placed(self, network: Any) -> Any:
@@ -303,10 +303,7 @@ def pick_dtype(name: str) -> Any:
     """Return the dtype of that name."""
     import torch
 
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise EnsueError(f"There is no dtype {name!r}; choose auto, float32, bfloat16 or float16.")
-    return known[name]
+    return getattr(torch, name)
 
 
 def max_length(network: Any, tokenizer: Any = None) -> int | None:

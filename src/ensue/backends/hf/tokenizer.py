@@ -60,7 +60,7 @@ def _load(name: str) -> Any:
     try:
         tokenizer = loader.from_pretrained(folder)
     except Exception as error:  # the library raises many unrelated types
-        said = " ".join(str(error).split())[:300].rstrip(".")
+        said = " ".join(str(error).split()).partition(". ")[0][:300].rstrip(".")
         raise EnsueError(
             f"The tokenizer of {name} cannot be loaded ({type(error).__name__}: {said})."
         ) from error

@@ -194,7 +194,7 @@ def _base(folder: ModelFolder) -> Any:
     base: Any = load_base(folder)
     asked = folder.config["base"]
     if getattr(base, "network", None) is None or getattr(base, "tokenizer", None) is None:
-        raise EnsueError(f"{folder.name} stands on {asked}, which is no encoder.")
+        raise EnsueError(f"{folder.name} stands on {asked}, which is not an encoder.")
     if base.card.identity.get("weights") != folder.config.get("base_weights"):
         raise EnsueError(
             f"{folder.name} was trained on other weights than those of {asked} here; get the encoder its card names."

@@ -170,7 +170,7 @@ def _category(aspect: str, value: str, place: str) -> str:
         raise EnsueError(f"{place}: the column {aspect!r} is empty; write {_or(known)}.")
     close = _closest(value, known)
     hint = f"did you mean {close!r}?" if close else f"it is {_or(known)}."
-    raise EnsueError(f"{place}: {value!r} is no category of {aspect}; {hint}")
+    raise EnsueError(f"{place}: {value!r} is not a category of {aspect}; {hint}")
 
 
 def _closest(value: str, known: list[str]) -> str | None:

@@ -53,7 +53,7 @@ def chapterbreak(
     shard: Annotated[
         int | None,
         typer.Option(
-            min=1, help="A file for every N works: memory stays flat, and a build can be gone on with."
+            min=1, help="A file for every N works: memory stays flat, and a stopped build can go on."
         ),
     ] = None,
     resume: Annotated[

@@ -129,7 +129,7 @@ def _training(path: str | None, breaks: Sequence[Example]) -> dict[str, Transiti
     found = read_annotations(Path(path).expanduser()).transitions
     agreed = {id: one for id, one in found.items() if all(one[aspect] is not None for aspect in ASPECTS)}
     if strange := sorted(agreed.keys() - {example.id for example in breaks}):
-        raise EnsueError(f"{path} has the example {strange[0]!r}, which is no chapter break of the data.")
+        raise EnsueError(f"{path} has the example {strange[0]!r}, which is not a chapter break of the data.")
     return agreed
 
 

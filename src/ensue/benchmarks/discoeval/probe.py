@@ -45,7 +45,7 @@ class Choices:
     device: str
 
     def ablation(self, group: str) -> dict[str, str]:
-        """What was taken away from a group, as settings of its rows."""
+        """Return what was taken away from a group, as settings of its rows."""
         without_context = {"context": "no"} if group == "SP" and not self.context else {}
         linear = not self.hidden or self.protocol == "converged"
         without_hidden = {"hidden": "no"} if group == "DC" and linear else {}
@@ -149,14 +149,14 @@ def features(places: SentencePlaces, take: Take, combine: Callable[[Floats], Flo
 
 
 def rules_for(spec: Spec, hidden: bool) -> Rules:
-    """How protocol `paper` trains a task; every task has its own rules, so DC's hidden layer stays with DC."""
+    """Return how protocol `paper` trains a task; every task has its own rules, so DC's hidden layer stays with DC."""
     if spec.group == "DC":
         return COHERENCE if hidden else replace(COHERENCE, hidden=0)
     return {"SSP": SECTIONS, "PDTB": RELATIONS, "RST": RELATIONS}.get(spec.group, DISCOEVAL)
 
 
 def combine_for(spec: Spec, context: bool) -> Callable[[Floats], Floats]:
-    """How the vectors of a task's sentences become features."""
+    """Return how the vectors of a task's sentences become features."""
     return alone if spec.group == "SP" and not context else COMBINE[spec.group]
 
 

@@ -18,7 +18,7 @@ benchmark = Benchmark(
         ),
         "wnli": Builder(
             "ensue.benchmarks.nlu.builders.commands:wnli",
-            "ensue.benchmarks.nlu.builders.winograd:build_winograd",
+            "ensue.benchmarks.nlu.builders.winograd:build_wnli",
         ),
         "rte": Builder(
             "ensue.benchmarks.nlu.builders.commands:rte", "ensue.benchmarks.nlu.builders.entailment:build_rte"

@@ -186,6 +186,19 @@ class BoardRequest(NamedTuple):
     partial: bool = False
 
 
+class SubmitRequest(NamedTuple):
+    """What a submission is written from; `chosen` settings pick one of several ways in which a run answered.
+
+    Tasks that the run left out are answered by a baseline from the data in `fill_from`, where that is given.
+    """
+
+    run: Path
+    output: Path | None
+    split: str
+    chosen: Mapping[str, str]
+    fill_from: Path | None = None
+
+
 class Grader(ABC):
     """What a benchmark names as its `grader`: how submissions are written from a run, and how a board is opened."""
 
@@ -197,21 +210,11 @@ class Grader(ABC):
         """Read the questions and labels of a split."""
 
     @abstractmethod
-    def submit(
-        self,
-        run: Path,
-        output: Path | None,
-        split: str,
-        chosen: Mapping[str, str],
-        fill_from: Path | None = None,
-    ) -> Submitted:
-        """Write the predictions of a run; `chosen` settings pick one of several ways in which it answered.
-
-        Tasks that it left out are answered by a baseline from the data in `fill_from`, where that is given.
-        """
+    def submit(self, wanted: SubmitRequest) -> Submitted:
+        """Write the predictions of a run."""
 
     def knows(self, file: Path) -> bool:
-        """Return whether a file can be told to be a submission to this benchmark by its looks."""
+        """Return whether a file looks like a submission to this benchmark."""
         return False
 
     def grade(self, file: Path, wanted: BoardRequest) -> Graded:
@@ -291,8 +294,8 @@ def open_board(
 
 
 def grade(
-    file: Path,
-    labels: Path,
+    file: str | Path,
+    labels: str | Path,
     suite: str | None = None,
     *,
     split: str | None = None,
@@ -301,9 +304,10 @@ def grade(
 ) -> Graded:
     """Validate a submission and score it, or raise `Refused` with everything that is wrong with it.
 
-    `labels` is the data folder that a run would read, with its labels. The benchmark is told by the file where no
-    `suite` is named. With `tasks`, only their predictions are wanted.
+    `labels` is the data folder that a run would read, with its labels. Where no `suite` is named, the
+    file shows which benchmark it answers. With `tasks`, only their predictions are wanted.
     """
+    file, labels = Path(file), Path(labels)
     grader = grader_of(suite or guess_suite(file))
     return grader.grade(file, BoardRequest(labels, grader.choose_split(split), tasks, settings))
 
@@ -315,4 +319,4 @@ def guess_suite(file: Path) -> str:
     for one in registry.every():
         if one.grader is not None and grader_of(one.name).knows(file):
             return one.name
-    raise EnsueError(f"{file} does not tell which benchmark it answers; name it with --suite.")
+    raise EnsueError(f"{file} does not show which benchmark it answers; name it with --suite.")

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 from ensue.benchmarks.base import content_of
 from ensue.benchmarks.drawn import Drawn, mean_of_metrics, mean_of_samples
 from ensue.benchmarks.grading import measures
-from ensue.benchmarks.grading.board import TEST, Board, BoardRequest, Column, Graded, Grader, Submitted
+from ensue.benchmarks.grading.board import (
+    TEST,
+    Board,
+    BoardRequest,
+    Column,
+    Graded,
+    Grader,
+    SubmitRequest,
+    Submitted,
+)
 from ensue.benchmarks.grading.predictions import PredictedLine, PredictionsBoard, Question
 from ensue.benchmarks.grading.problems import Limits, LineCutter, Problems, Refused
 from ensue.benchmarks.grading.values import (
@@ -26,7 +35,7 @@ from ensue.benchmarks.grading.values import (
     shown,
     text_of,
 )
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 
 _SCORE = "score"
 _MOST_CLASSES = 1_000
@@ -131,7 +140,7 @@ def _check_keys(
 ) -> None:
     for key, value in said.items():
         if key not in known:
-            raise EnsueError(f"{where}: there is no key {key!r}; there is {', '.join(known)}.")
+            raise EnsueError(f"{where}: there is no key {key!r}; {hint(key, known)}")
         texts = known[key] is not list or all(isinstance(one, str) and one for one in value or [None])
         if not isinstance(value, known[key]) or not texts or value == "":
             raise EnsueError(f"{where}: {key} is not {_NOUNS[known[key]]}.")
@@ -320,15 +329,8 @@ class FolderGrader(Grader):
             raise Refused(labels, problems)
         return FolderBoard(spec, found, wanted.split, wanted.partial)
 
-    def submit(
-        self,
-        run: Path,
-        output: Path | None,
-        split: str,
-        chosen: Mapping[str, str],
-        fill_from: Path | None = None,
-    ) -> Submitted:
-        raise EnsueError(f"{self.path} is no benchmark that is run; write its predictions yourself.")
+    def submit(self, wanted: SubmitRequest) -> Submitted:
+        raise EnsueError(f"{self.path} is not a benchmark that is run; write its predictions yourself.")
 
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ensue.benchmarks.drawn import ROUNDS, Drawn
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.metrics.answers import best_over, exact_match, token_f1
 from ensue.metrics.classification import accuracy, confusion_cells, f1, macro_f1, matthews
 from ensue.metrics.correlation import kendall, pearson, spearman
@@ -33,7 +33,7 @@ def kind_of(metrics: Sequence[str]) -> Kind:
     """Return what predictions these metrics are of; they must agree in that."""
     for name in metrics:
         if name not in METRICS:
-            raise EnsueError(f"there is no metric {name!r}; there is {', '.join(METRICS)}")
+            raise EnsueError(f"there is no metric {name!r}; {hint(name, METRICS).rstrip('.')}")
     kinds = list(dict.fromkeys(METRICS[name] for name in metrics))
     if len(kinds) != 1:
         raise EnsueError(f"{', '.join(metrics)} are of {' and of '.join(kinds)}s; divide them into two tasks")

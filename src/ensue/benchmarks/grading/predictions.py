@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ensue.atomic import write_json_lines
-from ensue.benchmarks.grading.board import Board, Graded, Grader, Submitted
+from ensue.benchmarks.grading.board import Board, Graded, Grader, SubmitRequest, Submitted
 from ensue.benchmarks.grading.problems import Limits, LineCutter, Problems, Refused
 from ensue.benchmarks.grading.values import Wrong, member, object_of, parse_json, shown, text_of
 from ensue.errors import EnsueError
@@ -198,16 +198,10 @@ class PredictionsGrader(Grader):
     def answers(self, item: Mapping[str, Any]) -> Iterable[Answer]:
         """Return what an item says; several things where it was answered in several ways, nothing where in none."""
 
-    def submit(
-        self,
-        run: Path,
-        output: Path | None,
-        split: str,
-        chosen: Mapping[str, str],
-        fill_from: Path | None = None,
-    ) -> Submitted:
+    def submit(self, wanted: SubmitRequest) -> Submitted:
         from ensue.report.results import ITEMS_FILE, read_numbered_items
 
+        run, output, split, chosen, fill_from = wanted
         if fill_from is not None:
             raise EnsueError(f"--fill-missing is for zips of GLUE and SuperGLUE; {self.suite} has none.")
         source = run / ITEMS_FILE

@@ -8,15 +8,16 @@ from typing import Any
 
 from ensue.benchmarks.coherence.report import (
     Figures,
+    Findings,
     Section,
-    Told,
     cells,
     domain_of,
     main_cells,
     page_of,
     runs_by_name,
+    sections_beside,
 )
-from ensue.report.results import Results, read_items, read_results
+from ensue.report.results import Results, read_items
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.table import Cell, Column, Table
 
@@ -102,7 +103,7 @@ def _picture(lines: Mapping[str, Sequence[float]], blind: Sequence[float]) -> Pi
     )
 
 
-def tell(folders: Sequence[Path], results: Results) -> Told | None:
+def findings(folders: Sequence[Path], results: Results) -> Findings | None:
     """Return what the page says of a run; others, such as people's, are lines beside it."""
     made = tables(results)
     if not made:
@@ -114,11 +115,7 @@ def tell(folders: Sequence[Path], results: Results) -> Told | None:
     right = "The model is right where it finds the document likeliest with the sentence where it stood."
     if any("chosen" in item["outputs"] for item in read_items(folders[0])):
         right = "A document counts as the share of people who put it back where it stood."
-    beside = [
-        Section(name, "", None, tables(read_results(folder))[0])
-        for name, folder in runs_by_name(folders).items()
-    ]
-    return Told(
+    return Findings(
         f"Does {model} put a sentence back into its place?",
         f"{0 if figure is None else figure.n} sentences were taken out of {0 if figure is None else figure.clusters} "
         f"documents, one at a time. {right}",
@@ -129,9 +126,9 @@ def tell(folders: Sequence[Path], results: Results) -> Told | None:
                 _picture({name: found for name, (found, _) in runs.items()}, blind),
                 made[0],
             ),
-            *beside[1:],
+            *sections_beside(folders, tables),
         ],
     )
 
 
-PAGE = page_of(tell, takes_runs=True)
+PAGE = page_of(findings, takes_runs=True)

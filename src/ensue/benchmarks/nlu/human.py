@@ -183,5 +183,5 @@ def _split(export: Export, spec: TaskSpec) -> str | None:
 def _export(model: Model) -> Export:
     export = people_of(model, KIND)
     if export is None:
-        raise EnsueError(f"{model.card.name} is no export of people; give --model human:FILE.")
+        raise EnsueError(f"{model.card.name} is not an export of people; give --model human:FILE.")
     return export

@@ -74,7 +74,7 @@ def predictions_of(data: TaskData, answered: Answered, split: str) -> list[Predi
     for one in given:
         if one not in known:
             raise EnsueError(
-                f"{name}, {split} split: there is a prediction for {one!r}, which is no example of it; "
+                f"{name}, {split} split: there is a prediction for {one!r}, which is not an example of it; "
                 f"predict for the ids of the data."
             )
     return [_checked(data.spec, split, example, given) for example in examples]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ensue.benchmarks import registry
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 
 if TYPE_CHECKING:
     from ensue.benchmarks.nlu.examples import TaskSpec
@@ -17,7 +17,7 @@ TITLES = {"glue": "GLUE", "superglue": "SuperGLUE"}
 def suite_of(name: str) -> NluTask:
     """Return the benchmark of a suite, with its tasks and readers."""
     if name not in TITLES:
-        raise EnsueError(f"There is no suite {name!r}; there is {' and '.join(TITLES)}.")
+        raise EnsueError(f"There is no suite {name!r}; {hint(name, TITLES)}")
     return cast("NluTask", registry.find(name).load_task())
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ensue import lazy
 from ensue.benchmarks.base import NamedSystem, RunContext, Setting
 from ensue.benchmarks.nlu.examples import Prediction, TaskData
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.models.protocols import Encoder, Generator, Model, Scorer
 
 # What a run was asked to do, by the names of `--set`.
@@ -93,6 +93,6 @@ def find(mode: str) -> System:
     """Return the system of a mode."""
     known = _references()
     if mode not in known:
-        raise EnsueError(f"There is no mode {mode!r}; there is {', '.join(known)}.")
+        raise EnsueError(f"There is no mode {mode!r}; {hint(mode, known)}")
     found: System = lazy.load(known[mode])
     return found

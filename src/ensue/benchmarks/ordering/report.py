@@ -8,15 +8,16 @@ from typing import Any
 
 from ensue.benchmarks.coherence.report import (
     Figures,
+    Findings,
     Section,
-    Told,
     domain_of,
     main_cells,
     page_of,
     runs_by_name,
+    sections_beside,
 )
 from ensue.report.figure import Figure
-from ensue.report.results import Results, read_items, read_results
+from ensue.report.results import Results, read_items
 from ensue.report.svg import Picture, drawn_twice
 from ensue.report.table import Cell, Column, Table
 
@@ -123,7 +124,7 @@ def _picture(lines: Mapping[str, Mapping[int, float]], chance: float) -> Picture
     )
 
 
-def tell(folders: Sequence[Path], results: Results) -> Told | None:
+def findings(folders: Sequence[Path], results: Results) -> Findings | None:
     """Return what the page says of a run; others, such as people's, are lines beside it."""
     made = tables(results)
     if not made:
@@ -137,11 +138,7 @@ def tell(folders: Sequence[Path], results: Results) -> Told | None:
     for count in sorted({count for line in taus.values() for count in line}):
         lengths.add(count, *(line.get(count) for line in taus.values()))
     by = "people think best" if any("orders" in item["outputs"] for item in items) else "the model finds best"
-    beside = [
-        Section(name, "", None, tables(read_results(folder))[0])
-        for name, folder in runs_by_name(folders).items()
-    ]
-    return Told(
+    return Findings(
         f"Does {model} find the order of sentences?",
         f"The sentences of {len(items)} documents were shuffled and put into the order that {by}.",
         [
@@ -151,10 +148,10 @@ def tell(folders: Sequence[Path], results: Results) -> Told | None:
                 _picture({name: in_place(some) for name, some in runs.items()}, chance),
                 made[0],
             ),
-            *beside[1:],
+            *sections_beside(folders, tables),
             Section("By the number of sentences", "" if len(taus) == 1 else "Mean tau.", None, lengths),
         ],
     )
 
 
-PAGE = page_of(tell, takes_runs=True)
+PAGE = page_of(findings, takes_runs=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ensue.benchmarks.coherence.report import Figures, Section, Told, cells, main_cells, page_of
+from ensue.benchmarks.coherence.report import Figures, Findings, Section, cells, main_cells, page_of
 from ensue.report.results import Results
 from ensue.report.table import Column, Table
 
@@ -55,17 +55,17 @@ def tables(results: Results, folder: Path | None = None) -> list[Table]:
     return [table]
 
 
-def tell(folders: Sequence[Path], results: Results) -> Told | None:
+def findings(folders: Sequence[Path], results: Results) -> Findings | None:
     """Return what the page says of a run."""
     made = tables(results)
     if not made:
         return None
     model = results.get("model", "")
-    return Told(
+    return Findings(
         f"Does {model} know which ending follows?",
         "Each pair is a short text with two endings that differ in one thing; one of them follows.",
         [Section("By phenomenon", _CAPTION, None, made[0])],
     )
 
 
-PAGE = page_of(tell)
+PAGE = page_of(findings)

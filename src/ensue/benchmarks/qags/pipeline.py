@@ -328,5 +328,5 @@ def _fault(pair: Pair) -> str:
 
 
 def is_halved(text: str) -> bool:
-    """Whether a text holds half a character, which JSON can spell and no model can read."""
+    """Return whether a text holds half a character, which JSON can spell and no model can read."""
     return any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.coherence.report import Figures, Section, Told, cells, main_cells, page_of
+from ensue.benchmarks.coherence.report import Figures, Findings, Section, cells, main_cells, page_of
 from ensue.report.figure import Figure
 from ensue.report.results import Results
 from ensue.report.table import Column, Table
@@ -102,17 +102,17 @@ def _words(settings: Mapping[str, Any]) -> str:
     return str(settings["measure"]).replace("_", " ")
 
 
-def tell(folders: Sequence[Path], results: Results) -> Told | None:
+def findings(folders: Sequence[Path], results: Results) -> Findings | None:
     """Return what the page says of a run."""
     made = _by_heading(results)
     if not made:
         return None
     model = results.get("model", "")
-    return Told(
+    return Findings(
         f"Does {model} find coherent what people do?",
         "Texts that people rated, measured by the model: the higher the correlation, the more they agree.",
         [Section(heading, table.caption, None, table) for heading, table in made.items()],
     )
 
 
-PAGE = page_of(tell)
+PAGE = page_of(findings)

@@ -245,7 +245,7 @@ def _following(group: str, story: str, plan: Plan, done: Sequence[Done]) -> Iter
 
 
 def _numbers(own_questions: int) -> range:
-    """The numbers of composed questions: the first is that for the plot."""
+    """Return the numbers of composed questions: the first is that for the plot."""
     return range(2, own_questions + 2)
 
 

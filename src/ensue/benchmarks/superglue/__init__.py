@@ -15,7 +15,7 @@ benchmark = Benchmark(
     builders={
         "wsc": Builder(
             "ensue.benchmarks.nlu.builders.commands:wsc",
-            "ensue.benchmarks.nlu.builders.winograd:build_winograd",
+            "ensue.benchmarks.nlu.builders.winograd:build_wsc",
         ),
     },
     grader="ensue.benchmarks.nlu.submissions.grading:SUPERGLUE",

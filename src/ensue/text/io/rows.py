@@ -239,7 +239,7 @@ def read_ids(path: Path) -> list[str]:
         with os_errors(path):
             lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise EnsueError(f"{path} is no readable list of ids: {error}.") from error
+        raise EnsueError(f"{path} is not a readable list of ids: {error}.") from error
     found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not found:
         raise EnsueError(f"{path} has no id: write one a line.")
@@ -247,7 +247,7 @@ def read_ids(path: Path) -> list[str]:
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether a name reads as `owner/name`, `name/config` or `owner/name/config`, or has a `:split`.
+    """Return whether a name reads as `owner/name`, `name/config` or `owner/name/config`, or has a `:split`.
 
     >>> is_hub_name("allenai/multi_lexsum:test"), is_hub_name("corpus/news.jsonl"), is_hub_name("corpus")
     (True, False, False)

@@ -78,7 +78,7 @@ def _kind_of(path: Path, alone: bool) -> str | None:
         return "wikitext" if _begins_with_heading(path) else "works"
     if suffix not in _BY_ENDING and alone:
         known = ", ".join(sorted([*_BY_ENDING, ".txt", ".xml"]))
-        raise EnsueError(f"{path} is no kind of file that documents are read from: give {known}.")
+        raise EnsueError(f"{path} is not a kind of file that documents are read from: give {known}.")
     return _BY_ENDING.get(suffix)
 
 

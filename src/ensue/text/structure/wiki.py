@@ -152,7 +152,7 @@ def read_mediawiki(path: Path, skipped: Counter[str]) -> Iterator[tuple[str, str
     except ElementTree.ParseError as error:
         line, column = error.position
         raise EnsueError(
-            f"{path}, line {line}, column {column + 1} is no sound XML after {pages} pages: fetch the dump again."
+            f"{path}, line {line}, column {column + 1} is not sound XML after {pages} pages: fetch the dump again."
         ) from error
     except EOFError as error:
         raise EnsueError(f"{path} is cut off after {pages} pages: fetch the dump again.") from error
@@ -160,11 +160,11 @@ def read_mediawiki(path: Path, skipped: Counter[str]) -> Iterator[tuple[str, str
         reason = error.strerror or error
         raise EnsueError(f"{path} cannot be read after {pages} pages: {reason}.") from error
     if not pages:
-        raise EnsueError(f"{path} holds no page, so it is no MediaWiki dump.")
+        raise EnsueError(f"{path} holds no page, so it is not a MediaWiki dump.")
 
 
 def is_dump(path: Path) -> bool:
-    """Whether an XML file says at its head that it is a MediaWiki dump."""
+    """Return whether an XML file says at its head that it is a MediaWiki dump."""
     try:
         with _opened(path) as file:
             return b"<mediawiki" in file.read(4096)

@@ -123,7 +123,7 @@ def without_notes(text: str) -> str:
 
 
 def is_mark(line: str) -> bool:
-    """Whether a line opens a range of notes; without a colon or bold it is a part of the story."""
+    """Return whether a line opens a range of notes; without a colon or bold it is a part of the story."""
     found = _MARK.fullmatch(line)
     return found is not None and any(each in line[: found.start("rest")] for each in (":", "**", "__"))
 

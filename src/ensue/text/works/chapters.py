@@ -80,7 +80,7 @@ def decoded(data: bytes, place: str) -> str:
     A byte-order mark is dropped.
     """
     if b"\0" in data:
-        raise EnsueError(f"{place} holds a NUL byte, so it is no text in UTF-8: convert it or leave it out.")
+        raise EnsueError(f"{place} holds a NUL byte, so it is not text in UTF-8: convert it or leave it out.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -260,12 +260,12 @@ def _leading(first: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
 
 
 def _leads_to(other: Candidate, chosen: Sequence[Candidate]) -> bool:
-    """Whether a heading of another style stands right above a chosen one."""
+    """Return whether a heading of another style stands right above a chosen one."""
     return any(0 <= each.before - other.after < FEW_WORDS for each in chosen if each.block > other.block)
 
 
 def _leads_to_story(place: int, first: int, blocks: Sequence[Block]) -> bool:
-    """Whether no table of contents or preface stands between a prologue and the first chapter."""
+    """Return whether no table of contents or preface stands between a prologue and the first chapter."""
     front = ("contents", "preface", "list of illustrations", "dedication", "introduction")
     between = (block.lines[0].strip(" _*.:").lower() for block in blocks[place + 1 : first])
     return not any(line in front for line in between)
@@ -283,7 +283,7 @@ def _merged(starts: Sequence[_Start], blocks: Sequence[Block]) -> list[_Start]:
 
 
 def _is_only_title(between: Sequence[Block]) -> bool:
-    """Whether the blocks between two headings are few words, or all in capitals or brackets."""
+    """Return whether the blocks between two headings are few words, or all in capitals or brackets."""
     texts = [block.text for block in between]
     few = sum(len(text.split()) for text in texts) < FEW_WORDS
     return few or all(text.isupper() or text.startswith("[") for text in texts)
@@ -312,7 +312,7 @@ def _with_section(start: _Start, blocks: Sequence[Block]) -> _Start:
 
 
 def _is_title(block: Block, following: Block, wide: bool) -> bool:
-    """Whether a block below a number is a chapter's title: in capitals, or set off from the text that follows."""
+    """Return whether a block below a number is a chapter's title: in capitals, or set off from what follows."""
     text = block.text
     if len(text) > _LONGEST_TITLE or len(block.lines) > 6 or text.endswith((",", "--", "—", ":")):
         return False

@@ -172,7 +172,7 @@ def split_index(heading_and_text: str) -> tuple[str, str]:
 
 
 def looks_like_title(text: str) -> bool:
-    """Whether a line is in capitals, or most of its longer words begin with one."""
+    """Return whether a line is in capitals, or most of its longer words begin with one."""
     letters = [each for each in text if each.isalpha()]
     if not letters:
         return False
@@ -201,7 +201,7 @@ def _first_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _may_follow(last: Mark, mark: Mark) -> bool:
-    """Whether two indices make one: a chapter's in a book, or a numbered section's right below its chapter."""
+    """Return whether two indices make one: a chapter's in a book, or a numbered section's right below its chapter."""
     if last.label in PARENTS:
         return True
     return (
@@ -218,7 +218,7 @@ def _inner_mark(rest: str) -> Mark | None:
 
 
 def _is_initial(mark: Mark, line: str) -> bool:
-    """Whether a bare index is rather a name's initial or the pronoun: "C. Rowe", "I Go to Town"."""
+    """Return whether a bare index is rather a name's initial or the pronoun: "C. Rowe", "I Go to Town"."""
     if mark.label or mark.form == "alone" or mark.numerals != "roman":
         return False
     numeral = line[: mark.end].strip(" \t.:)")
@@ -257,7 +257,7 @@ def _form_of_bare(found: re.Match[str], line: str) -> Form | None:
 
 
 def _is_loose_title(title: str) -> bool:
-    """Whether what follows a number without any stop is a title and not the rest of a sentence."""
+    """Return whether what follows a number without any stop is a title and not the rest of a sentence."""
     if len(title) > _LONGEST_TITLE or not _UPPER_START.match(title):
         return False
     return looks_like_title(title) and (title.isupper() or not title.endswith((".", ",", ";")))

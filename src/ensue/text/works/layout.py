@@ -93,7 +93,7 @@ def candidates_in(blocks: list[Block]) -> list[Candidate]:
 
 
 def _stands_on_text(lines: list[str]) -> bool:
-    """Whether a labelled heading of one line is followed by a paragraph with no blank line between."""
+    """Return whether a labelled heading of one line is followed by a paragraph with no blank line between."""
     if len(lines) <= _MOST_HEADING_LINES:
         return False
     mark = parse_heading(lines[0])
@@ -162,7 +162,7 @@ def special_word(block: Block) -> str | None:
 
 
 def is_end_matter(block: Block) -> bool:
-    """Whether a block heads what follows a story: the words "The End", notes, an appendix."""
+    """Return whether a block heads what follows a story: the words "The End", notes, an appendix."""
     return bool(_END_MATTER.fullmatch(block.lines[0])) or block.lines[0].lower().lstrip("[ ").startswith(
         ("transcriber's note", "transcriber’s note")
     )

@@ -53,7 +53,7 @@ def find_works(source: str | Path, kind: Kind = "auto") -> Iterator[Unread]:
     `auto` decides by the ending and, where that is not enough, by whether a rating is stated.
     """
     if kind not in get_args(Kind):
-        raise EnsueError(f"{kind!r} is no kind of work: give one of {', '.join(get_args(Kind))}.")
+        raise EnsueError(f"{kind!r} is not a kind of work: give one of {', '.join(get_args(Kind))}.")
     path = Path(source).expanduser()
     if not str(source) or not os.path.exists(path):
         raise EnsueError(
@@ -63,7 +63,7 @@ def find_works(source: str | Path, kind: Kind = "auto") -> Iterator[Unread]:
         if kind == "auto" and path.suffix.lower() not in _SUFFIXES["auto"]:
             known = ".txt, .html, .xml, .json or .jsonl"
             raise EnsueError(
-                f"{path} is no kind of file that works are read from: give {known}, or name its kind."
+                f"{path} is not a kind of file that works are read from: give {known}, or name its kind."
             )
         return _in_file(path, kind)
     return _in_folder(path, kind)
@@ -163,7 +163,7 @@ def _kind_of_file(path: Path) -> Kind:
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether a .json file holds one object a line and not one over many lines."""
+    """Return whether a .json file holds one object a line and not one over many lines."""
     head = read_bytes(path, _LONGEST_LINE_PEEKED)
     first, _, rest = head.strip().partition(b"\n")
     return first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")

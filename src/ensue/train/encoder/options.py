@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.train import options
 
 # What each loss predicts from a sentence's vector; a loss is the sum of its terms.
@@ -137,7 +137,7 @@ def parse_losses(text: str) -> dict[str, float]:
     for piece in filter(None, (each.strip().lower() for each in text.split(","))):
         name, equals, value = piece.partition("=")
         if name not in TERMS:
-            raise EnsueError(f"There is no loss {name!r}; there are {', '.join(TERMS)}.")
+            raise EnsueError(f"There is no loss {name!r}; {hint(name, TERMS)}")
         if name in found:
             raise EnsueError(f"--losses names {name} twice.")
         try:

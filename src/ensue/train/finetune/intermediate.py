@@ -68,7 +68,7 @@ def _file(path: Path) -> Path:
         if (path / f"train{ending}").is_file():
             return path / f"train{ending}"
     raise EnsueError(
-        f"{path} is no file and has no train.tsv, train.jsonl or train.csv; name the data that is trained on first."
+        f"{path} is not a file and has no train.tsv, train.jsonl or train.csv; name the data to train on first."
     )
 
 

@@ -35,7 +35,7 @@ def train_grid(options: GridOptions, progress: Progress | None = None) -> Fitted
     if not options.data:
         raise EnsueError("There is nothing to train on: name a file or folder with --data.")
     if options.kind == "linear":
-        return run_fit(options, lambda told: _fit(options, told), progress)
+        return run_fit(options, lambda shown: _fit(options, shown), progress)
     return run_training(options, lambda *machine: _prepare(options, *machine), progress)
 
 

@@ -135,7 +135,7 @@ def _network(base: Any, options: AnswererOptions) -> SpanNetwork:
     """Return the encoder with a new head, and what of it is to learn."""
     trunk = getattr(getattr(base, "network", None), "base_model", None)
     if trunk is None or not hasattr(trunk.config, "hidden_size"):
-        raise EnsueError(f"{options.model} is no encoder, which an answerer is built on; try minilm.")
+        raise EnsueError(f"{options.model} is not an encoder, which an answerer is built on; try minilm.")
     positions = max_length(trunk, _NoLimit())
     if positions is not None and options.max_length > positions:
         raise EnsueError(f"{options.model} takes {positions} tokens, fewer than --max-length.")

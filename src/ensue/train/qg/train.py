@@ -138,7 +138,9 @@ def _describe(
 def _base(name: str, device: str) -> CausalModel:
     base = load_model(name, device=device, dtype="float32")
     if not isinstance(base, CausalModel):
-        raise EnsueError(f"{name} is no causal language model, which a question generator is trained from.")
+        raise EnsueError(
+            f"{name} is not a causal language model, which a question generator is trained from."
+        )
     if base.tokenizer.eos_token_id is None:
         raise EnsueError(f"The tokenizer of {name} has no end token, which would end a question.")
     return base

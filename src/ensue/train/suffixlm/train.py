@@ -132,7 +132,7 @@ def _encoder(options: SuffixOptions) -> tuple[Any, Any, Path]:
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     if encoder is None or layers is None:
         raise EnsueError(
-            f"{options.encoder} is no BERT- or RoBERTa-style encoder, which a SuffixLM is built on."
+            f"{options.encoder} is not a BERT- or RoBERTa-style encoder, which a SuffixLM is built on."
         )
     limit = loaded.card.max_length or options.segment_tokens
     if options.segment_tokens > limit:

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ensue.benchmarks.chapterbreak.data.breaks import Recipe, examples_of, lay_out
-from ensue.benchmarks.chapterbreak.data.build import BuildStatistics, Extent, build
+from ensue.benchmarks.chapterbreak.data.build import build
 from ensue.benchmarks.chapterbreak.data.examples import Example, read_examples
+from ensue.benchmarks.chapterbreak.data.statistics import BuildStatistics, Extent
 from ensue.benchmarks.chapterbreak.data.words import Sizes, Words
 from ensue.errors import EnsueError
 from ensue.text.works.readers import Chapter, Work

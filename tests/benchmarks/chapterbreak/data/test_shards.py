@@ -125,7 +125,7 @@ def test_another_source_is_not_gone_on_with(source: Path, tmp_path: Path) -> Non
 
 def test_the_command_builds_in_shards_and_refuses_in_sentences(source: Path, tmp_path: Path) -> None:
     command = ["build", "chapterbreak", source, "--output", tmp_path / "out", "--workers", 1]
-    refused(here(*command, "--resume"), "Only a build in shards is gone on with; add --shard")
+    refused(here(*command, "--resume"), "Only a build in shards can go on; add --shard")
     refused(here(*command, "--executor", "slurm"), "no executor 'slurm'")
     done = here(*command, "--shard", 5, "--json")
     assert done.code == 0, done.err

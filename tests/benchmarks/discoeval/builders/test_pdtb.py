@@ -86,7 +86,7 @@ def test_every_section_but_three_has_a_split():
     ("line", "words"),
     [
         ("Explicit|02|07", r"wsj_0207\.pipe, line 2 has 3 columns, where the pipe format has 48"),
-        (relation("Hidden", 2, 7, CAUSE), "line 2 is no type of relation: 'Hidden'"),
+        (relation("Hidden", 2, 7, CAUSE), "line 2 is not a type of relation: 'Hidden'"),
         (relation("Explicit", 3, 7, CAUSE), "line 2 says section 3, but the file's name says 2"),
         (relation("Explicit", 2, 7, CAUSE).replace("|02|", "|xx|"), "line 2 has 'xx' as its section"),
         (relation("Explicit", 2, 7, "Cause.Reason"), "line 2 has 'Cause.Reason' as a sense"),

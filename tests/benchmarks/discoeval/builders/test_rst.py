@@ -181,9 +181,9 @@ GOOD = "( Nucleus (leaf 1) (rel2par span) (text _!a_!) )\n"
     [
         (
             f"( Root\n{GOOD}( Satellite (leaf 2) (rel2par gossip) (text _!b_!) )\n)",
-            "line 3: 'gossip' is no relation",
+            "line 3: 'gossip' is not a relation",
         ),
-        (f"( Root\n{GOOD}( Satellite (leaf 2) (text _!b_!) )\n)", "line 3: 'nothing' is no relation"),
+        (f"( Root\n{GOOD}( Satellite (leaf 2) (text _!b_!) )\n)", "line 3: 'nothing' is not a relation"),
         (
             f"( Root\n{GOOD}( Satellite (leaf 3) (rel2par list) (text _!b_!) )\n)",
             "line 3: unit 3 stands where 2 is due",
@@ -193,7 +193,7 @@ GOOD = "( Nucleus (leaf 1) (rel2par span) (text _!a_!) )\n"
         ("( Root\n( Nucleus (leaf 1) (rel2par span) (text _!a\n) )", "line 2: this text is never closed"),
         ("( Root\n( Nucleus (leaf 1) (text _!<P>_!) ) )", "line 2: the text of this unit is empty"),
         ("( Root\n( Nucleus (leaf 1) ) )", "line 2: a node has either a text or nodes below it"),
-        ("( Root\n( Nucleus (leaf x) (text _!a_!) ) )", "line 2: 'x' is no number of a unit"),
+        ("( Root\n( Nucleus (leaf x) (text _!a_!) ) )", "line 2: 'x' is not the number of a unit"),
         (f"( Root\n{GOOD}(colour blue) )", "line 3: 'colour' is not said of a node"),
         (GOOD, r"line 1: a \.dis file holds one tree"),
         ("", r"line 1: a \.dis file holds one tree"),
@@ -247,7 +247,7 @@ def test_a_list_names_the_validation_documents(tmp_path):
     rows = read_nodes(tmp_path / "out" / "RST", "DEV")
     assert {row["right"][-1] for row in rows} == {"TRAINING 3 says more", "TRAINING 11 says more"}
     names.write_text("wsj_E001\n")
-    with pytest.raises(EnsueError, match="names wsj_E001, which is no tree for training"):
+    with pytest.raises(EnsueError, match="names wsj_E001, which is not a tree for training"):
         build("RST", source, tmp_path / "other", BuildOptions(valid_list=names))
 
 
@@ -257,5 +257,5 @@ def test_treebanks_that_cannot_be_divided_are_refused(tmp_path):
         build("RST", source, tmp_path / "out", BuildOptions(valid=3))
     with pytest.raises(EnsueError, match="holds no TRAINING folder"):
         build("RST", str(Path(source) / "main" / "TEST"), tmp_path / "out")
-    with pytest.raises(EnsueError, match="is no folder"):
+    with pytest.raises(EnsueError, match="is not a folder"):
         build("RST", str(tmp_path / "none"), tmp_path / "out")

@@ -195,5 +195,5 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(EnsueError, match=r"s\.xml is not a \.jsonl file"):
         build_winograd("WSC", str(tmp_path / "s.xml"), tmp_path / "out")
     (tmp_path / "s.jsonl").write_text(json.dumps(KETTLE))
-    with pytest.raises(EnsueError, match="too few for three splits"):
+    with pytest.raises(EnsueError, match="too few to divide into three splits"):
         build_winograd("WSC", str(tmp_path / "s.jsonl"), tmp_path / "out")

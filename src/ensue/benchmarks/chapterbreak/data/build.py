@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 from ensue.benchmarks.chapterbreak.data.breaks import Made, Recipe, make_examples
 from ensue.benchmarks.chapterbreak.data.examples import (
@@ -22,9 +21,10 @@ from ensue.benchmarks.chapterbreak.data.examples import (
     read_examples,
 )
 from ensue.benchmarks.chapterbreak.data.negatives import Pool, reservoir, suffix_of
+from ensue.benchmarks.chapterbreak.data.statistics import BuildStatistics
 from ensue.benchmarks.chapterbreak.data.words import Sizes, Tokens
 from ensue.benchmarks.output import BuildReport, build_in_shards, check_output, new_build, write_build
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.executing import LOCAL, Chosen, Executor, executing
 from ensue.progress import Progress, ignore
 from ensue.records import Records, plain
@@ -44,7 +44,7 @@ _SPLITS = {"ao3": "ao3", "gutenberg": "pg19"}
 
 def build(
     source: str,
-    output: Path,
+    output: str | Path,
     *,
     kind: Kind = "auto",
     headings: Headings = "robust",
@@ -87,8 +87,8 @@ def build(
         if number is not None and number < 1:
             raise EnsueError(f"{name} is {number}, but must be at least 1.")
     if resume and shard is None:
-        raise EnsueError("Only a build in shards is gone on with; add --shard, as it was given then.")
-    output = output.expanduser().absolute()
+        raise EnsueError("Only a build in shards can go on; add --shard, as it was given then.")
+    output = Path(output).expanduser().absolute()
     check_output(output, source, overwrite=overwrite)
     recipe = Recipe(
         split=split or _default_split(source, kind),
@@ -157,9 +157,8 @@ def _check(boundaries: Sequence[Boundary], negatives: str, negatives_data: str |
     """Refuse settings that make no sense before anything is read."""
     unknown = [boundary for boundary in boundaries if boundary not in BOUNDARIES]
     if unknown or not boundaries:
-        raise EnsueError(
-            f"There is no boundary {unknown[0] if unknown else ''!r}; there is {', '.join(BOUNDARIES)}."
-        )
+        name = unknown[0] if unknown else ""
+        raise EnsueError(f"There is no boundary {name!r}; {hint(name, BOUNDARIES)}")
     if negatives not in get_args(Negatives):
         raise EnsueError(f"Negatives are {', '.join(get_args(Negatives))}, not {negatives!r}.")
     if negatives == "other-split" and not negatives_data:
@@ -205,84 +204,6 @@ def _pool(
         giving = islice((work for work in made() if any(work.examples.values())), limit)
         found = (e for work in giving for examples in work.examples.values() for e in examples)
     return Pool(reservoir(map(suffix_of, found), _RESERVOIR, recipe.seed), kind)
-
-
-@dataclass
-class Extent:
-    """Mean, least and most of numbers that come one at a time.
-
-    >>> extent = Extent()
-    >>> for number in (3, 8): extent.add(number)
-    >>> extent.as_dict()
-    {'mean': 5.5, 'min': 3, 'max': 8}
-    """
-
-    count: int = 0
-    total: int = 0
-    least: int | None = None
-    most: int | None = None
-
-    def add(self, number: int) -> None:
-        self.count += 1
-        self.total += number
-        self.least = number if self.least is None else min(self.least, number)
-        self.most = number if self.most is None else max(self.most, number)
-
-    @property
-    def mean(self) -> float | None:
-        return self.total / self.count if self.count else None
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        return {"mean": self.mean, "min": self.least, "max": self.most}
-
-
-@dataclass
-class BuildStatistics:
-    """Counts that grow with every work, in memory that does not."""
-
-    chapters: Extent = field(default_factory=Extent)
-    words: Extent = field(default_factory=Extent)
-    # By boundary: the examples of each work, the words of contexts, the words of golds.
-    _examples: dict[Boundary, tuple[Extent, Extent, Extent]] = field(default_factory=dict)
-
-    def add_examples(self, boundary: Boundary, examples: Sequence[Example]) -> None:
-        """Count all examples of one boundary in one work, of which there is at least one."""
-        works, contexts, golds = self._examples.setdefault(boundary, (Extent(), Extent(), Extent()))
-        works.add(len(examples))
-        for example in examples:
-            contexts.add(len(example.context.split()))
-            golds.add(len(example.gold.split()))
-
-    @property
-    def boundaries(self) -> Collection[Boundary]:
-        """The boundaries that have examples."""
-        return self._examples.keys()
-
-    def state(self) -> list[Any]:
-        """Return all counts, for `of`."""
-        of_all = asdict(self.chapters), asdict(self.words)
-        return [*of_all, {name: [asdict(one) for one in three] for name, three in self._examples.items()}]
-
-    @classmethod
-    def of(cls, state: Sequence[Any]) -> Self:
-        """Go on from counts."""
-        chapters, words, examples = state
-        three = {name: (Extent(**a), Extent(**b), Extent(**c)) for name, (a, b, c) in examples.items()}
-        return cls(Extent(**chapters), Extent(**words), three)
-
-    def as_dict(self, split: str) -> dict[str, Any]:
-        """Return `works`, `chapters` and `words` of the works read, and `examples` by boundary and split."""
-        rows: dict[str, Any] = {}
-        for boundary in filter(self._examples.__contains__, BOUNDARIES):
-            works, contexts, golds = self._examples[boundary]
-            row = {"works": works.count, "examples": works.total}
-            rows[boundary] = {split: {**row, "context_words": contexts.mean, "gold_words": golds.mean}}
-        return {
-            "works": self.chapters.count,
-            "chapters": self.chapters.as_dict(),
-            "words": self.words.as_dict(),
-            "examples": rows,
-        }
 
 
 # A shard that is finished: how far the works of the source were read, and all counts up to there.

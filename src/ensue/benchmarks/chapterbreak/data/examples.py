@@ -203,7 +203,7 @@ def _find_files(source: str) -> tuple[list[Path], int]:
         return _longest(_in_folder(path))
     if not path.name.lower().endswith(_ENDINGS):
         raise EnsueError(
-            f"{source} is no ChapterBreak data: give a .json or .json.gz file, or a folder of them."
+            f"{source} is not ChapterBreak data: give a .json or .json.gz file, or a folder of them."
         )
     return [path], 0
 

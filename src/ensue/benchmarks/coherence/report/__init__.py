@@ -25,7 +25,7 @@ class Section(NamedTuple):
     table: Table | None = None
 
 
-class Told(NamedTuple):
+class Findings(NamedTuple):
     """What a page says of a run: a question as its heading, a lead, and sections."""
 
     question: str
@@ -33,12 +33,14 @@ class Told(NamedTuple):
     sections: Sequence[Section]
 
 
-def page_of(tell: Callable[[Sequence[Path], Results], Told | None], *, takes_runs: bool = False) -> Page:
+def page_of(
+    findings: Callable[[Sequence[Path], Results], Findings | None], *, takes_runs: bool = False
+) -> Page:
     """Return the page of a benchmark from a function of run folders and the first one's results."""
 
     def facts(folders: Sequence[Path], annotations: Path | None) -> dict[str, Any]:
-        told = tell(folders, read_results(folders[0]))
-        return {} if told is None else told._asdict()
+        found = findings(folders, read_results(folders[0]))
+        return {} if found is None else found._asdict()
 
     return Page("ensue.benchmarks.coherence.report", "coherence.html.j2", facts, takes_runs=takes_runs)
 
@@ -46,6 +48,12 @@ def page_of(tell: Callable[[Sequence[Path], Results], Told | None], *, takes_run
 def runs_by_name(folders: Sequence[Path]) -> dict[str, Path]:
     """Return the folders of runs by what their lines are called."""
     return dict(zip(run_names(folders, [read_results(folder) for folder in folders]), folders, strict=True))
+
+
+def sections_beside(folders: Sequence[Path], tables: Callable[[Results], list[Table]]) -> list[Section]:
+    """Return a section with the table of every run but the first, such as people's."""
+    others = list(runs_by_name(folders).items())[1:]
+    return [Section(name, table=tables(read_results(folder))[0]) for name, folder in others]
 
 
 class Figures:

@@ -24,7 +24,7 @@ _FROM_SOURCES = {"PDTB": build_relations, "RST": build_trees, "SSP": build_secti
 def build(
     task: str,
     source: str,
-    output: Path,
+    output: str | Path,
     options: BuildOptions | None = None,
     *,
     workers: int = 1,
@@ -39,7 +39,7 @@ def build(
     options.check(spec)
     if workers < 1:
         raise EnsueError(f"The number of workers is {workers}, but must be at least 1.")
-    home = output.expanduser().absolute() / spec.folder
+    home = Path(output).expanduser().absolute() / spec.folder
     check_output(home, source, overwrite=overwrite)
     made = Building(spec, source, options, workers, progress)
     _make(made)

@@ -134,7 +134,9 @@ def _raw(made: Building, extent: Extent) -> Iterator[_Raw]:
         return _structured(path, extent, made.skipped)
     if ending in TEXT_FILES:
         return iter([_Raw(read_text_file(path, encoding=options.encoding))])
-    raise EnsueError(f"{source} is no kind of file that is read here: give .jsonl, .csv, a dump or a folder.")
+    raise EnsueError(
+        f"{source} is not a kind of file that is read here: give .jsonl, .csv, a dump or a folder."
+    )
 
 
 def _table(made: Building, path: Path, label: str) -> Iterator[_Raw]:
@@ -190,7 +192,7 @@ def _stories(path: Path, encoding: str) -> Iterator[SourceRow]:
             name = columns.get("storyid") or columns.get("InputStoryid") or f"{path.stem}:{reader.line_num}"
             yield SourceRow(place, name, path.stem, sentences=tuple(sentences))
     except csv.Error as error:
-        raise EnsueError(f"{path}, line {reader.line_num} is no sound CSV: {error}.") from error
+        raise EnsueError(f"{path}, line {reader.line_num} is not sound CSV: {error}.") from error
 
 
 def read_conversations(folder: Path, encoding: str) -> Iterator[SourceRow]:

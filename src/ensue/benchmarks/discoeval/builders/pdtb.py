@@ -116,7 +116,7 @@ def read_relations(source: str, kind: Kind, encoding: str, skipped: Counter[str]
             if len(columns) != _COLUMNS:
                 raise EnsueError(f"{place} has {len(columns)} columns, where the pipe format has {_COLUMNS}.")
             if columns[_KIND] not in _KINDS:
-                raise EnsueError(f"{place} is no type of relation: {columns[_KIND][:40]!r}.")
+                raise EnsueError(f"{place} is not a type of relation: {columns[_KIND][:40]!r}.")
             if columns[_KIND] != kind:
                 skipped["relations of another type"] += 1
                 continue

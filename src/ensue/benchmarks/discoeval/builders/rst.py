@@ -100,7 +100,7 @@ def _division(made: Building) -> tuple[dict[str, Path], dict[str, Path]]:
     folder = Path(source).expanduser()
     if not folder.is_dir():
         raise EnsueError(
-            f"{source or 'The source of trees'} is no folder: name the one that holds TRAINING and TEST."
+            f"{source or 'The source of trees'} is not a folder: name the one that holds TRAINING and TEST."
         )
     training: dict[str, Path] = {}
     testing: dict[str, Path] = {}
@@ -136,7 +136,7 @@ def _named(valid_list: Path, training: dict[str, Path]) -> set[str]:
     names = {name.partition(".")[0] for name in read_ids(valid_list)}
     unknown = sorted(names - set(training))
     if unknown:
-        raise EnsueError(f"{valid_list} names {unknown[0]}, which is no tree for training.")
+        raise EnsueError(f"{valid_list} names {unknown[0]}, which is not a tree for training.")
     return names
 
 
@@ -212,7 +212,7 @@ def _label(left: Sequence[TreeNode], right: Sequence[TreeNode], path: Path) -> s
     name = class_of(holder.relation)
     if name is None:
         raise EnsueError(
-            f"{path}, line {holder.line}: {holder.relation or 'nothing'!r} is no relation of the treebank."
+            f"{path}, line {holder.line}: {holder.relation or 'nothing'!r} is not a relation of the treebank."
         )
     return f"{sides}-{name}"
 
@@ -280,7 +280,7 @@ def _close(done: _List, parent: _List, path: Path) -> None:
             node.text = one_line(value.replace(_PARAGRAPH, " "))
         elif said.name == "leaf":
             if not (value.isascii() and value.isdigit()):
-                raise EnsueError(f"{path}, line {said.line}: {value[:40]!r} is no number of a unit.")
+                raise EnsueError(f"{path}, line {said.line}: {value[:40]!r} is not the number of a unit.")
             node.leaf = int(value)
         elif said.name != _SPAN:
             raise EnsueError(f"{path}, line {said.line}: {said.name or 'nothing'!r} is not said of a node.")

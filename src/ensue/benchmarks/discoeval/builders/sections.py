@@ -136,7 +136,7 @@ class Chosen(NamedTuple):
 
 
 def is_plain(sentence: str) -> bool:
-    """Whether a sentence is running text and not a formula, a row of a table or a piece of either.
+    """Return whether a sentence is running text and not a formula, a row of a table or a piece of either.
 
     >>> is_plain("We show that the river keeps its own bed."), is_plain("x = f ( y ) + 3 , 4 , 5 .")
     (True, False)

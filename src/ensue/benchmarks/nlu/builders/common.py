@@ -45,7 +45,7 @@ def divide(groups: Iterable[str], dev: float, test: float, seed: int) -> dict[st
     sizes = {split: max(1, round(share * len(found))) if share else 0 for split, share in shares.items()}
     if len(found) <= sum(sizes.values()):
         raise EnsueError(
-            f"There are {len(found)} sources to divide, too few for three splits; give more, or --dev 0."
+            f"{len(found):,} sources are too few to divide into three splits; give more, or --dev 0."
         )
     random.Random(seed).shuffle(found)
     splits = [split for split, size in sizes.items() for _ in range(size)]
@@ -54,7 +54,7 @@ def divide(groups: Iterable[str], dev: float, test: float, seed: int) -> dict[st
 
 def write_task(
     task: str,
-    output: Path,
+    output: str | Path,
     made: BuiltRows,
     source: str,
     columns: Sequence[str] | None,
@@ -68,7 +68,7 @@ def write_task(
         raise EnsueError(
             f"{source} gave no example of {task}{f' ({why})' if why else ''}; nothing was written."
         )
-    home = output.expanduser().absolute() / task
+    home = Path(output).expanduser().absolute() / task
     check_output(home, source, overwrite=overwrite)
     with new_build(home) as folder:
         fingerprint = {}

@@ -31,7 +31,7 @@ _ENDINGS = (".jsonl", ".tsv")
 
 def build_rte(
     source: str,
-    output: Path,
+    output: str | Path,
     *,
     suite: str = "glue",
     dev: float = 0.1,

@@ -50,7 +50,7 @@ class QnliCandidate(NamedTuple):
 
 def build_qnli(
     source: str,
-    output: Path,
+    output: str | Path,
     *,
     encoder: Encoder | None = None,
     dev: float = 0.1,

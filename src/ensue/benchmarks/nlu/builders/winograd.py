@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ class Schema(NamedTuple):
 def build_winograd(
     task: str,
     source: str,
-    output: Path,
+    output: str | Path,
     *,
     dev: float = 0.1,
     test: float = 0.1,
@@ -72,6 +73,10 @@ def build_winograd(
     columns = ("sentence1", "sentence2", "label") if task == "WNLI" else None
     settings = {"dev": dev, "test": test, "seed": seed}
     return write_task(task, output, made, source, columns, settings, overwrite=overwrite)
+
+
+build_wnli = partial(build_winograd, "WNLI")
+build_wsc = partial(build_winograd, "WSC")
 
 
 def wnli_rows(schema: Schema) -> Iterator[dict[str, Any]]:

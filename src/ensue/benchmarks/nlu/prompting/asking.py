@@ -28,7 +28,7 @@ from ensue.benchmarks.nlu.prompting.templates import (
     right_option,
 )
 from ensue.benchmarks.nlu.systems import Answered
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, hint
 from ensue.models.protocols import Model, Scorer, Talker, room_of
 from ensue.models.request import Policy, Request
 
@@ -179,9 +179,8 @@ def check_templates(tasks: Sequence[TaskData], wanted: Sequence[str]) -> None:
         if piece.endswith(".toml"):
             raise EnsueError(f"{piece} has no template for {asked}; each template names its task.")
         names = dict.fromkeys(template.name for task in tasks for template in built_in(task.spec))
-        raise EnsueError(
-            f"No template {piece!r} for {asked}; there are {', '.join(names)}, or give a FILE.toml."
-        )
+        words = hint(piece, names, f"there are {', '.join(names)}, or give a FILE.toml.")
+        raise EnsueError(f"No template {piece!r} for {asked}; {words}")
 
 
 def fits_of(model: Model, policy: Policy, reserve: int = 0) -> Fits | None:

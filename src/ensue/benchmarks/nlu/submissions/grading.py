@@ -7,7 +7,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ensue.benchmarks.grading.board import Board, BoardRequest, Column, Graded, Grader, Submitted, without
+from ensue.benchmarks.grading.board import (
+    Board,
+    BoardRequest,
+    Column,
+    Graded,
+    Grader,
+    SubmitRequest,
+    Submitted,
+    without,
+)
 from ensue.benchmarks.grading.problems import Limits, Problems, Refused
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.archive import Archive, open_archive
@@ -181,17 +190,11 @@ class NluGrader(Grader):
             )
         return Graded(self.suite, split, rows, None)
 
-    def submit(
-        self,
-        run: Path,
-        output: Path | None,
-        split: str,
-        chosen: Mapping[str, str],
-        fill_from: Path | None = None,
-    ) -> Submitted:
+    def submit(self, wanted: SubmitRequest) -> Submitted:
         from ensue.benchmarks.nlu.submissions.submission import collect, write_submission
         from ensue.report.results import ITEMS_FILE, read_numbered_items
 
+        run, output, split, chosen, fill_from = wanted
         predictions = collect(read_numbered_items(run), run / ITEMS_FILE, self.suite, split, chosen)
         answers = {} if fill_from is None else _most_frequent(self.suite, fill_from)
         filled: list[str] = []

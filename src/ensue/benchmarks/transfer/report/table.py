@@ -214,7 +214,7 @@ def _narrow(name: str) -> str:
     return "\n".join(wrap(name, _HEADING, break_on_hyphens=True))
 
 
-def told(run: Transferred) -> list[str]:
+def in_words(run: Transferred) -> list[str]:
     """Say of every trained model and its rival whether what it is ahead by at home lasts."""
     said = []
     for model, against in run.rivals:
