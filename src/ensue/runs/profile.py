@@ -201,8 +201,8 @@ def profile(
 
     A text is a string, or a list of its sentences. `encoder` compares sentences, `reader` says which belong: `auto`
     is the one the model was calibrated with, None is none. `false_alarms` is the share of sound texts in which a
-    sentence may be said to stand out; `calibration` a file that `ensue calibrate --output` wrote; `language` (an ISO 639
-    code) is what texts are split in. The rest is as in `score`.
+    sentence may be said to stand out; `calibration` a file that `ensue calibrate --output` wrote; `language` is an
+    ISO 639 code, by which texts are split into sentences. The rest is as in `score`.
 
     >>> import ensue
     >>> (found,) = ensue.profile(["Rain fell. It was cold. We went home."], model="unigram")
