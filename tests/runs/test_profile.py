@@ -261,7 +261,8 @@ GERMAN = "Dr. Keller kam wie jeden Morgen am 3. Mai herein. Er kaufte z. B. zwei
 
 def test_a_text_is_split_in_its_language(llama):
     (found,), (english,) = (
-        ensue.profile([GERMAN], model=str(llama), encoder=None, language=language) for language in ("de", "en")
+        ensue.profile([GERMAN], model=str(llama), encoder=None, language=language)
+        for language in ("de", "en")
     )
     assert [one.text for one in found.sentences] == [
         "Dr. Keller kam wie jeden Morgen am 3. Mai herein.",

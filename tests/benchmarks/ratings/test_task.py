@@ -194,8 +194,6 @@ def test_what_is_refused(tmp_path):
     alike = write_lines(tmp_path / "alike.jsonl", [{"text": f"A {n}. B.", "rating": 1} for n in range(3)])
     refused(run("--data", alike), "all have one rating")
     # Before any model is asked for.
-    refused(
-        here("run", "ratings", "--model", tmp_path / "none", "--data", alike), "all have one rating"
-    )
+    refused(here("run", "ratings", "--model", tmp_path / "none", "--data", alike), "all have one rating")
     refused(run("--data", alike, "--set", "language=german"), "ISO 639 code")
     refused(here("run", "ratings/x", "--model", "random"), "ratings has no tasks")
