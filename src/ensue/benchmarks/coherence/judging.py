@@ -17,8 +17,8 @@ class Column(NamedTuple):
     """What metrics need of items, which may be more than memory holds: a number of an item takes eight bytes."""
 
     clusters: list[str]
-    scores: dict[str, Sequence[float]]
-    known: dict[str, Sequence[float]]
+    scores: Mapping[str, Sequence[float]]
+    known: Mapping[str, Sequence[float]]
 
     def of(self, places: Sequence[int]) -> Column:
         """Return some of the items."""

@@ -207,7 +207,7 @@ class IntruderRun(DocumentsRun):
         without += [] if reads else [BELONGING]
         return [rule for rule in EVERY_RULE if rule in (chosen or RULES) and rule not in without]
 
-    def usable(self) -> tuple[list[Document], Counter[str], Counter[str]]:
+    def usable(self) -> tuple[Sequence[Document], Counter[str], Counter[str]]:
         """Return the documents that are long enough, two at least, and counts of what was left out or cut."""
         found = long_enough(self.documents, self.settings, FEWEST)
         if len(found[0]) < 2:
