@@ -38,7 +38,7 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
     seed: Annotated[
         str,
-        typer.Option(metavar="S[,S…]", help="Seed of everything random; several by commas give a run each."),
+        typer.Option(metavar="S[,S…]", help="Random seed; several, separated by commas, give a run each."),
     ] = "0",
     output: Annotated[
         Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")

@@ -271,5 +271,5 @@ def _bars(profile: Profile, anchor: str, calibrated: bool) -> Markup:
     )
 
 
-def _shortened(words: str, most: int = 160) -> str:
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
+def _shortened(words: str) -> str:
+    return words if len(words) <= 160 else words[:159].rstrip() + "…"
