@@ -150,7 +150,7 @@ class ChosenIds(NamedTuple):
         return cls(*(None if path is None else read_ids(Path(path).expanduser()) for path in (only, exclude)))
 
     def wants(self, document: str) -> bool:
-        """Whether a document is to be used."""
+        """Return whether to use a document."""
         return document not in (self.exclude or ()) and (self.only is None or document in self.only)
 
     def check(self, seen: Collection[str]) -> None:

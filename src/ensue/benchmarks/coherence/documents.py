@@ -117,7 +117,7 @@ def long_enough(
 def some_long_enough(
     documents: Documents, settings: Mapping[str, Any], fewest: int
 ) -> tuple[Sequence[Document], Counter[str], Counter[str]]:
-    """The same, where one document will do; none is refused."""
+    """Do the same, but refuse documents of which none is long enough."""
     found = long_enough(documents, settings, fewest)
     if not found[0]:
         raise EnsueError(
