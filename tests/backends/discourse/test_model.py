@@ -156,10 +156,10 @@ def test_broken_folders_are_refused_in_one_sentence(folder, tmp_path):
         "architectures": ["DiscourseEncoder"],
         "shape": {"vocabulary": 50, "embedding": 9, "dimension": 5},
     }
-    assert "no sentence encoder" in broken(
+    assert "not a sentence encoder" in broken(
         "shape", lambda f: (f / "config.json").write_text(json.dumps(config))
     )
     del config["shape"]
-    assert "no sentence encoder" in broken(
+    assert "not a sentence encoder" in broken(
         "shapeless", lambda f: (f / "config.json").write_text(json.dumps(config))
     )

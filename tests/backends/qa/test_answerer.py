@@ -303,7 +303,7 @@ def test_a_copy_of_the_folder_is_the_same_model_and_another_base_is_refused(plac
     for change, words in [
         ({"base": str(tmp_path / "other")}, "other weights"),
         ({"base": ""}, "names no base"),
-        ({"adapter": {"rank": 2}}, "no answerer that can be loaded"),
+        ({"adapter": {"rank": 2}}, "is not an answerer that can be loaded"),
         ({"reading": {"max_length": 500}}, "its encoder takes 64"),
         ({"reading": {"width": 5}}, "how to read texts"),
     ]:

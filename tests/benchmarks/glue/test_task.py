@@ -27,5 +27,5 @@ def test_tasks_are_found_by_name() -> None:
     assert tuple(TASK.select("")) == SPECS
     with pytest.raises(EnsueError, match=r"GLUE has no task 'MNLL'; did you mean MNLI\?"):
         TASK.select("MNLL")
-    with pytest.raises(EnsueError, match="there is CoLA, SST-2, MRPC"):
+    with pytest.raises(EnsueError, match="there are CoLA, SST-2, MRPC"):
         TASK.select("translation")

@@ -201,11 +201,12 @@ class Machine(RuleBasedStateMachine):
         assert not read
         if one.state == "leased":
             one.until = now + LEASE
+        # What was overtaken counts for nothing, and a draft does not take the place of an answer.
         if not back and (final or one.state == "leased"):
             one.seq, one.value, one.saved = seq, label, now
             one.state = "answered" if final else one.state
         assert told["final"] == (one.state == "answered")
-        assert told["seq"] == (one.seq if back else seq)
+        assert told["seq"] == one.seq
         one.keys[key] = (body, told)
         if one.state == "answered" and item_key.startswith("w-"):
             self.items[f"r-{item_key[2:]}-{self.names[who]}"] = Spec(1, who)

@@ -173,7 +173,7 @@ def test_a_broken_folder_is_one_sentence(trained, tmp_path, change):
 def test_a_folder_without_its_adapter_is_one_sentence(trained, tmp_path):
     folder = shutil.copytree(trained[0], tmp_path / "qg")
     (folder / "adapter.safetensors").unlink()
-    with pytest.raises(EnsueError, match="no question generator that can be loaded"):
+    with pytest.raises(EnsueError, match="is not a question generator that can be loaded"):
         load(str(folder))
 
 

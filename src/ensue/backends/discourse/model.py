@@ -110,7 +110,7 @@ def load_discourse(folder: ModelFolder) -> DiscourseModel:
     """Load the encoder saved in a folder."""
     folder.check()
     vocabulary = load_vocabulary(folder.path)
-    with folder.loading("sentence encoder"):
+    with folder.loading("a sentence encoder"):
         network = DiscourseNetwork(EncoderShape(**folder.config["shape"]))
         network.load_state_dict(load_file(folder.path / WEIGHTS))
     if len(vocabulary) != network.shape.vocabulary:

@@ -84,7 +84,7 @@ def save_ranker(folder: Path, ranker: Ranker) -> None:
 
 def load_entity_grid(folder: ModelFolder) -> EntityGridModel:
     """Load the linear model saved in a folder."""
-    with folder.loading("entity grid"):
+    with folder.loading("an entity grid"):
         shape = dict(folder.config["grid"])
         longest = int(shape.pop("longest"))
         form = GridForm(**shape)

@@ -163,7 +163,7 @@ def rate_grids(network: GridNetwork, grids: Sequence[Grid], size: int = 100) -> 
 
 def load_neural_grid(folder: ModelFolder) -> NeuralGridModel:
     """Load the network saved in a folder."""
-    with folder.loading("neural entity grid"):
+    with folder.loading("a neural entity grid"):
         network = GridNetwork(GridForm(**folder.config["grid"]), NetworkShape(**folder.config["shape"]))
         network.load_state_dict(load_file(folder.path / WEIGHTS))
     card = grid_card(folder, file_digest(folder.path / WEIGHTS), dtype=folder.options.dtype)

@@ -19,13 +19,13 @@ CAUSAL, MASKED = "AdaptedCausalLM", "AdaptedMaskedLM"
 
 def load_adapted_causal(folder: ModelFolder) -> CausalModel:
     """Load the adapter of a folder on the causal model it was trained on."""
-    base, network = open_adapter(folder, "adapted language model", _causal, trunk_of)
+    base, network = open_adapter(folder, "an adapted language model", _causal, trunk_of)
     return CausalModel(_loaded(folder, base, network, "causal"))
 
 
 def load_adapted_masked(folder: ModelFolder) -> MaskedModel:
     """Load the adapter of a folder, and the head where its base has none, as a masked language model."""
-    base, network = open_adapter(folder, "adapted language model", masked_network, trunk_of)
+    base, network = open_adapter(folder, "an adapted language model", masked_network, trunk_of)
     return MaskedModel(_loaded(folder, base, network, "masked"))
 
 

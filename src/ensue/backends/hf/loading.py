@@ -156,7 +156,7 @@ class ModelFolder:
             raise
         except Exception as error:
             raise EnsueError(
-                f"{self.name} is not a {what} that can be loaded ({type(error).__name__}): {one_line(error)}"
+                f"{self.name} is not {what} that can be loaded ({type(error).__name__}): {one_line(error)}"
             ) from error
 
     def placed(self, network: Any) -> Any:

@@ -14,7 +14,7 @@ from ensue.backends.hf.headed import Headed
 from ensue.backends.hf.loading import Loaded, ModelFolder
 from ensue.models.card import ModelCard
 
-RATER = Headed("CoherenceRater", "rater", "coherence rater")
+RATER = Headed("CoherenceRater", "rater", "a coherence rater")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class CoherenceRater:
 
 def load_rater(folder: ModelFolder) -> CoherenceRater:
     """Load a rater that was saved whole, or as an adapter on the model it was trained from."""
-    with folder.loading("coherence rater"):
+    with folder.loading("a coherence rater"):
         reading = RaterReading(**folder.config["rater"])
     loaded, head = RATER.load(folder)
     identity = {**loaded.card.identity, "reading": json.dumps(asdict(reading), sort_keys=True)}

@@ -143,4 +143,4 @@ def _network(trunk: Any, config: Mapping[str, Any]) -> ReaderNetwork:
     return ReaderNetwork(trunk, ReaderReading(**config["reader"]))
 
 
-READER = Headed("SentenceReader", "reader", "reader", _network)
+READER = Headed("SentenceReader", "reader", "a reader", _network)

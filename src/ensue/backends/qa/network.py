@@ -111,7 +111,7 @@ def load_answerer(folder: ModelFolder) -> AnswerModel:
     """Load the adapter of a folder on the encoder it was trained with, merged into one network."""
     reading = make_reading(folder.config.get("reading") or {}, folder.path / "config.json")
     base = _base(folder)
-    with folder.loading("answerer"):
+    with folder.loading("an answerer"):
         held = dict(folder.config["adapter"])
         shape = AdapterShape(**{**held, "targets": tuple(held.get("targets", ()))})
         trunk = base.network.base_model

@@ -43,7 +43,7 @@ def load_question_generator(folder: ModelFolder) -> CausalQuestioner:
             f"{PROMPT}; train it again, or use the version it was trained with."
         )
     network = base.network
-    with folder.loading("question generator"):
+    with folder.loading("a question generator"):
         shape = config["adapter"]
         add_lora(
             network, rank=int(shape["rank"]), alpha=float(shape["alpha"]), targets=tuple(shape["targets"])

@@ -231,7 +231,7 @@ def load_suffixlm(folder: ModelFolder) -> SuffixModel:
     import transformers
 
     folder.check()
-    with folder.loading("SuffixLM"):
+    with folder.loading("a SuffixLM"):
         described = dict(folder.config["encoder"])
         encoder_config = transformers.AutoConfig.for_model(described.pop("model_type"), **described)
         encoder = transformers.AutoModel.from_config(encoder_config)
