@@ -68,9 +68,10 @@ ROOMS = {
     ),
     "qags": judging(
         "qags",
-        "judging metaeval measures scoring questions",
-        "test_judging test_metaeval test_measures test_scoring test_questions test_pipeline",
+        "judging measures scoring questions",
+        "test_judging test_measures test_scoring test_questions test_pipeline",
     ),
+    "summaries": judging("summaries", "metaeval", "test_metaeval"),
     "squality": judging(
         "squality",
         "evaluation human_eval statistics",

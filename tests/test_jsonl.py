@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ensue.errors import EnsueError
-from ensue.jsonl import parse_line, read_lines, read_object, text_lines
+from ensue.jsonl import parse_line, read_lines, read_object, read_toml, text_lines
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -65,3 +65,17 @@ def test_a_file_that_holds_one_object_names_the_line_too(tmp_path: Path) -> None
         read_object(tmp_path / "nowhere.json")
     with pytest.raises(EnsueError, match=r"^Standard input is not a JSON object but null"):
         parse_line("null", "Standard input")
+
+
+def test_toml_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    assert read_toml(write(tmp_path / "a.toml", 'a = "é"'.encode())) == {"a": "é"}
+    for content, words in [
+        (b"a =", r"bad\.toml is not TOML that can be read \(Invalid value \(at end of document\)\)\.$"),
+        ('a = "é"'.encode("latin-1"), r"is not TOML that can be read \('utf-8' codec"),
+        (b"a = 1" + b"0" * 5000, "is not TOML that can be read"),
+        (b"a = " + b"[" * 5000, "nested too deeply"),
+    ]:
+        with pytest.raises(EnsueError, match=words):
+            read_toml(write(tmp_path / "bad.toml", content))
+    with pytest.raises(EnsueError, match=r"none\.toml cannot be read: No such file"):
+        read_toml(tmp_path / "none.toml")

@@ -1,9 +1,10 @@
-"""Read JSON files, JSON lines and lines of text; every problem is one sentence that names the file and the line."""
+"""Read JSON files, JSON lines, TOML files and lines of text; every problem is one sentence that names the file."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,23 @@ def parse_line(line: bytes | str, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise EnsueError(f"{place} is not a JSON object but {in_words(value)}.")
     return value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    with os_errors(path):
+        data = path.read_bytes()
+    return parse_toml(data, str(path))
+
+
+def parse_toml(data: bytes | str, place: str) -> dict[str, Any]:
+    """Parse TOML; `place` names it in messages."""
+    try:
+        return tomllib.loads(data.decode("utf-8") if isinstance(data, bytes) else data)
+    except ValueError as error:  # no TOML, no UTF-8, a number of too many digits
+        raise EnsueError(f"{place} is not TOML that can be read ({error}).") from None
+    except RecursionError:
+        raise EnsueError(f"{place} is not TOML that can be read: it is nested too deeply.") from None
 
 
 def in_words(value: Any) -> str:

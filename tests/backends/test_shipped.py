@@ -7,6 +7,7 @@ import math
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -40,6 +41,16 @@ FIGURES = {
     "no_answer": 0.391,
 }
 WRONG = "Peter Holm bought the lighthouse in 1998. The repairs took seven weeks."
+
+
+@pytest.fixture(scope="module")
+def answerer() -> Any:
+    return load_model("minilm-qa")
+
+
+@pytest.fixture(scope="module")
+def questioner() -> Any:
+    return load_model("smollm2-qg")
 
 
 def test_they_are_small_and_say_what_they_are() -> None:
@@ -83,7 +94,7 @@ def test_the_answerer_reads_as_its_card_says() -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_the_answerer_is_as_good_as_its_card_says_on_articles_it_never_saw() -> None:
+def test_the_answerer_is_as_good_as_its_card_says_on_articles_it_never_saw(answerer: Any) -> None:
     """A fourteenth of the questions of the test articles; with a threshold of 6 most answers would not be given."""
     root = os.environ.get("ENSUE_DATA")
     if not root or not (Path(root) / "squad").is_dir():
@@ -93,13 +104,12 @@ def test_the_answerer_is_as_good_as_its_card_says_on_articles_it_never_saw() -> 
     assert {one.id for one in test} == HELD_OUT
     examples = examples_of(test)
     assert (len(examples), sum(bool(one.answers) for one in examples)) == (1_423, 741)
-    found = evaluate_answerer(load_model("minilm-qa"), examples[::14])
+    found = evaluate_answerer(answerer, examples[::14])
     assert found.as_dict() == pytest.approx(FIGURES, abs=0.02)
 
 
 @pytest.mark.slow
-def test_the_answerer_answers_and_refuses() -> None:
-    answerer = load_model("minilm-qa")
+def test_the_answerer_answers_and_refuses(answerer: Any) -> None:
     asked = ["Who bought the lighthouse at Varne?", "When was the lighthouse at Varne bought?"]
     found = answerer.answer(asked, [SOURCE] * 2)
     assert [one.text for one in found] == ["Marta Lindqvist", "2011"]
@@ -111,18 +121,18 @@ def test_the_answerer_answers_and_refuses() -> None:
 
 
 @pytest.mark.slow
-def test_the_generator_asks_for_the_answer() -> None:
+def test_the_generator_asks_for_the_answer(questioner: Any) -> None:
     start = SOURCE.index("2011")
-    (asked,) = load_model("smollm2-qg").ask([SOURCE], [AnswerSpan(start, start + 4)], count=3, beams=3)
+    (asked,) = questioner.ask([SOURCE], [AnswerSpan(start, start + 4)], count=3, beams=3)
     assert asked[0].question.startswith(("When", "What year", "In what year"))
     assert "2011" not in asked[0].question
 
 
 @pytest.mark.slow
-def test_the_generator_knows_where_a_question_ends() -> None:
+def test_the_generator_knows_where_a_question_ends(questioner: Any) -> None:
     """With another end token every question runs on, and a beam of ten holds two or three questions."""
     start = SOURCE.index("2011")
-    questioner, answer = load_model("smollm2-qg"), AnswerSpan(start, start + 4)
+    answer = AnswerSpan(start, start + 4)
     (asked,) = questioner.ask([SOURCE], [answer], count=6, beams=6)
     assert len({one.question for one in asked}) == 6
     (steps,) = questioner.question_logprobs([SOURCE], [answer], [asked[0].question])
@@ -131,8 +141,8 @@ def test_the_generator_knows_where_a_question_ends() -> None:
 
 
 @pytest.mark.slow
-def test_a_wrong_summary_scores_less_than_a_right_one() -> None:
-    parts = QagsModels(SpacyFinder(), load_model("smollm2-qg"), load_model("minilm-qa"))
+def test_a_wrong_summary_scores_less_than_a_right_one(questioner: Any, answerer: Any) -> None:
+    parts = QagsModels(SpacyFinder(), questioner, answerer)
     right, wrong = (inspect(SOURCE, summary, parts, FAST) for summary in (RIGHT, WRONG))
     assert right.score > wrong.score + 0.2
     marked = " ".join(piece.text for piece in wrong.pieces if piece.inconsistent)

@@ -239,8 +239,8 @@ def test_a_benchmark_of_another_package_has_its_table_page_builder_system_and_co
     assert asked.stdout.splitlines()[:2] == ["what,short words", f"ruler,{1 / 6}"]
     assert "lengths: measures" in command("models", "list").stdout
     assert command("measure", "hill").stdout.strip() == '{"length": 4}'
-    for group in ([], ["build"]):
-        assert ("measure" if not group else "lengths") in command(*group, "--help").stdout
+    for words, name in [((), "measure"), (("build",), "lengths"), (("run",), "lengths")]:
+        assert name in command(*words, "--help").stdout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import pytest
 import torch
@@ -76,7 +77,10 @@ def test_a_resumed_training_ends_in_the_same_weights(tmp_path):
     fit(tmp_path / "parts", 15)
     # Steps after the last checkpoint are lost with the process and trained again.
     (tmp_path / "parts" / LOG).open("a").write('{"step": 17, "loss": 1.0}\n')
+    os.link(tmp_path / "parts" / LOG, tmp_path / "before")
     fitted, parts, _ = fit(tmp_path / "parts", 30, resume=True)
+    # The log is replaced, never cut in place: a kill in between leaves a whole one.
+    assert '{"step": 17, "loss": 1.0}' in (tmp_path / "before").read_text()
     assert fitted.steps == 30
     for name, value in whole.items():
         assert torch.equal(value, parts[name]), name

@@ -23,7 +23,7 @@ from ensue.records import digest_of, plain
 
 LETTERS = "ABCDEFGHIJKLMNOP"
 SETTINGS = {
-    "answer_tokens": Setting(16, "by generation: how many tokens a reply may have", read.whole()),
+    "answer_tokens": Setting(16, "generation: maximum number of tokens of a reply", read.whole()),
 }
 UNNAMED = "replies that name no text, counted as wrong"
 

@@ -177,9 +177,7 @@ POLICY_SETTINGS = {
         "texts longer than the model: average (the paper), strided, released (the authors' code), refuse",
         one_of("average", "strided", "released", "refuse"),
     ),
-    "max_length": Setting(
-        None, "use windows of so many tokens even if the model takes more", optional(whole(2))
-    ),
+    "max_length": Setting(None, "window size in tokens, where the model takes more", optional(whole(2))),
     "bos": Setting(
         "auto", "auto (as tokenizer and model card say), always, never", one_of("auto", "always", "never")
     ),

@@ -16,7 +16,7 @@ from ensue.errors import EnsueError
 app = typer.Typer(help="Measure people: annotation projects.", no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(help="The project's name in addresses.")]
-Annotator = Annotated[str, typer.Argument(help="Somebody's pseudonym.")]
+Annotator = Annotated[str, typer.Argument(help="The person's pseudonym.")]
 
 
 @app.command("kinds")
@@ -48,7 +48,7 @@ def create(
     name: Name,
     data: Annotated[Path | None, typer.Option(help="The file or folder that items are made of.")] = None,
     set_: console.Settings = None,
-    seed: Annotated[int, typer.Option(min=0, help="What is left to chance begins here.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     title: Annotated[str, typer.Option(help="Its title (default: the kind's).")] = "",
     owner: Annotated[
         str | None, typer.Option(help="The e-mail address of the organiser who keeps it, besides admins.")
@@ -132,7 +132,7 @@ def show(platform: Platform, name: Name) -> None:
 
 @command_of(app, "open")
 def open_project(platform: Platform, name: Name) -> None:
-    """Let people in."""
+    """Open a project: let people take part."""
     made = platform.perform("annotate.state", {"name": name, "state": "open"})
     link = f"ensue annotate link {name}{_where(platform.home)}"
     platform.answer(made, f"{name} is open. Print its link with: {link}")
@@ -140,13 +140,13 @@ def open_project(platform: Platform, name: Name) -> None:
 
 @command_of(app)
 def pause(platform: Platform, name: Name) -> None:
-    """Give out nothing new; what is under way can be finished."""
+    """Pause a project: hand out no new work; what is under way can be finished."""
     _set_state(name, "paused", platform)
 
 
 @command_of(app)
 def close(platform: Platform, name: Name) -> None:
-    """End the work; what was answered stays."""
+    """Close a project; its answers stay."""
     _set_state(name, "closed", platform)
 
 
@@ -185,7 +185,7 @@ def convert(
     data: Annotated[Path | None, typer.Option(help="The project's data, if they have moved.")] = None,
     json: console.Json = False,
 ) -> None:
-    """Put an export into the format of its kind's benchmark, as `ensue run` and `ensue report` read it."""
+    """Convert an export to the format of its kind's benchmark, as `ensue run` and `ensue report` read it."""
     from ensue.benchmarks.people import kind as people
 
     files = people.convert(export, output.expanduser(), None if data is None else str(data))
@@ -199,7 +199,7 @@ def bonuses(
     name: Name,
     output: Annotated[Path | None, typer.Option(help="The file (default: NAME-bonuses.csv).")] = None,
 ) -> None:
-    """Write who is to be paid how much on top, by the other site's ids; nothing is paid here."""
+    """Write the bonuses to pay, by the recruiting site's ids; nothing is paid here."""
     _write(name, "bonuses", output or Path(f"{name}-bonuses.csv"), platform)
 
 
@@ -275,7 +275,7 @@ def _score_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 @command_of(app)
 def exclude(platform: Platform, name: Name, annotator: Annotator) -> None:
-    """Take somebody off a project; their work is void and given to others."""
+    """Exclude a person from a project; their work is void and given to others."""
     done = platform.perform("annotate.exclude", {"name": name, "annotator": annotator})
     again = f"{_many(done['void'], 'answer')} {'is' if done['void'] == 1 else 'are'} wanted again"
     platform.answer(done, f"{annotator} is excluded; {again}.")
@@ -283,7 +283,7 @@ def exclude(platform: Platform, name: Name, annotator: Annotator) -> None:
 
 @command_of(app)
 def forget(platform: Platform, name: Name, annotator: Annotator) -> None:
-    """Delete all that somebody said and that is known of them."""
+    """Delete a person's answers and everything stored about them."""
     done = platform.perform("annotate.forget", {"name": name, "annotator": annotator})
     platform.answer(done, f"{annotator} is forgotten.")
 

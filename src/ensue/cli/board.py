@@ -22,7 +22,7 @@ Day = Annotated[
 Month = Annotated[int | None, typer.Option(min=1, help="Submissions a user may make a month (default 6).")]
 Rounding = Annotated[
     int | None,
-    typer.Option(min=1, max=6, help="Digits that scores, as fractions, are shown with (default 3)."),
+    typer.Option(min=1, max=6, help="Decimal places of scores, as fractions (default 3)."),
 ]
 
 
@@ -72,14 +72,14 @@ def list_boards(platform: Platform) -> None:
 
 @command_of(app, "open")
 def open_board(platform: Platform, name: Name) -> None:
-    """Have a board take submissions."""
+    """Open a board for submissions."""
     made = platform.perform("board.change", {"name": name, "is_open": True})
     platform.answer(made, f"{name} is open.")
 
 
 @command_of(app)
 def close(platform: Platform, name: Name) -> None:
-    """Have a board take no more submissions; what is on it stays."""
+    """Close a board to submissions; its entries stay."""
     made = platform.perform("board.change", {"name": name, "is_open": False})
     platform.answer(made, f"{name} is closed.")
 

@@ -14,15 +14,14 @@ from ensue import console
 def calibrate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=console.MODEL_HELP)],
     data: Annotated[
-        str, typer.Option(help="Sound texts, better hundreds: JSON lines, a folder, or a hub data set.")
+        str,
+        typer.Option(help="Coherent texts, preferably hundreds: JSON lines, a folder, or a hub data set."),
     ],
-    encoder: Annotated[
-        str, typer.Option(help="What compares sentences: a model that encodes, or none.")
-    ] = "minilm",
+    encoder: Annotated[str, typer.Option(help="Encoder that compares sentences, or none.")] = "minilm",
     reader: Annotated[
         str,
         typer.Option(
-            help="What says which sentences belong: a model that reads, none, or auto (smollm2-reader with minilm)."
+            help="Reader that says which sentences belong: a model, none, or auto (smollm2-reader with minilm)."
         ),
     ] = "auto",
     about: Annotated[
@@ -34,13 +33,14 @@ def calibrate(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write it to this file, for `ensue score --profile --set calibration=FILE`, and not to the model."
+            help="Write it to this file, for `ensue score --profile --set calibration=FILE`, not to the model."
         ),
     ] = None,
     name: console.Name = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N texts.")] = None,
     journal: Annotated[
-        Path | None, typer.Option(help="Keep what is measured here (default: in ENSUE_HOME, until the end).")
+        Path | None,
+        typer.Option(help="Keep measurements here, to go on after a kill (default: in ENSUE_HOME)."),
     ] = None,
     settings: console.Settings = None,
     json: console.Json = False,

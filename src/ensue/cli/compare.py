@@ -22,7 +22,8 @@ def compare(
     agreement: Annotated[
         bool,
         typer.Option(
-            "--agreement", help="Also show how many items both runs score the same: of two precisions, say."
+            "--agreement",
+            help="Also show how many items both runs score the same, as between two precisions.",
         ),
     ] = False,
     form: console.Format = "table",

@@ -26,9 +26,9 @@ def plan(
     data: Annotated[str | None, typer.Option(help="As for `ensue run`.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
     documents: Annotated[
-        int | None, typer.Option(min=1, help="Plan for so many documents like those of --data.")
+        int | None, typer.Option(min=1, help="Plan for N documents like those of --data.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     hardware: Annotated[
         str | None,
         typer.Option(help="h200, h100, a100, cpu (one core), or a .toml file [default: this machine]"),
@@ -36,10 +36,11 @@ def plan(
     devices: Annotated[int, typer.Option(min=1, help="How many devices share the work.")] = 1,
     price: Annotated[float | None, typer.Option(min=0, help="What a device costs an hour.")] = None,
     measure: Annotated[
-        bool, typer.Option("--measure", help="Run a few seconds of the work here, and go by that.")
+        bool, typer.Option("--measure", help="Measure a few seconds of the work here and extrapolate.")
     ] = False,
     written: Annotated[
-        int | None, typer.Option(min=1, help="Tokens a generated text is taken to have [default: all it may]")
+        int | None,
+        typer.Option(min=1, help="Tokens to assume for each generated text [default: the maximum]"),
     ] = None,
     settings: console.Settings = None,
     mode: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ensue import console
+from ensue.benchmarks import registry
 
 if TYPE_CHECKING:
     from ensue.runs.run import Run
@@ -20,8 +21,7 @@ def run(
         str,
         typer.Argument(
             metavar="BENCHMARK[/TASK]",
-            help="shuffle, insertion, ordering, intruder, pairs, ratings, transfer, chapterbreak, discoeval, "
-            "senteval, glue, superglue, qags, squality, or one of another package; tasks by commas.",
+            help=f"{', '.join(registry.names())}; tasks by commas.",
         ),
     ],
     model: Annotated[
@@ -32,13 +32,13 @@ def run(
     data: Annotated[
         str | None,
         typer.Option(
-            help="File, folder or hub data set (shuffle, intruder: bundled documents if not given)."
+            help="File, folder or hub data set (default: what comes with the benchmark, if anything does)."
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first N documents.")] = None,
     seed: Annotated[
         str,
-        typer.Option(metavar="S[,S…]", help="Seed of everything random; several by commas give a run each."),
+        typer.Option(metavar="S[,S…]", help="Random seed; several, separated by commas, give a run each."),
     ] = "0",
     output: Annotated[
         Path | None, typer.Option(help="Run folder (default: runs/BENCHMARK-MODEL-HASH).")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--home", help="The folder of everything served (default: ~/.local/share/ensue)."),
+    typer.Option("--home", help="The platform's folder (default: ~/.local/share/ensue)."),
 ]
 DatabaseUrl = Annotated[
     str | None,
@@ -82,9 +82,7 @@ def serve(
     database: DatabaseUrl = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    public_url: Annotated[
-        str, typer.Option(help="What users type, where a proxy stands before the server.")
-    ] = "",
+    public_url: Annotated[str, typer.Option(help="The server's public URL, if it runs behind a proxy.")] = "",
     sign_up: Annotated[
         bool, typer.Option("--sign-up/--no-sign-up", help="Whether anybody may make an account.")
     ] = True,

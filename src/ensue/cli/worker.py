@@ -33,9 +33,9 @@ def worker(
         typer.Option("--qags/--no-qags", help="Question summaries too (default: where its models are here)."),
     ] = None,
     questioner: Annotated[
-        str, typer.Option(metavar="MODEL", help="What asks about summaries.")
+        str, typer.Option(metavar="MODEL", help="Model that asks about summaries.")
     ] = "smollm2-qg",
-    answerer: Annotated[str, typer.Option(metavar="MODEL", help="What answers.")] = "minilm-qa",
+    answerer: Annotated[str, typer.Option(metavar="MODEL", help="Model that answers.")] = "minilm-qa",
     dtype: console.Dtype = "auto",
     device: console.Device = "auto",
     json: console.Json = False,

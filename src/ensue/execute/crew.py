@@ -100,7 +100,7 @@ class Crew:
                 yield under_way.pop(future), future.result()
 
     def in_turn(self, method: str, calls: Iterator[Sequence[Any]]) -> Generator[Any]:
-        """The same in order, with no more than some calls under way."""
+        """Do the same in order, with no more than some calls under way."""
         return side_by_side(lambda call: self.do(method, *call), calls, self.size)
 
     def ask_idle(self, method: str) -> list[tuple[Place, Any]]:

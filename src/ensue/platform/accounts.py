@@ -124,13 +124,13 @@ class Accounts:
         with self.database.writing() as connection:
             connection.execute(update(users).where(users.c.id == user_id).values(**values))
 
-    def set_role(self, user_id: str, role: str, *, by: str | None = None) -> None:
+    def set_role(self, user_id: str, role: str) -> None:
         """Give a user another role."""
         role = known_role(role)
         with self.database.writing() as connection:
             self._found(connection, users.c.id == user_id, locked=True)
             connection.execute(update(users).where(users.c.id == user_id).values(role=role))
-            self.record(connection, "role changed", user=by, subject=user_id, role=role)
+            self.record(connection, "role changed", subject=user_id, role=role)
 
     def set_password(self, user_id: str, password: str, *, keep: str = "") -> None:
         """Set a password and end the user's sessions, but for that of the cookie `keep`."""

@@ -29,6 +29,7 @@ from ensue.platform.database.opening import REVISION, Database, empty
 from ensue.platform.home import Home
 from ensue.platform.refusals import Conflict
 from ensue.platform.service import Platform, Settings
+from ensue.records import file_digest
 from ensue.version import __version__
 
 _LIST = "backup.json"
@@ -91,7 +92,7 @@ class _Backup:
         self.tar.addfile(self._entry(name, len(contents)), BytesIO(contents))
 
     def add_file(self, name: str, path: Path) -> None:
-        self.files[name] = _digest(path)
+        self.files[name] = file_digest(path)
         with path.open("rb") as file:
             self.tar.addfile(self._entry(name, path.stat().st_size), file)
 
@@ -110,11 +111,6 @@ class _Backup:
         entry = tarfile.TarInfo(name)
         entry.size, entry.mode = size, 0o600
         return entry
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -169,7 +165,7 @@ def _unpacked(path: Path, folder: Path) -> dict[str, Any]:
             tar.extractall(folder, filter="data")
         listed = json.loads((folder / _LIST).read_text("utf-8"))
         for name, digest in listed["files"].items():
-            if _digest(folder / name) != digest:
+            if not (folder / name).is_file() or file_digest(folder / name) != digest:
                 raise EnsueError(f"{path} is damaged: {name} is not as it was written; take another backup.")
         schema_, home, _, _ = (listed[key] for key in ("schema", "home", "at", "rows"))
     except (tarfile.TarError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError) as error:
@@ -295,7 +291,7 @@ def check(platform: Platform) -> list[str]:
             problems.append(f"The upload {digest} is missing; restore it from a backup.")
         elif file.stat().st_size != size:
             problems.append(f"The upload {digest} has {file.stat().st_size:,} bytes instead of {size:,}.")
-        elif _digest(file) != digest:
+        elif file_digest(file) != digest:
             problems.append(f"The upload {digest} is not as it was; restore it from a backup.")
     for private in (home.path, home.path / "key", home.labels):
         if private.stat().st_mode & 0o077:

@@ -58,7 +58,7 @@ class Home:
             if not (self.path / "home.json").exists():
                 write_json(self.path / "home.json", {"id": new_id()})
             if not (self.path / "key").exists():
-                with replacing(self.path / "key") as part, _private(part) as file:
+                with replacing(self.path / "key") as part, private_file(part) as file:
                     file.write(secrets.token_bytes(32))
         except OSError as error:
             raise EnsueError(f"The home {self.path} cannot be used: {error.strerror or error}.") from error
@@ -115,24 +115,18 @@ class Home:
 
     def keep_upload(self, file: BinaryIO, most: int) -> tuple[str, int]:
         """Keep a file under the digest of its contents; return both digest and size. It is on the disk afterwards."""
-        digest, size = hashlib.sha256(), 0
         part = self.uploads / f"{_UNFINISHED}{new_id()}"
         try:
-            with _private(part) as kept:
-                while piece := file.read(_PIECE):
-                    size += len(piece)
-                    if size > most:
-                        raise TooLarge(f"The file is larger than {most / 1e6:,.0f} MB, the most taken here.")
-                    digest.update(piece)
-                    kept.write(piece)
+            with private_file(part) as kept:
+                digest, size = copy_within(file, kept, most)
                 kept.flush()
                 os.fsync(kept.fileno())
             with self._files:
-                part.replace(self.upload(digest.hexdigest()))
+                part.replace(self.upload(digest))
             sync_folder(self.uploads)
         finally:
             part.unlink(missing_ok=True)
-        return digest.hexdigest(), size
+        return digest, size
 
     def upload(self, digest: str) -> Path:
         """Return where a file lies."""
@@ -180,7 +174,7 @@ class Home:
     def announce(self, url: str) -> str:
         """Say where the server of this home can be asked, and return the key to ask it with."""
         key = secrets.token_urlsafe(32)
-        with replacing(self.server_file) as part, _private(part) as file:
+        with replacing(self.server_file) as part, private_file(part) as file:
             file.write(json.dumps({"url": url, "key": key, "pid": os.getpid()}).encode())
         return key
 
@@ -215,8 +209,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def _private(path: Path) -> Iterator[BinaryIO]:
+def private_file(path: Path) -> BinaryIO:
     """Open a new file that its owner alone may read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        yield file
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+
+
+def copy_within(file: BinaryIO, copy: BinaryIO, most: int) -> tuple[str, int]:
+    """Copy a file of at most so many bytes; return its digest and its size."""
+    digest, size = hashlib.sha256(), 0
+    while piece := file.read(_PIECE):
+        size += len(piece)
+        if size > most:
+            raise TooLarge(f"The file is larger than {most / 1e6:,.0f} MB, the most taken here.")
+        digest.update(piece)
+        copy.write(piece)
+    return digest.hexdigest(), size

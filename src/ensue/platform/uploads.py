@@ -39,8 +39,6 @@ def laid_out(
     platform: Platform,
     zipped: GivenFile | None,
     files: Sequence[GivenFile],
-    *,
-    missing: str = "Choose a zip or a folder with the labels.",
 ) -> Iterator[Path]:
     """Give a folder that holds what was uploaded; it is removed at the end of the block.
 
@@ -48,7 +46,7 @@ def laid_out(
     that name the folder, which only the server knows, name the upload instead.
     """
     if (zipped is None) == (not files):
-        raise Invalid(missing if zipped is None else "Choose one upload.")
+        raise Invalid("Choose a zip or a folder with the labels." if zipped is None else "Choose one upload.")
     work = platform.home.work_folder(f"given-{new_id()}")
     folder = work / (_stem(zipped.name) if zipped is not None else _UNNAMED)
     try:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ensue.models.profile import Profile, ProfiledSentence
 from ensue.report.figure import fraction, signed
 from ensue.report.page import environment, write_page
+from ensue.report.profiles import shortened
 from ensue.report.table import Cell, Column, Table
 
 _BAR_WIDTH = 10
@@ -113,7 +114,7 @@ def ranking_table(doubtful: Doubtful) -> Table:
         table.add(
             profile.id,
             Cell(f"▶ {profile.least + 1}" if out else str(profile.least + 1), value=profile.least + 1),
-            _shortened(profile.sentences[profile.least].text),
+            shortened(profile.sentences[profile.least].text, 160),
             Cell(fraction(profile.false_alarm), value=profile.false_alarm),
             tone="mark" if out else "",
         )
@@ -269,7 +270,3 @@ def _bars(profile: Profile, anchor: str, calibrated: bool) -> Markup:
     return Markup(form).format(
         count * height + 2, f"{what}, from above in reading order. {profile.verdict}", bars
     )
-
-
-def _shortened(words: str, most: int = 160) -> str:
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"

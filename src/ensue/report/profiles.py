@@ -115,7 +115,7 @@ def _shape_version(
             ProfiledSentence(
                 place=place + 1,
                 home=None if home is None else home + 1,
-                text=_shortened(str(text)),
+                text=shortened(str(text)),
                 surprisal=value,
                 change=None if value is None or at_home is None else value - at_home,
                 share=0.0 if value is None or highest <= 0.0 else max(0.0, value / highest),
@@ -146,5 +146,6 @@ def most_surprising_place(surprisal: list[float | None]) -> int | None:
     return place if value > sum(known) / len(known) else None
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1].rstrip() + "…"
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Cut a text to so many characters, the last an ellipsis."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

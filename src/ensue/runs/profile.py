@@ -408,9 +408,9 @@ def in_hundred(share: float) -> str:
     return f"{round(100 * share)} in 100" if share >= 0.005 else "fewer than 1 in 100"
 
 
-def shortened(words: str, most: int = 120) -> str:
+def shortened(words: str) -> str:
     """Cut a long sentence at a word."""
     words = one_line(words)
-    if len(words) <= most:
+    if len(words) <= 120:
         return words
-    return words[:most].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"
+    return words[:120].rsplit(" ", 1)[0].rstrip(" ,;:") + " …"

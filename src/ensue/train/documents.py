@@ -61,13 +61,13 @@ class DocumentOptions(options.TrainingOptions):
         float | None, typer.Option(min=0, help="Its scale times its rank (default: 2 × rank).")
     ] = None
     base_name: Annotated[
-        str, typer.Option(help="What an adapter will find its model by (default: as --model).")
+        str, typer.Option(help="Name of the base model to store in the adapter (default: as --model).")
     ] = ""
     learning_rate: Annotated[
         float | None, typer.Option(min=0, help="Default: by what is trained, see the docs.")
     ] = None
     warmup_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Part of the steps over which the rate rises.")
+        float, typer.Option(min=0, max=1, help="Share of the steps over which the learning rate warms up.")
     ] = 0.06
     schedule: options.Schedule = "linear"
     weight_decay: options.WeightDecay = 0.01
@@ -76,7 +76,7 @@ class DocumentOptions(options.TrainingOptions):
     ] = None
     patience: options.Patience = 3
     batch: Annotated[int, typer.Option(min=1, help="Texts a batch and process.")] = 8
-    epochs: Annotated[int, typer.Option(min=1, help="At most so many epochs.")] = 1
+    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of epochs.")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -150,7 +150,7 @@ class ChosenIds(NamedTuple):
         return cls(*(None if path is None else read_ids(Path(path).expanduser()) for path in (only, exclude)))
 
     def wants(self, document: str) -> bool:
-        """Whether a document is to be used."""
+        """Return whether to use a document."""
         return document not in (self.exclude or ()) and (self.only is None or document in self.only)
 
     def check(self, seen: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ensue.atomic import replacing
+from ensue.atomic import replacing, write_atomic
 from ensue.backends.hf.loading import CHECKPOINT
 from ensue.descent import descend
 from ensue.errors import EnsueError, RunFailed
@@ -250,7 +250,7 @@ def _cut_log(path: Path, step: int) -> None:
     """Keep the log up to the checkpoint that training goes on from."""
     rows = path.read_text("utf-8").splitlines() if path.exists() else []
     kept = [row for row in rows if _step_of(row) <= step]
-    path.write_text("".join(row + "\n" for row in kept), "utf-8")
+    write_atomic(path, (row + "\n" for row in kept))
 
 
 def _step_of(row: str) -> float:

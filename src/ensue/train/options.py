@@ -25,25 +25,25 @@ class OneOf(NamedTuple):
     values: tuple[str, ...]
 
 
-Accumulate = Annotated[int, typer.Option(min=1, help="Batches a step.")]
+Accumulate = Annotated[int, typer.Option(min=1, help="Batches per optimiser step.")]
 Corpora = Annotated[Path | None, typer.Option(help="Where prepared texts are kept between trainings.")]
 Dropout = Annotated[float, typer.Option(min=0, max=0.9)]
 EvaluateEvery = Annotated[int, typer.Option(min=1, help="Steps between evaluations.")]
 LearningRate = Annotated[float, typer.Option(min=0)]
 Output = Annotated[Path, typer.Option(help="Folder for the model, its log and its checkpoints.")]
-Patience = Annotated[int, typer.Option(min=1, help="Evaluations without a better dev loss before the end.")]
+Patience = Annotated[int, typer.Option(min=1, help="Early stopping: evaluations without a better dev loss.")]
 Precision = Annotated[
     str, typer.Option(help="auto (bf16 on a GPU), no, bf16 or fp16."), OneOf(("auto", "no", "bf16", "fp16"))
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.")]
 Schedule = Annotated[
     str,
-    typer.Option(help="After that: inverse-sqrt, linear or constant."),
+    typer.Option(help="Schedule after the warm-up: inverse-sqrt, linear or constant."),
     OneOf(("inverse-sqrt", "linear", "constant")),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Steps = Annotated[int | None, typer.Option(min=1, help="At most so many steps.")]
-Warmup = Annotated[int, typer.Option(min=0, help="Steps over which the learning rate rises.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
+Steps = Annotated[int | None, typer.Option(min=1, help="Maximum number of steps.")]
+Warmup = Annotated[int, typer.Option(min=0, help="Warm-up steps of the learning rate.")]
 WeightDecay = Annotated[float, typer.Option(min=0)]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes that read (default: all cores).")]
 

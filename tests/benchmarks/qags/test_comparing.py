@@ -10,7 +10,7 @@ from scipy import stats
 
 from ensue.benchmarks.base import Outcome, RunContext
 from ensue.benchmarks.qags.judging import rank
-from ensue.benchmarks.qags.metaeval import difference, over_summaries
+from ensue.benchmarks.summaries.metaeval import difference, over_summaries
 from ensue.errors import EnsueError
 from ensue.runs.compare import Comparison, compare_runs
 from tests.benchmarks.qags.small_sets import Nothing, prepared, write_sets

@@ -26,8 +26,8 @@ from ensue.benchmarks.qags.judging import (
     rank,
     ratings,
 )
-from ensue.benchmarks.qags.metaeval import CONSTANT
 from ensue.benchmarks.qags.pipeline import Pair
+from ensue.benchmarks.summaries.metaeval import CONSTANT
 from ensue.errors import EnsueError
 from ensue.stats.clustered import clustered_interval
 from ensue.stats.paired import paired_test

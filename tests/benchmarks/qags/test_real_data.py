@@ -14,7 +14,7 @@ from ensue.benchmarks.qags.data.files import JudgedSummary, read_collection, rea
 from ensue.benchmarks.qags.data.sets import PLACES, SCORES, read_sets
 from ensue.benchmarks.qags.judging import agreement, rank
 from ensue.benchmarks.qags.measures import BASELINES, rouge_values
-from ensue.benchmarks.qags.metaeval import over_summaries, summary_level, system_level
+from ensue.benchmarks.summaries.metaeval import over_summaries, summary_level, system_level
 
 SIZES = {"cnndm": 235, "xsum": 239}
 COLLECTIONS = {

@@ -165,7 +165,7 @@ def test_what_is_told_can_be_typed_and_counts_are_words(
 def test_words_for_people(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["annotate", "kinds", "custom"])
     assert "labels=5" in done.stdout
-    assert "people an item" in done.stdout
+    assert "people per item" in done.stdout
     done = CliRunner().invoke(app, ["annotate", "kinds", "shuffle"])
     assert "block_size=1,2,3,4,5 " in done.stdout  # as --set takes it
     done = CliRunner().invoke(app, ["annotate", "list", "--home", str(tmp_path / "home")])

@@ -11,7 +11,7 @@ import pytest
 
 from ensue.errors import EnsueError
 from ensue.platform import uploads
-from ensue.platform.boards.giving import take_definition
+from ensue.platform.boards.labels import take_definition
 from ensue.platform.refusals import Invalid
 from ensue.platform.service import Platform, Settings, opened
 from ensue.platform.uploads import GivenFile, laid_out, unpack

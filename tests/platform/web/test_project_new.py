@@ -219,7 +219,7 @@ _WRONG: Mapping[str, tuple[str, Files, dict[str, str], str]] = {
     "another form": ("transitions", [("file", ("s.json", b"[]"))], {}, "s.json"),
     "no folder": ("classification", _TEXT, {"set-task": "superglue/RTE"}, "has no file of RTE"),
     "no task": ("classification", _TEXT, {}, "superglue/RTE"),
-    "no toml": ("custom", _TEXT, {}, "a.txt is no TOML"),
+    "no toml": ("custom", _TEXT, {}, "a.txt is not TOML"),
     "a deep toml": (
         "custom",
         [("file", ("project.toml", b"a=" + b"[" * 5000 + b"]" * 5000))],

@@ -272,7 +272,7 @@ def test_a_damaged_profile_is_told_in_a_sentence(changes: dict[str, str], said: 
         ("", "must have one table"),
         ("memory = 5", "must have one table"),
         ("[a]\n[b]", "must have one table"),
-        ("[a", "is no TOML"),
+        ("[a", "is not TOML"),
         ("[a]", "it has no about"),
         (
             '[a]\nlike = "h300"\nabout = ""\nmemory = 1\nproducts = 1\nbandwidth = 1\nsource = ""',

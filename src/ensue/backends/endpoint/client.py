@@ -229,7 +229,7 @@ class CompletionsClient:
             self.losses += 1
 
     def _for_good(self, reply: httpx.Response) -> bool:
-        """Whether a 500 is a refusal: llama.cpp and old vLLM answer so to options they do not know."""
+        """Return whether a 500 is a refusal: llama.cpp and old vLLM answer so to options they do not know."""
         return reply.status_code == 500 and bool(
             re.search(r"\becho\b|log_?probs|not supported|unsupported", self._words(reply), re.IGNORECASE)
         )

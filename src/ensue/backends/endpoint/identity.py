@@ -53,7 +53,7 @@ class Behaviour(NamedTuple):
     logprobs: tuple[float | None, ...]
 
     def is_like(self, other: Behaviour) -> bool:
-        """Whether both may be one model's, but for rounding."""
+        """Return whether both may be one model's, but for rounding."""
         if self.tokens != other.tokens:
             return False
         pairs = zip(self.logprobs, other.logprobs, strict=True)

@@ -103,7 +103,7 @@ def _logprobs(tokens: Sequence[Token], text: str, server: str) -> npt.NDArray[np
 
 
 def boundary_unsure(placed: Sequence[PlacedToken], start: int) -> bool:
-    """Whether the boundary at `start` lies between two characters that are both split into several tokens.
+    """Return whether the boundary at `start` lies between two characters that are both split into several tokens.
 
     The pieces of split characters look alike (U+FFFD), so in a row of them only the ends are sure.
     """
@@ -141,7 +141,7 @@ def lay_along(tokens: Sequence[str | None], data: bytes) -> list[int] | None:
 
 
 def lie_at_start(tokens: Sequence[str | None], data: bytes) -> bool:
-    """Whether the tokens make up the beginning of `data`."""
+    """Return whether the tokens make up the beginning of `data`."""
     return _lay_at_start(tokens, data) is not None
 
 

@@ -202,5 +202,5 @@ GENERATE = Style("/generate", _generate_body, _read_generate, native=True)
 
 
 def scores_prompt(reply: Reply | None) -> bool:
-    """Whether a reply holds log-probabilities of its prompt, not only of the one generated token."""
+    """Return whether a reply holds log-probabilities of its prompt, not only of the one generated token."""
     return reply is not None and sum(token.logprob is not None for token in reply.tokens[1:]) > 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ensue.backends.hf.batching import continued_together, pad
 from ensue.errors import EnsueError
+from ensue.records import file_digest
 from ensue.scoring.finite import watched
 
 FILE = "generation_config.json"
@@ -64,7 +64,7 @@ def _own_tokens_only(network: Any) -> Iterator[None]:
 def generation_fingerprint(folder: Path) -> str:
     """Return a digest of what a folder says of generation; nothing where it says nothing."""
     path = folder / FILE
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return file_digest(path) if path.is_file() else ""
 
 
 # Rows of one batch, and the tokens (prompts and what is to come) that they may have together; a GPU wants many more,

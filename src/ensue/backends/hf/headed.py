@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from ensue.atomic import make_readable, replacing
 from ensue.backends.hf.adapter import AdapterShape, adapted_identity, open_adapter, save_adapter
 from ensue.backends.hf.loading import Loaded, ModelFolder, load, write_config
+from ensue.jsonl import read_object
 
 HEAD = "head.safetensors"
 
@@ -106,7 +106,7 @@ class Headed:
         with replacing(folder / HEAD) as part:
             save_file(head_of(network), part)
         make_readable(folder)
-        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config = read_object(folder / "config.json")
         write_config(folder, {**config, "architectures": [self.architecture], self.kind: dict(reading)})
 
     def save_adapted(

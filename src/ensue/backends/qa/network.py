@@ -29,6 +29,7 @@ from ensue.backends.hf.lora import fill_learned, merge_lora
 from ensue.backends.qa.answerer import AnswerModel, Reading
 from ensue.backends.suffixlm.model import bare_encoder
 from ensue.errors import EnsueError
+from ensue.jsonl import read_object
 from ensue.records import file_digest
 
 
@@ -166,7 +167,7 @@ def save_full_answerer(folder: Path, network: SpanNetwork, reading: Reading, tok
     target.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     make_readable(folder)
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config = read_object(folder / "config.json")
     write_config(folder, {**config, READING: asdict(reading)})
 
 

@@ -30,7 +30,7 @@ def chapterbreak(
     negatives_data: Annotated[
         str | None, typer.Option(help="Built or published data that other-split negatives come from.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     prefix_words: Annotated[int, typer.Option(min=1, help="Longest context.")] = 8192,
     suffix_words: Annotated[int, typer.Option(min=1, help="Longest suffix.")] = 192,
     tokenizer: Annotated[

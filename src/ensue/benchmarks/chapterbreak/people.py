@@ -53,9 +53,9 @@ class Transitions(Plain):
             read.optional(read.file),
         ),
         "qualification": Setting(
-            0, "how many of these decide who goes on, by bar, instead of being practice", read.whole(0)
+            0, "how many of them are qualification, judged by bar, instead of practice", read.whole(0)
         ),
-        "controls": Setting(0, "and how many are controls among the work", read.whole(0)),
+        "controls": Setting(0, "how many of them are controls among the work", read.whole(0)),
     }
     # Nothing in the data says what is right; without a file of known answers nothing can be a control.
     defaults: Mapping[str, Any] = {"labels": 3, "control_rate": 0.0}

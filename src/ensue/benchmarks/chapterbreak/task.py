@@ -44,7 +44,7 @@ TIE = 1e-6
 SETTINGS = {
     "prefix_tokens": Setting(
         [128, 256, 512, 1024, 2048, 4096, 8192],
-        "tokens of context, one result row each; what does not fit the model becomes the most that does",
+        "tokens of context, one result row each; too long for the model: as many as fit",
         read.many(read.whole()),
     ),
     "suffix_tokens": Setting([128], "tokens of each suffix, separator included", read.many(read.whole())),
@@ -64,7 +64,7 @@ SETTINGS = {
     ),
     **naming.SETTINGS,
     "max_length": Setting(
-        None, "use no more than so many tokens even if the model takes more", read.optional(read.whole(2))
+        None, "maximum number of tokens, where the model takes more", read.optional(read.whole(2))
     ),
     "bos": read.POLICY_SETTINGS["bos"],
     "masked": read.POLICY_SETTINGS["masked"],

@@ -59,7 +59,9 @@ def sentence_settings(most: int, fewest: int) -> dict[str, Setting]:
     """Return the settings of a task on documents of `fewest` sentences or more, cut after `most` unless told."""
     return {
         "max_sentences": Setting(
-            most, "documents are cut after so many sentences (none: never)", read.optional(read.whole(fewest))
+            most,
+            "keep only the first N sentences of a document (none: all)",
+            read.optional(read.whole(fewest)),
         ),
         "joiner": Setting(" ", "what stands between sentences", read.text),
         **BY_SETTING,
@@ -115,7 +117,7 @@ def long_enough(
 def some_long_enough(
     documents: Documents, settings: Mapping[str, Any], fewest: int
 ) -> tuple[Sequence[Document], Counter[str], Counter[str]]:
-    """The same, where one document will do; none is refused."""
+    """Do the same, but refuse documents of which none is long enough."""
     found = long_enough(documents, settings, fewest)
     if not found[0]:
         raise EnsueError(

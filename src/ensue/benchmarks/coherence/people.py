@@ -31,7 +31,7 @@ from ensue.text.documents import BUNDLED, Document, read_documents
 
 FEWEST = 3
 _SETTINGS: dict[str, Setting] = {
-    "max_sentences": Setting(10, "documents are cut after so many sentences", read.whole(FEWEST)),
+    "max_sentences": Setting(10, "keep only the first N sentences of a document", read.whole(FEWEST)),
     "sample": Setting(None, "how many documents, chosen at random (none: all)", read.optional(read.whole())),
     "training": Setting(2, "how many of them come first, with the right answer shown", read.whole(0)),
     "qualification": QUALIFICATION,

@@ -32,7 +32,7 @@ def discoeval(
     output: Annotated[
         Path, typer.Option(help="Data folder; the task's own folder in it must be new or empty.")
     ],
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     train: Annotated[
         int | None, typer.Option(min=1, help="Lines to train on (default: as published).")
     ] = None,

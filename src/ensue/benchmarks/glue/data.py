@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ensue.benchmarks.nlu.examples import (
+    COARSE,
     DEV,
     DEV_MISMATCHED,
     TEST,
@@ -22,6 +23,7 @@ from ensue.benchmarks.nlu.examples import (
     TaskData,
     TaskSpec,
     either_way,
+    split_tags,
 )
 from ensue.benchmarks.nlu.files import Found, Row, find, task_folder, tsv_rows
 from ensue.benchmarks.nlu.gathering import Gathering, named_label
@@ -31,7 +33,6 @@ from ensue.errors import EnsueError
 _COLA_COLUMNS = ("source", "label", "mark", "sentence")
 _NAMED_AT_MOST = 20
 LOWEST, HIGHEST = 0.0, 5.0
-COARSE = ("Lexical Semantics", "Predicate-Argument Structure", "Logic", "Knowledge")
 
 
 class Columns(NamedTuple):
@@ -191,8 +192,3 @@ def _tags(row: Row) -> dict[str, tuple[str, ...]]:
     """Return the fine tags of each coarse category that the example has any of."""
     found = {coarse: split_tags(row.any_text(coarse)) for coarse in COARSE}
     return {coarse: fine for coarse, fine in found.items() if fine}
-
-
-def split_tags(text: str) -> tuple[str, ...]:
-    """Several tags are divided by semicolons."""
-    return tuple(tag.strip() for tag in text.split(";") if tag.strip())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,7 @@ from ensue.benchmarks.grading.values import (
     text_of,
 )
 from ensue.errors import EnsueError, hint
+from ensue.jsonl import read_toml
 
 _SCORE = "score"
 _MOST_CLASSES = 1_000
@@ -100,12 +100,7 @@ class Labelled(NamedTuple):
 
 def read_spec(path: Path) -> FolderSpec:
     """Read a board.toml; what is wrong with it is one sentence."""
-    try:
-        said = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EnsueError(f"{path} is not TOML that can be read ({error}).") from None
+    said = read_toml(path)
     _check_keys(str(path), said, _BOARD_KEYS, ("name", "tasks"))
     tasks = []
     for name, given in said["tasks"].items():

@@ -47,7 +47,7 @@ class Intruder(Plain):
         "kinds": SETTINGS["kinds"],
         "max_sentences": SETTINGS["max_sentences"],
         **read.DOCUMENT_SETTINGS,
-        "texts": Setting(None, "only so many texts in all", read.optional(read.whole())),
+        "texts": Setting(None, "maximum number of texts", read.optional(read.whole())),
         "training": Setting(2, "practice texts, of documents of their own", read.whole(0)),
         "qualification": QUALIFICATION,
         "controls": Setting(

@@ -24,6 +24,9 @@ DEV_MISMATCHED, TEST_MISMATCHED = "dev-mismatched", "test-mismatched"
 # A part of the training set, to judge a task by that has nothing else.
 HELD_OUT = "held-out"
 
+# The coarse categories of the diagnostic sets; each has fine tags.
+COARSE = ("Lexical Semantics", "Predicate-Argument Structure", "Logic", "Knowledge")
+
 # A label of the task, a score (STS-B), or an entity's surface form (ReCoRD).
 Prediction = str | float
 
@@ -64,6 +67,11 @@ class Example:
     @property
     def resampled_with(self) -> str:
         return self.cluster or self.judged_with
+
+
+def split_tags(text: str) -> tuple[str, ...]:
+    """Divide the fine tags of a category, several of which are joined by semicolons."""
+    return tuple(tag.strip() for tag in text.split(";") if tag.strip())
 
 
 def either_way(texts: tuple[str, ...]) -> str:

@@ -78,8 +78,10 @@ class Classification(Plain):
     reads = Reads("The folder of the suite or of the task, with the official files.", folder=True)
     settings: Mapping[str, Setting] = {
         "task": Setting("", "the suite and task, such as superglue/RTE", read.Reader(read.text, _tasks)),
-        "split": Setting(DEV, "what is answered: dev, test, …", read.text),
-        "examples": Setting(100, "so many examples, drawn (none: all)", read.optional(read.whole())),
+        "split": Setting(DEV, "the split to annotate: dev, test, …", read.text),
+        "examples": Setting(
+            100, "how many examples, chosen at random (none: all)", read.optional(read.whole())
+        ),
         "training": Setting(5, "practice items, the gold answer shown after each", read.whole(0)),
         "qualification": Setting(5, "items that decide who goes on", read.whole(0)),
         "controls": Setting(10, "training examples among the work, as controls", read.whole(0)),

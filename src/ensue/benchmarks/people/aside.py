@@ -15,7 +15,7 @@ from ensue.errors import EnsueError
 Thing = TypeVar("Thing")
 # For kinds whose papers had none.
 QUALIFICATION = Setting(
-    0, "items without feedback that decide who goes on, by bar (bar=none: nobody is stopped)", read.whole(0)
+    0, "qualification items, without feedback; bar decides who goes on (bar=none: everybody)", read.whole(0)
 )
 
 

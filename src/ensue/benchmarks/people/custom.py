@@ -30,7 +30,6 @@ A line may have `id`, `group`, `phase` (training, qualification, work), `control
 from __future__ import annotations
 
 import random
-import tomllib
 from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.keys import COLUMN, file_problems, part_problems
 from ensue.benchmarks.people.kind import PHASES, Built, Plain, Reads, WorkItem
 from ensue.errors import EnsueError
-from ensue.jsonl import read_lines
+from ensue.jsonl import read_lines, read_toml
 
 _LONGEST = 1_000_000  # characters of one form
 _MOST_ITEMS = 200_000
@@ -85,14 +84,7 @@ def _read(data: str | None) -> tuple[Path, dict[str, Any]]:
         raise EnsueError("A custom project needs --data: its project.toml.")
     path = Path(data).expanduser()
     path = path / "project.toml" if path.is_dir() else path
-    try:
-        said = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EnsueError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except ValueError as error:  # no TOML, no UTF-8, a number of too many digits
-        raise EnsueError(f"{path} is no TOML: {error}.") from None
-    except RecursionError:
-        raise EnsueError(f"{path} is no TOML that can be read: it is nested too deeply.") from None
+    said = read_toml(path)
     for problem in file_problems(said):
         raise EnsueError(_sentence(f"{path}: {problem}"))
     return path, said

@@ -259,11 +259,11 @@ MOST_LABELS = 1000
 _LONGEST_LEASE = 100_000  # minutes
 # What every project may be told with --set, whatever its kind.
 COMMON: dict[str, Setting] = {
-    "labels": Setting(5, "people an item", read.whole(1, MOST_LABELS)),
+    "labels": Setting(5, "people per item", read.whole(1, MOST_LABELS)),
     "lease_minutes": Setting(
-        30, "minutes without a sign of life after which work returns", read.whole(1, _LONGEST_LEASE)
+        30, "minutes without activity after which work is given to others", read.whole(1, _LONGEST_LEASE)
     ),
-    "most_items": Setting(None, "work items a person (none: all)", read.optional(read.whole())),
+    "most_items": Setting(None, "most work items per person (none: all)", read.optional(read.whole())),
     "bar": Setting(None, "to qualify: median, a fraction of items right, or none", _bar),
     "control_rate": Setting(0.1, "controls among the work, as a fraction", between(0, 0.5)),
     "most_missed": Setting(1, "controls that a person may miss before being stopped", read.whole(0)),
@@ -271,11 +271,11 @@ COMMON: dict[str, Setting] = {
     "most_hasty": Setting(2, "answers that may be too fast before a person is stopped", read.whole(0)),
     "pay": Setting(0.0, "paid for a work item", between(0, 10_000)),
     "bonus": Setting(0.0, "paid on top for one that passed every check", between(0, 10_000)),
-    "currency": Setting("", "what is paid in", read.text),
-    "completion_code": Setting("", "what a person is told at the end", read.text),
-    "completion_url": Setting("", "where a person is sent at the end", _address),
+    "currency": Setting("", "currency of payments", read.text),
+    "completion_code": Setting("", "completion code shown to a person at the end", read.text),
+    "completion_url": Setting("", "URL that a person is sent to at the end", _address),
     "consent": Setting("", "the consent page, in Markdown (otherwise ours)", read.text),
-    "contact": Setting("", "whom to ask, on the consent page", read.text),
+    "contact": Setting("", "contact address on the consent page", read.text),
 }
 
 

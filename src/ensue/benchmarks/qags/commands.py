@@ -27,7 +27,7 @@ Cache = Annotated[
     Path | None,
     typer.Option(help="Keep finished questions and answers in this file, so that a killed run goes on."),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 # Of so many summaries in trouble the ids are printed; all are in the file.
 _NAMED = 5
 
@@ -43,10 +43,12 @@ def qags(
         Path | None, typer.Option(help="With --pairs: .jsonl for each summary's score, questions and doubts.")
     ] = None,
     questioner: Annotated[
-        str, typer.Option(metavar="MODEL", help="What asks; any model that generates text, or a folder.")
+        str,
+        typer.Option(metavar="MODEL", help="Model that asks the questions; any that generates text."),
     ] = "smollm2-qg",
     answerer: Annotated[
-        str, typer.Option(metavar="MODEL", help="What answers; a folder of an extractive QA model.")
+        str,
+        typer.Option(metavar="MODEL", help="Model that answers them: a folder of an extractive QA model."),
     ] = "minilm-qa",
     encoder: Annotated[
         str | None,
@@ -213,9 +215,11 @@ def squad(
         Path, typer.Argument(help="Texts: .jsonl with a text a line, or plain text divided by blank lines.")
     ],
     output: Annotated[Path, typer.Option(help="File to write, in SQuAD's format.")],
-    questioner: Annotated[str, typer.Option(metavar="MODEL", help="What asks.")] = "smollm2-qg",
+    questioner: Annotated[
+        str, typer.Option(metavar="MODEL", help="Model that asks the questions.")
+    ] = "smollm2-qg",
     answerer: Annotated[
-        str, typer.Option(metavar="MODEL", help="What must answer as expected.")
+        str, typer.Option(metavar="MODEL", help="Model that must answer them as expected.")
     ] = "minilm-qa",
     answers: Annotated[
         int, typer.Option(min=1, help="Names and phrases of a text that are asked about.")

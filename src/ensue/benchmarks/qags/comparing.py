@@ -9,7 +9,7 @@ import numpy as np
 
 from ensue.benchmarks.comparing import MeanScores, Pairs, Resampling, Settings, Tested, Untested, mean_tested
 from ensue.benchmarks.qags.judging import verdict_of, worth
-from ensue.benchmarks.qags.metaeval import Correlated, correlations, difference
+from ensue.benchmarks.summaries.metaeval import Correlated, correlations, difference
 from ensue.stats.paired import PairedTest
 
 CONSISTENT, INCONSISTENT = "-consistent", "-inconsistent"

@@ -15,7 +15,7 @@ from ensue.benchmarks.people.agreement import drawn_alpha
 from ensue.benchmarks.qags.data.files import JudgedSummary, Triplet
 from ensue.benchmarks.qags.data.sets import JudgedSet
 from ensue.benchmarks.qags.measures import QAGS, TO_BEAT, Values
-from ensue.benchmarks.qags.metaeval import CONSTANT_ARTICLES, Correlated, correlations, difference
+from ensue.benchmarks.summaries.metaeval import CONSTANT_ARTICLES, Correlated, correlations, difference
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import rowwise
 from ensue.report.figure import Figure

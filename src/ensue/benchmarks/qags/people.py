@@ -60,7 +60,7 @@ class Consistency(Plain):
         "controls": Setting(10, "how many controls are made of the articles", read.whole(0)),
         "training": Setting(2, "how many training items are made of the articles", read.whole(0)),
         "qualification": QUALIFICATION,
-        "limit": Setting(None, "only the first so many summaries", read.optional(read.whole())),
+        "limit": Setting(None, "only the first N summaries", read.optional(read.whole())),
     }
     # The paper's: three people, thirty seconds, 15 cents and a bonus of 85.
     defaults: Mapping[str, Any] = {"labels": 3, "minimum_seconds": 30.0, "pay": 0.15, "bonus": 0.85}

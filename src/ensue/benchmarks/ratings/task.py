@@ -24,8 +24,8 @@ from ensue.benchmarks.coherence.rating import (
     worth_of_each,
 )
 from ensue.benchmarks.drawn import ROUNDS, Drawn
-from ensue.benchmarks.qags.metaeval import Correlated, over_summaries, summary_level, system_level
 from ensue.benchmarks.ratings.data import Rated, RatedTexts, read_rated
+from ensue.benchmarks.summaries.metaeval import Correlated, over_summaries, summary_level, system_level
 from ensue.errors import EnsueError
 from ensue.metrics.correlation import Kind
 from ensue.models.protocols import Model, Rater, Scorer, portion_of, require

@@ -48,7 +48,7 @@ class Shuffle(Plain):
         "max_sentences": SETTINGS["max_sentences"],
         "joiner": SETTINGS["joiner"],
         **read.DOCUMENT_SETTINGS,
-        "pairs": Setting(None, "only so many pairs in all", read.optional(read.whole())),
+        "pairs": Setting(None, "maximum number of pairs", read.optional(read.whole())),
         "training": Setting(3, "practice pairs, of documents of their own", read.whole(0)),
         "qualification": QUALIFICATION,
         "controls": Setting(3, "pairs with mixed words, of documents of their own", read.whole(0)),

@@ -33,7 +33,7 @@ SETTINGS = {
     ),
     "shuffles": Setting(20, "shuffled versions per document and block size", read.whole()),
     "max_sentences": Setting(
-        20, "documents are cut after so many sentences (none: never)", read.optional(read.whole(2))
+        20, "keep only the first N sentences of a document (none: all)", read.optional(read.whole(2))
     ),
     "joiner": Setting(" ", "what stands between sentences", read.text),
     "by": Setting(

@@ -118,7 +118,7 @@ class Squality(Plain):
             read.optional(read.file),
         ),
         "qualification": Setting(
-            0, "how many of these decide who goes on, by bar, instead of being practice", read.whole(0)
+            0, "how many of them are qualification, judged by bar, instead of practice", read.whole(0)
         ),
         "writing_pay": Setting(float(_RATES.writing), "paid for the answers on a story", between(0, 10_000)),
         "reviewing_pay": Setting(
@@ -127,7 +127,7 @@ class Squality(Plain):
         "rating_pay": Setting(float(_RATES.reviewing), "paid for the ratings on a story", between(0, 10_000)),
         "version": Setting(None, "the data's: v1, v1-3 …", read.optional(read.text)),
         "split": Setting("test", "train, dev or test", split_name),
-        "limit": Setting(None, "only the first so many stories", read.optional(read.whole())),
+        "limit": Setting(None, "only the first N stories", read.optional(read.whole())),
     }
     # Three raters, as in the paper; a writer needs hours, of which many may be spent reading.
     defaults: Mapping[str, Any] = {"labels": 3, "control_rate": 0.0, "lease_minutes": 240, "currency": "USD"}

@@ -10,9 +10,18 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from ensue.benchmarks.glue.data import COARSE as GLUE_COARSE
-from ensue.benchmarks.glue.data import split_tags
-from ensue.benchmarks.nlu.examples import DEV, TEST, TRAIN, Example, TaskData, TaskSpec, TextSpan, either_way
+from ensue.benchmarks.nlu.examples import (
+    COARSE,
+    DEV,
+    TEST,
+    TRAIN,
+    Example,
+    TaskData,
+    TaskSpec,
+    TextSpan,
+    either_way,
+    split_tags,
+)
 from ensue.benchmarks.nlu.files import Found, Row, find, jsonl_rows, task_folder
 from ensue.benchmarks.nlu.gathering import Gathering, named_label
 from ensue.errors import EnsueError
@@ -112,7 +121,7 @@ Reader = Callable[[TaskSpec, Rows, Counter[str]], Iterator[Example]]
 
 PLACEHOLDER = "@placeholder"
 # AX-b's tags under the names that GLUE's diagnostic set has for the same categories.
-COARSE = {coarse.lower().replace(" ", "-"): coarse for coarse in GLUE_COARSE}
+_COARSE = {coarse.lower().replace(" ", "-"): coarse for coarse in COARSE}
 _TEXTS = {"BoolQ": ("passage", "question"), "AX-b": ("sentence1", "sentence2")}
 _NEUTRAL = {"he": "they", "she": "they", "his": "their", "her": "their", "him": "their", "hers": "their"}
 _WORD = re.compile(r"\w+")
@@ -271,7 +280,7 @@ def _gold(spec: TaskSpec, row: Row) -> str | None:
 
 def _tags(row: Row) -> Mapping[str, tuple[str, ...]]:
     """Return the fine tags of each coarse category that the row has any of."""
-    return {coarse: split_tags(row.text(name)) for name, coarse in COARSE.items() if name in row.fields}
+    return {coarse: split_tags(row.text(name)) for name, coarse in _COARSE.items() if name in row.fields}
 
 
 def _entity(text: str, entity: Row) -> str:

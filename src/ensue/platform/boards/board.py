@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +12,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from ensue.errors import EnsueError
+from ensue.jsonl import parse_toml
 from ensue.platform.accounts import User
 from ensue.platform.boards import labels
 from ensue.platform.database.schema import board_tasks, boards, gradings, new_id, submissions
@@ -284,9 +285,9 @@ def _checked(wanted: Wanted) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if wanted.toml is not None:
         try:
-            said = tomllib.loads(wanted.toml)
-        except tomllib.TOMLDecodeError as error:
-            raise Invalid(f"The board.toml cannot be read: {error}.") from None
+            said = parse_toml(wanted.toml, "The board.toml")
+        except EnsueError as error:
+            raise Invalid(str(error)) from None
     title, about = (str(said.get(key, "")) for key in ("name", "about"))
     values = {"title": wanted.title or title or wanted.name, "about": wanted.about or about}
     values |= {key: getattr(wanted, key) for key in _MOST}

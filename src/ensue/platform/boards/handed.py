@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
-from ensue.platform.refusals import Invalid, Refusal, TooLarge, email_address, line, prose
-
-_PIECE = 1 << 20
+from ensue.platform.home import copy_within
+from ensue.platform.refusals import Invalid, Refusal, email_address, line, prose
 
 
 class Problems(Refusal):
@@ -89,17 +88,12 @@ def web_address(value: str, name: str) -> str:
 
 def receive(file: BinaryIO, folder: Path, name: str, most: int) -> Handed:
     """Copy what was sent into a folder, to be looked at there."""
-    digest, size, path = hashlib.sha256(), 0, folder / "file"
+    path = folder / "file"
     with path.open("wb") as copy:
-        while piece := file.read(_PIECE):
-            size += len(piece)
-            if size > most:
-                raise TooLarge(f"The file is larger than {most / 1e6:,.0f} MB, the most taken here.")
-            digest.update(piece)
-            copy.write(piece)
+        digest, size = copy_within(file, copy, most)
     if not size:
         raise Problems([{"file": name, "line": 0, "problem": "the file is empty."}])
-    return Handed(path, name, digest.hexdigest())
+    return Handed(path, name, digest)
 
 
 def file_name(given: str) -> str:

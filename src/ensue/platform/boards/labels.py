@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from sqlalchemy import select
 
@@ -21,10 +20,24 @@ from ensue.errors import EnsueError
 from ensue.platform.boards.grading import DATA, DEFINITION
 from ensue.platform.database.opening import Database
 from ensue.platform.database.schema import boards, new_id
-from ensue.platform.home import Home, sync_folder
+from ensue.platform.home import Home, private_file, sync_folder
+from ensue.platform.refusals import Invalid
+from ensue.records import file_digest
 
 _UNFINISHED = ".new-"
-_PIECE = 1 << 20
+
+
+def take_definition(folder: Path) -> str | None:
+    """Take a board.toml out of the top of what an organiser uploads and return its text; None where there is none."""
+    file = folder / DEFINITION
+    if not file.is_file():
+        return None
+    try:
+        text = file.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise Invalid("The board.toml is not text in UTF-8.") from None
+    file.unlink()
+    return text
 
 
 @contextmanager
@@ -74,11 +87,8 @@ def digest_of(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(
-                f"{content} {path.relative_to(folder).as_posix()}\n".encode("utf-8", "surrogateescape")
-            )
+            name = path.relative_to(folder).as_posix()
+            digest.update(f"{file_digest(path)} {name}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
@@ -106,19 +116,14 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    with source.open("rb") as file, _new(target) as copy:
-        shutil.copyfileobj(file, copy, _PIECE)
+    with source.open("rb") as file, private_file(target) as copy:
+        shutil.copyfileobj(file, copy)
         copy.flush()
         os.fsync(copy.fileno())
 
 
 def _write(path: Path, content: bytes) -> None:
-    with _new(path) as file:
+    with private_file(path) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _new(path: Path) -> BinaryIO:
-    """Open a new file that its owner alone may read."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

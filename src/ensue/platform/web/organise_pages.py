@@ -23,7 +23,7 @@ from ensue.platform.boards import keeping
 from ensue.platform.boards.baselines import Baselines
 from ensue.platform.boards.board import Wanted, may_change
 from ensue.platform.boards.exporting import zipped_board
-from ensue.platform.boards.giving import take_definition
+from ensue.platform.boards.labels import take_definition
 from ensue.platform.refusals import Invalid, NotFound, Refusal
 from ensue.platform.service import Platform
 from ensue.platform.uploads import MOST_FILES, GivenFile, laid_out
@@ -213,7 +213,7 @@ async def change(
 async def open_board(
     request: Request, platform: ThePlatform, part: ThePart, user: Organiser, name: str
 ) -> Response:
-    """Have a board take submissions."""
+    """Open a board for submissions."""
     return await _changed(request, platform, part, user, name, partial(_open, part, user, name, is_open=True))
 
 

@@ -203,7 +203,7 @@ def exclude(
 
 @router.delete("/projects/{name}/participants/{pseudonym}", status_code=204, responses=_REFUSED)
 def forget(platform: ThePlatform, part: ThePart, user: Organiser, name: str, pseudonym: str) -> Response:
-    """Delete all that somebody said and that is known of them."""
+    """Delete a person's answers and everything stored about them."""
     _check(platform, part, user, name)
     part.people.forget(name, pseudonym, by=user.id)
     return Response(status_code=204)

@@ -201,7 +201,7 @@ class Bar(NamedTuple):
     words: str
 
 
-def histogram(counts: Sequence[int], width: int = 62, height: float = 100.0) -> list[Bar]:
+def histogram(counts: Sequence[int]) -> list[Bar]:
     """Return the bars of how many answers took up to so long.
 
     >>> [bar.words for bar in histogram([1, 0, 3] + [0] * 8)][:3]
@@ -212,9 +212,9 @@ def histogram(counts: Sequence[int], width: int = 62, height: float = 100.0) -> 
     most = max(max(counts), 1)
     bars = []
     for place, (count, end) in enumerate(zip(counts, BINS, strict=True)):
-        tall = round(height * count / most, 1)
+        tall = round(100.0 * count / most, 1)
         words = f"> {_span(BINS[-2])}" if math.isinf(end) else f"≤ {_span(end)}"
-        bars.append(Bar(place * width, round(height - tall, 1), tall, count, words))
+        bars.append(Bar(place * 62, round(100.0 - tall, 1), tall, count, words))
     return bars
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ensue.errors import EnsueError, hint
+from ensue.jsonl import read_toml
 from ensue.runs.planning.shapes import BYTES, Shape
 from ensue.runs.planning.tally import Tally, Work
 
@@ -125,10 +126,7 @@ def find_hardware(name: str) -> Hardware:
 
 def _own_profile(path: Path) -> Hardware:
     """Return the one profile of somebody's own file, or say what is wrong with it."""
-    try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise EnsueError(f"{path} is no TOML: {error}.") from None
+    tables = read_toml(path)
     if len(tables) != 1 or not all(isinstance(facts, dict) for facts in tables.values()):
         raise EnsueError(f"{path} must have one table, as [NAME], with the profile of one device.")
     ((name, facts),) = tables.items()

@@ -33,14 +33,18 @@ class CoherenceOptions(DocumentOptions):
         typer.Option(help="binary: original or shuffled; ranking: the original above the shuffled one."),
         options.OneOf(LOSSES),
     ] = "binary"
-    margin: Annotated[float, typer.Option(min=0, help="By how much at least (ranking).")] = 1.0
+    margin: Annotated[
+        float, typer.Option(min=0, help="ranking: how much higher the original must score.")
+    ] = 1.0
     block_size: Annotated[
-        str, typer.Option(help="Sentences a block that stay together in shuffled texts; several by commas.")
+        str, typer.Option(help="Block sizes of shuffled texts, in sentences; several, separated by commas.")
     ] = "1"
     shuffles: Annotated[
         int, typer.Option(min=1, help="Shuffled versions of each document at each block size.")
     ] = 10
-    max_sentences: Annotated[int, typer.Option(min=2, help="Documents are cut after so many sentences.")] = 20
+    max_sentences: Annotated[
+        int, typer.Option(min=2, help="Keep only the first N sentences of a document.")
+    ] = 20
     batch: Annotated[
         int, typer.Option(min=2, help="Texts a batch and process: pairs, so an even number.")
     ] = 16
@@ -54,7 +58,7 @@ class CoherenceOptions(DocumentOptions):
         options.OneOf(("auto", *POOLS)),
     ] = "auto"
     dropout: Annotated[float, typer.Option(min=0, max=0.9, help="Dropout before the output.")] = 0.1
-    epochs: Annotated[int, typer.Option(min=1, help="At most so many epochs.")] = 3
+    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of epochs.")] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -73,7 +73,7 @@ class EncoderOptions(options.TrainingOptions):
     position_classes: Annotated[int, typer.Option(min=2)] = 20
     batch: Annotated[int, typer.Option(min=1, help="Sentences a batch and process.")] = 256
     steps: options.Steps = None
-    epochs: Annotated[int | None, typer.Option(min=1, help="At most so many epochs (default 10).")] = None
+    epochs: Annotated[int | None, typer.Option(min=1, help="Maximum number of epochs (default 10).")] = None
     learning_rate: options.LearningRate = 1e-3
     warmup: options.Warmup = 0
     schedule: options.Schedule = "constant"

@@ -80,7 +80,7 @@ SETTINGS: Mapping[str, Setting] = {
     "max_length": Setting(
         None, f"most tokens of a sequence; at most {LONGEST} when none", optional(whole(8))
     ),
-    "warmup": Setting(0.1, "the part of all steps over which the learning rate rises", number(0.0, 1.0)),
+    "warmup": Setting(0.1, "share of the steps over which the learning rate warms up", number(0.0, 1.0)),
     "weight_decay": Setting(0.01, "AdamW's, not on biases and norms", number(0.0, 10.0)),
     "dropout": Setting(0.1, "before the classifier", number(0.0, 0.9)),
     "pool": Setting(
@@ -90,7 +90,7 @@ SETTINGS: Mapping[str, Setting] = {
         "auto", "two texts are read: joint, apart, both, or auto (both for scores)", one_of("auto", *PAIRS)
     ),
     "precision": Setting("auto", "auto (bf16 on a GPU), float32, bf16", one_of(*PRECISIONS)),
-    "patience": Setting(None, "stop after so many looks at dev without a better score", optional(whole())),
+    "patience": Setting(None, "early stopping: evaluations on dev without a better score", optional(whole())),
     "intermediate": Setting(
         "none", "train on this first: none, mnli, swag, or a file of NLI pairs or multiple choices", text
     ),

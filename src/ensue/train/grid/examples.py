@@ -20,7 +20,7 @@ from ensue.train.shuffling import Shuffling, drawn_orders
 ALL = ChosenIds(None, None)
 
 
-class Example(NamedTuple):
+class GridOrders(NamedTuple):
     """A document's grid, and the orders of its sentences that are to be rated lower."""
 
     id: str
@@ -35,8 +35,8 @@ class Example(NamedTuple):
 class Examples(NamedTuple):
     """Examples to train on and others to try the model on; counts of what was left out, and a digest of all."""
 
-    train: list[Example]
-    dev: list[Example]
+    train: list[GridOrders]
+    dev: list[GridOrders]
     skipped: dict[str, int]
     digest: str
 
@@ -86,7 +86,7 @@ def read_examples(
     held = _held_out(usable, dev_share, shuffling.seed)
     parsed = PARSER.parse((sentence for text in usable for sentence in text), progress)
     made = {
-        text: Example(kept[text].id, build_grid([parsed[each] for each in text], form), orders[text])
+        text: GridOrders(kept[text].id, build_grid([parsed[each] for each in text], form), orders[text])
         for text in usable
     }
     return Examples(

@@ -44,14 +44,17 @@ class GridOptions(options.TrainingOptions):
         options.OneOf(KINDS),
     ] = "linear"
     roles: Annotated[
-        bool, typer.Option("--roles/--no-roles", help="Tell subjects, objects and others apart.")
+        bool, typer.Option("--roles/--no-roles", help="Distinguish subjects, objects and other mentions.")
     ] = True
     salience: Annotated[
-        int, typer.Option(min=0, help="Entities with so many mentions are counted apart; 0: all together.")
+        int, typer.Option(min=0, help="Count entities with N mentions or more separately; 0: all together.")
     ] = 2
     properties: Annotated[
         bool,
-        typer.Option("--properties/--no-properties", help="Count entities by what they are, too."),
+        typer.Option(
+            "--properties/--no-properties",
+            help="Also count entities by properties: proper, person, place, plural …",
+        ),
     ] = False
     mentions: Annotated[
         str,
@@ -60,8 +63,12 @@ class GridOptions(options.TrainingOptions):
     ] = "nouns"
     block_size: Annotated[str, typer.Option(help="Sentences a block of shuffled versions, as in 1,2.")] = "1"
     shuffles: Annotated[int, typer.Option(min=1, help="Shuffled versions a document and block size.")] = 20
-    max_sentences: Annotated[int, typer.Option(min=2, help="Sentences at which documents are cut.")] = 20
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many documents of each source.")] = None
+    max_sentences: Annotated[
+        int, typer.Option(min=2, help="Keep only the first N sentences of a document.")
+    ] = 20
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of documents from each source.")
+    ] = None
     split: Annotated[
         str,
         typer.Option(help="Text is divided into sentences or lines."),
@@ -79,9 +86,11 @@ class GridOptions(options.TrainingOptions):
     filters: Annotated[int, typer.Option(min=1, help="neural: filters.")] = 100
     window: Annotated[int, typer.Option(min=1, help="neural: sentences each filter sees.")] = 4
     dropout: Annotated[float, typer.Option(min=0, max=0.9, help="neural: dropout.")] = 0.5
-    margin: Annotated[float, typer.Option(min=0, help="neural: by how much a text is to be better.")] = 1.0
+    margin: Annotated[float, typer.Option(min=0, help="neural: how much higher the original must score.")] = (
+        1.0
+    )
     batch: Annotated[int, typer.Option(min=1, help="neural: pairs a batch and process.")] = 32
-    epochs: Annotated[int, typer.Option(min=1, help="neural: at most so many epochs.")] = 10
+    epochs: Annotated[int, typer.Option(min=1, help="neural: maximum number of epochs.")] = 10
     learning_rate: options.LearningRate = 1e-3
     weight_decay: options.WeightDecay = 0.0
     evaluate_every: options.EvaluateEvery = 100

@@ -18,7 +18,7 @@ from ensue.errors import EnsueError
 from ensue.progress import Progress
 from ensue.train.cards import page
 from ensue.train.documents import ChosenIds
-from ensue.train.grid.examples import Example, Examples, counts_of, document_accuracy, read_examples
+from ensue.train.grid.examples import Examples, GridOrders, counts_of, document_accuracy, read_examples
 from ensue.train.grid.options import GridOptions
 from ensue.train.grid.ranking import Pairs, accuracy, choose_penalty, fit_ranker
 from ensue.train.loop import Fitted
@@ -83,7 +83,7 @@ def _fit(options: GridOptions, progress: Progress) -> Fit:
     )
 
 
-def pairs_of(examples: Sequence[Example], options: GridOptions) -> Pairs:
+def pairs_of(examples: Sequence[GridOrders], options: GridOptions) -> Pairs:
     """Return the differences of transition shares of all examples."""
     differences, documents = [], []
     for number, example in enumerate(examples):
@@ -104,7 +104,7 @@ class GridPair(NamedTuple):
 class PairObjective(nn.Module):  # type: ignore[misc]
     """The loss of a batch of pairs: how much a text's rating lacks to be above that of its version by a margin."""
 
-    def __init__(self, network: GridNetwork, examples: Sequence[Example], margin: float) -> None:
+    def __init__(self, network: GridNetwork, examples: Sequence[GridOrders], margin: float) -> None:
         super().__init__()
         self.network = network
         self._examples, self._margin = examples, margin
@@ -154,7 +154,7 @@ def epoch_batches(pairs: Sequence[GridPair], size: int, seed: int, epoch: int) -
         yield [pairs[place] for place in order[begin : begin + size]]
 
 
-def dev_figures(network: GridNetwork, examples: Sequence[Example], margin: float) -> dict[str, float]:
+def dev_figures(network: GridNetwork, examples: Sequence[GridOrders], margin: float) -> dict[str, float]:
     """Return the mean loss over held-out documents, and how often they are rated above their versions."""
     margins = []
     for example in examples:

@@ -127,7 +127,7 @@ class LanguageObjective(nn.Module):  # type: ignore[misc]
 
 
 def _can_pack(objective: LanguageObjective) -> bool:
-    """Whether texts side by side in a row have the states they have on their own: found out, not assumed.
+    """Return whether texts side by side in a row have the states they have on their own: found out, not assumed.
 
     Layers that look back only so far are told by the configuration: the texts tried here are too short for them.
     """

@@ -45,21 +45,19 @@ class AnswererOptions(options.TrainingOptions):
     alpha: Annotated[
         float | None, typer.Option(min=0, help="Its scale times its rank (default: 2 × rank).")
     ] = None
-    targets: Annotated[str, typer.Option(help="Layers it stands on: all, or names such as query,value.")] = (
-        "all"
-    )
+    targets: Annotated[str, typer.Option(help="Layers it adapts: all, or names such as query,value.")] = "all"
     dropout: Annotated[float, typer.Option(min=0, max=0.9, help="Dropout in the adapter.")] = 0.05
     max_length: Annotated[int, typer.Option(min=16, help="Tokens a row, question included.")] = 384
     stride: Annotated[int, typer.Option(min=0, help="Tokens that two windows share.")] = 128
     max_question: Annotated[int, typer.Option(min=1, help="Tokens at which questions are cut.")] = 64
     max_answer: Annotated[int, typer.Option(min=1, help="Tokens an answer has at most.")] = 30
-    epochs: Annotated[int, typer.Option(min=1, help="At most so many epochs.")] = 4
+    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of epochs.")] = 4
     batch: Annotated[int, typer.Option(min=1, help="Rows a batch and process.")] = 32
     learning_rate: Annotated[float | None, typer.Option(min=0, help="Default: 1e-3; 5e-5 with --full.")] = (
         None
     )
     warmup_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Part of the steps over which the rate rises.")
+        float, typer.Option(min=0, max=1, help="Share of the steps over which the learning rate warms up.")
     ] = 0.06
     schedule: options.Schedule = "linear"
     weight_decay: options.WeightDecay = 0.01

@@ -35,11 +35,11 @@ class QuestionerOptions(options.TrainingOptions):
     ]
     model: console.ModelName = "smollm2"
     base_name: Annotated[
-        str, typer.Option(help="What the adapter will find its model by (default: as --model).")
+        str, typer.Option(help="Name of the base model to store in the adapter (default: as --model).")
     ] = ""
     rank: Annotated[int, typer.Option(min=1, help="Rank of the adapter.")] = 6
     alpha: Annotated[float, typer.Option(min=0, help="Its strength; alpha / rank scales it.")] = 12.0
-    targets: Annotated[str, typer.Option(help="Names of the layers it stands on, by commas.")] = (
+    targets: Annotated[str, typer.Option(help="Names of the layers it adapts, separated by commas.")] = (
         "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"
     )
     dropout: Annotated[float, typer.Option(min=0, max=0.9, help="Dropout in the adapter.")] = 0.05
@@ -54,7 +54,7 @@ class QuestionerOptions(options.TrainingOptions):
         int, typer.Option(min=16, help="Longest text with answer and question; longer ones are left out.")
     ] = 512
     steps: options.Steps = None
-    epochs: Annotated[int | None, typer.Option(min=1, help="At most so many epochs (default 4).")] = None
+    epochs: Annotated[int | None, typer.Option(min=1, help="Maximum number of epochs (default 4).")] = None
     learning_rate: options.LearningRate = 1e-3
     warmup: options.Warmup = 50
     schedule: options.Schedule = "linear"

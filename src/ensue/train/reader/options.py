@@ -31,7 +31,9 @@ class ReaderOptions(DocumentOptions):
         float,
         typer.Option(min=0, max=1, help="Share of intruders that are near in words to what they replace."),
     ] = 0.6
-    nearest: Annotated[int, typer.Option(min=1, help="Of so many nearest, one is drawn.")] = 8
+    nearest: Annotated[
+        int, typer.Option(min=1, help="Draw such an intruder from the N nearest sentences.")
+    ] = 8
     pool: Annotated[
         int, typer.Option(min=2, help="Documents of one domain that give each other intruders.")
     ] = 400
@@ -40,11 +42,11 @@ class ReaderOptions(DocumentOptions):
     max_length: Annotated[int, typer.Option(min=32, help="Most tokens of a window.")] = 512
     max_sentence: Annotated[int, typer.Option(min=8, help="Most tokens of a sentence.")] = 128
     layers: Annotated[
-        int, typer.Option(min=0, help="Of the model's layers the first so many; 0: all of them.")
+        int, typer.Option(min=0, help="Use only the first N layers of the model; 0: all of them.")
     ] = 0
     both_ways: Annotated[
         int,
-        typer.Option(min=0, help="Of a language model's layers the last so many see what comes after, too."),
+        typer.Option(min=0, help="Let the last N layers of a language model attend in both directions."),
     ] = 0
     among: Annotated[
         int, typer.Option(min=0, help="Width of two layers in which sentences see each other; 0: none.")

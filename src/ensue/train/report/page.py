@@ -53,7 +53,7 @@ class Training(NamedTuple):
 
 
 def is_training(folder: Path) -> bool:
-    """Whether a folder holds a training rather than a run."""
+    """Return whether a folder holds a training rather than a run."""
     return not (folder / "run.json").exists() and any((folder / name).exists() for name in (RECORD, LOG))
 
 

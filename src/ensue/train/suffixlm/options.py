@@ -109,7 +109,7 @@ class SuffixOptions(options.TrainingOptions):
         bool, typer.Option("--earlier/--no-earlier", help="Earlier segments of the work are negatives too.")
     ] = True
     spare: Annotated[int, typer.Option(min=0, help="Segments after the next one that are no negatives.")] = 0
-    horizon: Annotated[int, typer.Option(min=1, help="Predict a segment up to so many ahead.")] = 1
+    horizon: Annotated[int, typer.Option(min=1, help="Predict segments up to N ahead.")] = 1
     break_weight: Annotated[
         float, typer.Option(min=0, help="Weight of predictions across a chapter break.")
     ] = 1.0

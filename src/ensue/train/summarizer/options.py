@@ -46,11 +46,11 @@ class SummarizerOptions(options.TrainingOptions):
         bool, typer.Option("--grid", help="Try all 108 settings of the paper's table A.8; the best is kept.")
     ] = False
     learning_rate: Annotated[str, typer.Option(help=f"Highest learning rate; {_SEVERAL}.")] = "5e-5"
-    warmup_ratio: Annotated[str, typer.Option(help=f"Share of steps over which it rises; {_SEVERAL}.")] = (
-        "0.1"
-    )
+    warmup_ratio: Annotated[
+        str, typer.Option(help=f"Share of the steps over which it warms up; {_SEVERAL}.")
+    ] = "0.1"
     weight_decay: Annotated[str, typer.Option(help=f"AdamW's; {_SEVERAL}.")] = "0.01"
-    label_smoothing: Annotated[str, typer.Option(help=f"Chance spread over all tokens; {_SEVERAL}.")] = "0.1"
+    label_smoothing: Annotated[str, typer.Option(help=f"Label smoothing; {_SEVERAL}.")] = "0.1"
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training set; the best is kept.")] = 5
     batch: Annotated[int, typer.Option(min=1, help="Instances a batch and process.")] = 8
     max_input: Annotated[int, typer.Option(min=8, help="Most tokens read.")] = 1024

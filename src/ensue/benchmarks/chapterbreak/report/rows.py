@@ -11,6 +11,7 @@ from ensue.benchmarks.chapterbreak.annotation import main_suffix
 from ensue.benchmarks.chapterbreak.data.examples import BOUNDARIES
 from ensue.benchmarks.published import published
 from ensue.report.figure import Figure
+from ensue.report.page import run_names
 from ensue.report.results import metrics_by_setting, value_of
 
 PACKAGE = "ensue.benchmarks.chapterbreak"
@@ -99,14 +100,9 @@ class ModelRow(NamedTuple):
 
 def run_rows(folders: Sequence[Path], results: Sequence[Mapping[str, Any]]) -> list[RunRows]:
     """Return the runs by the names of their models; models that come twice are told apart by folder."""
-    models = [str(each.get("model") or folder.name) for folder, each in zip(folders, results, strict=True)]
-    names: list[str] = []
-    for folder, model in zip(folders, models, strict=True):
-        name = model if models.count(model) == 1 else f"{model} ({folder.name})"
-        names.append(name if name not in names else f"{model} ({folder})")
     return [
         RunRows(name, folder, sorted(measured(each), key=_order))
-        for name, folder, each in zip(names, folders, results, strict=True)
+        for name, folder, each in zip(run_names(folders, results), folders, results, strict=True)
     ]
 
 

@@ -42,7 +42,7 @@ class Line(NamedTuple):
     flagged: bool
 
 
-class Example(NamedTuple):
+class ShownText(NamedTuple):
     """A version of a document, with what was there before and what was found; `left_out` counts sentences far off."""
 
     document: str
@@ -113,7 +113,7 @@ def curves_of(items: Iterable[Mapping[str, Any]]) -> Curves:
     return curves
 
 
-def example_of(row: Mapping[str, Any]) -> Example:
+def example_of(row: Mapping[str, Any]) -> ShownText:
     """Return an example as a page shows it."""
     places, found = row["places"], row["flagged"]
     if row["kind"] == UNTOUCHED:
@@ -128,7 +128,7 @@ def example_of(row: Mapping[str, Any]) -> Example:
     ]
     marked = [line.place for line in lines if line.edited or line.flagged]
     near = [line for line in lines if any(abs(line.place - place) <= _REACH for place in marked)]
-    return Example(
+    return ShownText(
         row["document"], row["kind"], verdict, row["right"], row["before"], near, len(lines) - len(near)
     )
 

@@ -171,7 +171,7 @@ class GeneratingSystem:
 
     settings: Mapping[str, Setting] = {
         **SETTINGS,
-        "answer_tokens": Setting(16, "how many tokens an answer may have", read.whole()),
+        "answer_tokens": Setting(16, "maximum number of tokens of an answer", read.whole()),
     }
 
     def answer(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
@@ -12,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ensue.benchmarks.nlu.examples import Example, Form, Prediction, TaskSpec, TextSpan
 from ensue.errors import EnsueError
+from ensue.jsonl import read_toml
 
 Combine = Literal["sum", "per_token", "per_character"]
 
@@ -111,12 +111,7 @@ def read_templates(path: Path, specs: Sequence[TaskSpec]) -> list[Template]:
 
     A template for a task also serves those the task's classifier answers, unless the file has some for them.
     """
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise EnsueError(f"The templates in {path} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EnsueError(f"{path} is not TOML: {error}.") from None
+    table = read_toml(path)
     written = table.get("template")
     if not isinstance(written, list) or not written or not all(isinstance(one, dict) for one in written):
         raise EnsueError(f"{path} has no [[template]]; give at least one, with name, prompt and labels.")

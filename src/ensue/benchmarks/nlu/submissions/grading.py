@@ -17,7 +17,7 @@ from ensue.benchmarks.grading.board import (
     Submitted,
     without,
 )
-from ensue.benchmarks.grading.problems import Limits, Problems, Refused
+from ensue.benchmarks.grading.problems import Problems, Refused
 from ensue.benchmarks.nlu.examples import DEV, TEST, Example, Prediction, TaskData, TaskSpec
 from ensue.benchmarks.nlu.submissions.archive import Archive, open_archive
 from ensue.benchmarks.nlu.submissions.formats import files_of, parse
@@ -55,9 +55,8 @@ class NluBoard(Board):
         tasks: Sequence[str] = (),
         *,
         partial: bool = False,
-        limits: Limits | None = None,
     ) -> None:
-        self.name, self.split, self.data, self.partial, self._limits = suite, split, data, partial, limits
+        self.name, self.split, self.data, self.partial = suite, split, data, partial
         self._specs = _wanted(suite, tasks)
 
     @property
@@ -116,7 +115,7 @@ class NluBoard(Board):
         """Return predictions by task and split, and why the other files are not scored."""
         known = [name for _, name, _ in _files(specs_of(self.name), self.split)]
         problems = Problems()
-        with closing(open_archive(file, known, problems, self._limits)) as opened:
+        with closing(open_archive(file, known, problems)) as opened:
             found = self._read_files(opened, problems)
         if problems.count():
             raise Refused(file, problems)

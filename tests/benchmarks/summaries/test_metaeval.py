@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ensue.benchmarks.qags.metaeval import (
+from ensue.benchmarks.summaries.metaeval import (
     CONSTANT,
     CONSTANT_ARTICLES,
     Correlated,
