@@ -234,7 +234,10 @@ def test_the_command_prints_tables_and_json(llama: str, corpus: str) -> None:
     [
         (["shuffle", "--hardware", "abacus"], "There is no hardware abacus"),
         (["shuffle", "--shape", "9Q"], "There is no shape 9Q"),
-        (["shuffle", "--shape", '{"model_type": "bert"}'], "stands for a causal language model, and bert is none"),
+        (
+            ["shuffle", "--shape", '{"model_type": "bert"}'],
+            "stands for a causal language model, and bert is none",
+        ),
         (["shuffle", "--shape", "8B", "--tokenizer", "99"], "1 to 20 characters"),
         (["shuffle", "--shape", "8B", "--measure"], "leave out --measure or --shape"),
         (["shuffle", "--model", "http://127.0.0.1:1"], "served elsewhere"),

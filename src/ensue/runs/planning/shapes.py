@@ -138,8 +138,8 @@ def empty_network(config: Mapping[str, Any]) -> Any:
     # Encoders can be made to write, too, but none is given for that.
     if family in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(read, "is_decoder", False):
         raise EnsueError(
-            f"A shape stands for a causal language model, and {family} is none; plan with the name or the folder of an "
-            f"encoder or a masked model."
+            f"A shape stands for a causal language model, and {family} is none; plan with the name or the folder of "
+            f"an encoder or a masked model."
         )
     return network.eval()
 
