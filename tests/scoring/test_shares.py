@@ -138,13 +138,14 @@ def test_shares_are_many_where_all_texts_begin_alike_and_repeat_little() -> None
     rows = [
         np.concatenate([opening, random.integers(0, VOCABULARY, 30)]).astype(np.int32) for _ in range(200)
     ]
-    parts = [TokenPart(row, 20) for row in rows]
+    # One is the beginning itself, and ends in what is run again.
+    parts = [*(TokenPart(row, 20) for row in rows), TokenPart(opening.astype(np.int32), 1)]
     executor = CausalExecutor(Network(network("llama")), Budget(64, 32, 40, 2000), pack=True)
     shares = list(executor.divide(parts))
     assert len(shares) > 8
     fed = sum(share.nodes[node].length for share in shares for step in share.steps for node in step.nodes)
     assert fed < 1.1 * (20 + 200 * 30)
-    assert sorted(part for share in shares for part in share.parts) == list(range(200))
+    assert sorted(part for share in shares for part in share.parts) == list(range(201))
 
 
 def test_a_share_for_which_memory_runs_out_is_done_with_half_the_budget() -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Self, TypeVar
 
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, RunFailed
 from ensue.execute.crew import Crew, need_ray
 from ensue.execute.remote import remote_model
 from ensue.execute.worker import ModelKey
@@ -112,17 +112,27 @@ def _connect(ray: Any, address: str | None, workers: int | None, cpus: float) ->
             _knock(address)
             ray.init(address=address, **quiet)
         except (OSError, OverflowError, RuntimeError, ValueError) as error:
-            with contextlib.suppress(Exception):
-                ray.shutdown()
-            said = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise EnsueError(
-                f"There is no Ray cluster at {address} ({said[:160]}); start one with "
+                f"There is no Ray cluster at {address} ({_left_behind(ray, error)}); start one with "
                 f"`ray start --head` there, or leave the address out to work on this machine alone."
             ) from None
         return True
     most = max(cores(), int((workers or 0) * cpus))
-    ray.init(address="local", num_cpus=most, include_dashboard=False, **quiet)
+    try:
+        ray.init(address="local", num_cpus=most, include_dashboard=False, **quiet)
+    except Exception as error:  # of many kinds, bare ones among them
+        raise RunFailed(
+            f"Ray could not be started on this machine ({_left_behind(ray, error)}); see that it has memory and "
+            f"processor time to spare and may write to {os.environ.get('RAY_TMPDIR', '/tmp')}, then run again."
+        ) from None
     return True
+
+
+def _left_behind(ray: Any, error: Exception) -> str:
+    """Clear away what began to start, and return in a few words why it did not."""
+    with contextlib.suppress(Exception):
+        ray.shutdown()
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:160].rstrip(" .")
 
 
 def _knock(address: str) -> None:

@@ -55,9 +55,31 @@ def test_what_does_not_fit_is_refused_before_it_is_sent(folder: Path) -> None:
     with serving(folder_model(folder), tokenize="vllm", about={"max_model_len": 20}) as server:
         model = connect(server)
         assert model.card.max_length == 19
-        with pytest.raises(EnsueError, match=r"do not fit the 1[89] tokens tiny takes") as caught:
+        # A BOS takes a place of its own.
+        room = 19 - (folder_model(folder).bos is not None)
+        with pytest.raises(EnsueError, match=f"do not fit the {room} tokens tiny takes") as caught:
             model.prepare(REQUESTS[3:4], Policy())
     assert_one_sentence(caught.value)
+
+
+def test_the_first_or_the_last_tokens_of_a_text_are_cut_as_here(folder: Path) -> None:
+    local: Any = load_model(str(folder))
+    ids = local.tokenizer(STORY, add_special_tokens=False)["input_ids"]
+    with serving(folder_model(folder), tokenize="vllm") as server:
+        model = connect(server)
+        for last, own in ((False, ids[:7]), (True, ids[-7:])):
+            assert model.cut_texts([STORY], 7, last=last) == [local.tokenizer.decode(own)]
+
+
+def test_a_first_token_that_only_conditions_has_no_span(folder: Path) -> None:
+    # Its tokens but the first would spell the beginning of this text, too.
+    text = "No. No. No. No. No. No."
+    request = Request(text, "", detail=True, cut=TokenCut(5, 6))
+    (ours,) = score(load_model(str(folder)), [request]).scores  # type: ignore[arg-type]
+    with serving(folder_model(folder), tokenize="vllm") as server:
+        (theirs,) = score(connect(server), [request]).scores
+    assert theirs.tokens == ours.tokens
+    assert theirs.token_spans in (None, ours.token_spans)
 
 
 def test_a_server_without_a_tokenizer_is_refused(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 import torch
 
 from ensue.backends.endpoint.identity import PROBES, Behaviour, known_behaviour, stated_digest
+from ensue.backends.endpoint.served import ServedModel
 from ensue.errors import RunFailed
 from ensue.models.request import Request
 from ensue.scoring.engine import score
 from ensue.scoring.journal import Journal
-from tests.support.completions_server import CompletionsServer, LocalModel, tiny_model
+from tests.support.completions_server import CompletionsServer, LocalModel, serving, tiny_model
 from tests.support.endpoints import connect
 
 TEXT = "The sun rose over the hill."
@@ -72,6 +74,31 @@ def test_rounding_does_not_make_another_model_of_it(server: CompletionsServer, p
     assert connect(server).card.identity == before
     moved[0] = 0.3
     assert connect(server).card.identity != before
+
+
+def test_a_model_that_is_talked_to_is_another_than_one_that_goes_on(plain: LocalModel) -> None:
+    with serving(plain, chat="tells") as server:
+        goes_on, talks = (
+            ServedModel(f"{server.url}/v1/{path}", backoff=0.01)
+            for path in ("completions", "chat/completions")
+        )
+        assert {**goes_on.card.identity, "talk": "chat", "behaviour": ""} == {
+            **talks.card.identity,
+            "behaviour": "",
+        }
+
+
+def test_another_model_behind_a_server_that_was_not_asked_for_a_while_is_noticed(
+    server: CompletionsServer, other: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ensue.backends.endpoint.client._UNSEEN", 0.2)
+    model = connect(server)
+    assert score(model, [Request(TEXT)]).computed == 1
+    # Without a connection lost, as behind a router.
+    swap(server, other)
+    time.sleep(0.3)
+    with pytest.raises(RunFailed, match="Another model answers"):
+        score(model, [Request(TEXT + " Again.")])
 
 
 def test_what_the_server_states_of_the_model_tells_it_apart(server: CompletionsServer) -> None:

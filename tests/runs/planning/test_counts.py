@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModelForCausalLM
 
 import ensue
+from ensue.backends.hf.running import default_budget
 from ensue.models.request import Request, TokenPart
 from ensue.runs.planning import counting
-from ensue.runs.planning.counting import Target, counting_model
-from ensue.runs.planning.shapes import empty_network, known_shapes, shape_of
+from ensue.runs.planning.counting import Target, budget_of, counting_model
+from ensue.runs.planning.hardware import Hardware
+from ensue.runs.planning.shapes import Shape, empty_network, known_shapes, shape_of
 from ensue.runs.planning.tally import Ledger, Tally, Work, count_batches, count_rows, pairs
 from ensue.scoring.causal import CausalExecutor
 from ensue.scoring.engine import score
@@ -173,6 +176,8 @@ def test_every_beam_of_a_text_that_is_written_is_counted(tmp_path: Path) -> None
     folder, ledger = str(save_llama(tmp_path / "m", max_length=128)), Ledger()
     real: Any = ensue.load_model(folder)
     prompts, asked = [" ".join(document(seed, 2)) for seed in range(3)], {"max_tokens": 9, "min_tokens": 9}
+    # How the model may be run is found out once, with texts of its own.
+    real.generate(prompts[:1], beams=4, **asked)
     fed = 0
 
     def count(_module: Any, given: tuple[Any, ...], _made: Any) -> None:
@@ -188,3 +193,92 @@ def test_every_beam_of_a_text_that_is_written_is_counted(tmp_path: Path) -> None
     # The first word of each text is chosen after its prompt, which is not fed again.
     assert fed == work.total.run + work.total.written * 8 / 9
     assert work.total.written == 3 * 4 * 9
+
+
+@pytest.mark.parametrize("batch", [None, 96])
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_a_plan_has_the_budget_of_the_run(
+    kind: str, batch: int | None, tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, memory = 40 * 2**30, 48 * 2**30
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, memory))
+    model, shape = tiny
+    for small in (True, False):
+        if not small:
+            config = known_shapes()["8B"]
+            model, shape = empty_network(config).to(torch.bfloat16), shape_of(empty_network(config))
+        there = SimpleNamespace(config=model.config, dtype=model.dtype, device=torch.device(kind))
+        dtype = str(model.dtype).removeprefix("torch.")
+        size = shape.weights * model.dtype.itemsize
+        target = Target(kind=kind, memory=free + size, dtype=dtype, batch_tokens=batch)
+        assert budget_of(shape, target) == default_budget(there, batch)
+
+
+def test_only_the_experts_that_a_token_goes_through_are_counted() -> None:
+    config = {
+        "model_type": "mixtral",
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 99,
+        "num_local_experts": 4,
+    }
+    few, all_ = (
+        shape_of(empty_network({**config, "num_experts_per_tok": number, "attn_implementation": "eager"}))
+        for number in (1, 4)
+    )
+    assert few.weights == all_.weights
+    # Three products for each expert and layer.
+    assert all_.linear - few.linear == 3 * (3 * 32 * 48) * 2
+
+
+def test_layers_that_look_back_only_so_far_attend_to_no_more() -> None:
+    config = {
+        "model_type": "gemma3_text",
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "vocab_size": 99,
+        "sliding_window": 4,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+    }
+    shape = shape_of(empty_network(config))
+    (part,) = parts_of([(list(range(1, 11)), 1)])
+    tally, _ = count_batches([part], BUDGET, shape.window, share=True, pack=False)
+    seen = [min(place + 1, 4) + (place + 1) + min(place + 1, 4) for place in range(int(tally.fed))]
+    # Queries by keys and weights by values, each two operations a unit.
+    assert shape.attention_operations(tally.seen, tally.near) == 4 * 32 * sum(seen)
+
+
+def test_seconds_and_bytes_are_those_of_the_profile() -> None:
+    shape = Shape(
+        layers=2, width=8, inner=16, vocabulary=10, queries=8, keys=4, weights=500, linear=100, head=80
+    )
+    device = Hardware(
+        name="mine", about="", kind="cuda", memory=1, source="", rates={"float32": 1e3, "bfloat16": 4e3},
+        attention=2e3, elementwise=0.5, vocabulary=0.25, written=0.125, written_seen=0.0625, narrow=8,
+        uncompiled=0.75, a_pass=3, a_text=5, a_sentence=7, a_step=11,
+    )  # fmt: skip
+    tally = Tally(
+        texts=2, run=6, fed=6, seen=12, attended=20, scored=4, passes=3, written=9, written_seen=13, steps=17
+    )
+    fixed = 6 * 16 * 0.5 + 4 * 10 * 0.25 + 3 * 3 + 9 * 16 * 0.125 + 13 * 16 * 0.0625 + 17 * 11
+    products, attention = 2 * 100 * 6 + 2 * 80 * 4, 4 * 8 * 2 * 20
+    # A width of 8 runs at half the rate; in float32 attention is as much slower as products are.
+    halved = fixed + products / 2e3 + attention / 2e3 + 2 * 5
+    assert device.seconds(tally, shape, "bfloat16") == pytest.approx(halved)
+    assert device.seconds(tally, shape, "bfloat16", compiled=False) == pytest.approx(halved + 6 * 16 * 0.75)
+    whole = fixed + products / 5e2 + attention / (2e3 / 8) + 2 * 7
+    assert device.seconds(tally, shape, "float32", encoder=True) == pytest.approx(whole)
+    work = Work("m", "scored", shape, "bfloat16", counted=tally, held=21)
+    assert device.memory_of(work, 64, 2.0) == {
+        "weights": 1000,
+        "keys and values": 21 * 2 * 4 * 2,
+        "rows": 12 * 16 * 2 * 6,
+        "logits": 10 * 64 * 4,
+    }

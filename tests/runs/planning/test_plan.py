@@ -11,9 +11,10 @@ import pytest
 import ensue
 from ensue.errors import EnsueError
 from ensue.fetch.store import home
+from ensue.runs.planning import counting
 from ensue.runs.planning.guessing import GuessedTokenizer
 from ensue.runs.planning.hardware import find_hardware, profiles
-from ensue.runs.planning.plan import plan
+from ensue.runs.planning.plan import Plan, plan
 from ensue.runs.planning.tables import plan_json
 from tests.benchmarks.superglue.folders import write_superglue
 from tests.support.command import here, refused
@@ -92,6 +93,50 @@ def test_many_documents_are_planned_from_few(llama: str, corpus: str) -> None:
     assert many.wall == pytest.approx(many.start + (many.seconds + many.outside) / 8)
     assert many.money == pytest.approx(2.0 * many.device_hours)
     assert many.interval[0] < many.seconds < many.interval[1]
+
+
+def test_a_gpu_compiles_for_the_whole_of_the_work_not_for_a_portion_or_the_documents_at_hand(
+    llama: str, corpus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(compile: str = "auto", **options: Any) -> Plan:
+        return plan(
+            "shuffle",
+            model=llama,
+            data=corpus,
+            hardware="h200",
+            shuffles=10,
+            model_options={"compile": compile},
+            **options,
+        )
+
+    always, never = planned("always"), planned("never")
+    (cost,) = always.costs
+    saved = counting._SAVED * cost.tally.fed * cost.work.shape.layers * cost.work.shape.width
+    assert cost.tally.fed <= cost.tally.run <= cost.tally.fed + 65_536
+    assert always.start > never.start
+    for name in ("_FIRST", "_LARGEST"):
+        monkeypatch.setattr(f"ensue.scoring.portions.{name}", 8_000)
+    monkeypatch.setattr(counting, "_COMPILING", saved / 2)
+    in_portions = planned()
+    assert in_portions.costs[0].work.compiled
+    assert in_portions.start == always.start
+    (cost,) = planned("always").costs
+    # Only the last row of all is padded.
+    assert in_portions.costs[0].tally.run <= in_portions.costs[0].tally.fed + 65_536
+    monkeypatch.setattr(counting, "SAMPLED", 30_000)
+    assert planned().costs[0].work.compiled
+    monkeypatch.setattr(counting, "_COMPILING", saved * 20)
+    assert not planned().costs[0].work.compiled
+    monkeypatch.setattr(counting, "SAMPLED", 12_000_000)
+    assert planned().start == never.start
+    many = planned(documents=3 * 100)
+    assert many.costs[0].work.compiled
+    assert many.start == always.start
+    (tally,) = [one.tally for one in many.costs]
+    assert tally.fed == pytest.approx(100 * cost.tally.fed)
+    assert tally.fed <= tally.run <= tally.fed + 65_536
+    monkeypatch.setattr(counting, "_COMPILING", saved / 2)
+    assert not planned(documents=1).costs[0].work.compiled
 
 
 def test_operations_are_two_a_weight_of_the_layers_and_the_rest(llama: str, corpus: str) -> None:
@@ -189,6 +234,10 @@ def test_the_command_prints_tables_and_json(llama: str, corpus: str) -> None:
     [
         (["shuffle", "--hardware", "abacus"], "There is no hardware abacus"),
         (["shuffle", "--shape", "9Q"], "There is no shape 9Q"),
+        (
+            ["shuffle", "--shape", '{"model_type": "bert"}'],
+            "stands for a causal language model, and bert is none",
+        ),
         (["shuffle", "--shape", "8B", "--tokenizer", "99"], "1 to 20 characters"),
         (["shuffle", "--shape", "8B", "--measure"], "leave out --measure or --shape"),
         (["shuffle", "--model", "http://127.0.0.1:1"], "served elsewhere"),

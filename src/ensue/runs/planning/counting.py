@@ -39,6 +39,7 @@ from ensue.runs.planning.tally import (
     count_masked,
     count_rows,
     count_texts,
+    row_padding,
 )
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
@@ -93,6 +94,11 @@ def budget_of(shape: Shape, target: Target) -> Budget:
     )
 
 
+def is_repaid(saved: float) -> bool:
+    """Return whether so many seconds saved repay compiling."""
+    return saved > _COMPILING
+
+
 class Counter:
     """What counting models share: the ledger, the target, a model's shape and name."""
 
@@ -114,15 +120,19 @@ class Counter:
     def budget(self) -> Budget:
         return budget_of(self.shape, self.target)
 
-    def count_scored(self, parts: Sequence[TokenPart], *, share: bool, pack: bool) -> tuple[Tally, int]:
-        """Count token parts as the executor of the target would run them."""
+    def count_scored(
+        self, parts: Sequence[TokenPart], *, share: bool, pack: bool, whole: float
+    ) -> tuple[Tally, int]:
+        """Count token parts as the executor of the target would run them, where all are `whole` times as many."""
         window = self.shape.window
         if self.target.kind != "cuda" or not (share and pack):
             return count_batches(parts, self.budget, window, share=share, pack=pack)
         rows = count_rows(parts, self.budget, window, share=True)
-        saved = _SAVED * rows.fed * self.shape.layers * self.shape.width
-        if self.target.compile == "always" or (self.target.compile == "auto" and saved > _COMPILING):
-            self.work("scored").compiled = True
+        saved = _SAVED * rows.fed * whole * self.shape.layers * self.shape.width
+        work = self.work("scored")
+        work.saved = max(work.saved, saved)
+        if self.target.compile == "always" or (self.target.compile == "auto" and is_repaid(saved)):
+            work.compiled = True
             return rows, 0
         if rows.fed > _LITTLE_SHARED * rows.given:
             return count_rows(parts, self.budget, window, share=False), 0
@@ -211,11 +221,14 @@ class _Scoring(_Vectors):
         # The block of each part that is looked at, by its identity, until it has been.
         self._sampled: dict[int, tuple[int, Part]] = {}
         self._stubs = 0
+        # The tokens of the stream under way so far.
+        self._fed = 0.0
 
     def _prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
         raise NotImplementedError  # each kind of model makes its own parts
 
-    def _tally(self, parts: Sequence[Any]) -> tuple[Tally, int]:
+    def _tally(self, parts: Sequence[Any], whole: float) -> tuple[Tally, int]:
+        """Count parts, of which there are `whole` times as many in all."""
         raise NotImplementedError
 
     def prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
@@ -260,6 +273,11 @@ class _Scoring(_Vectors):
 
     def execute(self, parts: Sequence[Part], done: Set[int]) -> Iterator[list[tuple[int, PartScore]]]:
         """Count the parts, and answer with log-probabilities that depend on each part's tokens alone."""
+        yield from self.execute_more(parts, done, share=1.0, last=True)
+
+    def execute_more(
+        self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
+    ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
         real: dict[int | None, list[Any]] = {}
         for part in parts:
             if not _is_stub(part):
@@ -268,22 +286,18 @@ class _Scoring(_Vectors):
         work = self.counter.work("scored")
         for number, some in real.items():
             with self.counter.ledger.within():
-                tally, held = self._tally(some)
+                tally, held = self._tally(some, len(parts) / len(some) / share)
             work.held = max(work.held, held)
             work.counted += tally
+            self._fed += tally.fed
             if number is not None:
                 work.blocks[number] += tally
+        if last:
+            # A row that a portion does not fill is filled by the next one.
+            work.padding += row_padding(self._fed, self.counter.budget.batch) if work.compiled else 0.0
+            work.streams, self._fed = work.streams + 1, 0.0
         yield [(place, PartScore(_stand_in(part))) for place, part in enumerate(parts) if place not in done]
 
-    def execute_more(
-        self, parts: Sequence[Part], done: Set[int], *, share: float, last: bool
-    ) -> Generator[list[tuple[int, PartScore]], None, set[int]]:
-        before = self.counter.work("scored").counted
-        yield from self.execute(parts, done)
-        # A row that a portion does not fill is filled by the next one.
-        added = self.counter.work("scored").counted
-        if not last and self.counter.work("scored").compiled:
-            added.run -= (added.run - before.run) - (added.fed - before.fed)
         return set()
 
 
@@ -342,9 +356,9 @@ class CountingCausal(_Scoring, CausalModel):
     def _prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
         return CausalModel.prepare(self, requests, policy)
 
-    def _tally(self, parts: Sequence[TokenPart]) -> tuple[Tally, int]:
+    def _tally(self, parts: Sequence[TokenPart], whole: float) -> tuple[Tally, int]:
         share, pack = self._way
-        return self.counter.count_scored(parts, share=share, pack=pack)
+        return self.counter.count_scored(parts, share=share, pack=pack, whole=whole)
 
     def generate(
         self, prompts: Sequence[str], *, max_tokens: int = 64, stop: Sequence[str] = (), **options: Any
@@ -418,7 +432,7 @@ class CountingMasked(_Scoring, MaskedModel):
     def _prepare(self, requests: Sequence[Request], policy: Policy) -> list[Prepared]:
         return MaskedModel.prepare(self, requests, policy)
 
-    def _tally(self, parts: Sequence[MaskedPart]) -> tuple[Tally, int]:
+    def _tally(self, parts: Sequence[MaskedPart], whole: float) -> tuple[Tally, int]:
         tally = count_masked(parts)
         tally.passes = -(-tally.fed // self.counter.budget.batch)
         return tally, 0

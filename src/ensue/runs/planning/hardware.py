@@ -99,11 +99,11 @@ class Hardware:
         compiled = work.compiled or work.what != "scored"
         return self.seconds(found, work.shape, work.dtype, encoder=encoder, compiled=compiled)
 
-    def memory_of(self, work: Work, batch: int) -> dict[str, float]:
-        """Return the bytes that a model's work takes on the device, by what they are for."""
+    def memory_of(self, work: Work, batch: int, times: float) -> dict[str, float]:
+        """Return the bytes that so many times a model's work takes on the device, by what they are for."""
         shape, size = work.shape, BYTES[work.dtype]
         logits = min(_LOGITS[self.kind], shape.vocabulary * max(batch, 1)) * 4 if shape.head else 0
-        rows = min(batch, max(work.total.run, 1.0)) * shape.inner * size * _WIDE
+        rows = min(batch, max(work.times(times).run, 1.0)) * shape.inner * size * _WIDE
         return {
             "weights": float(shape.weights * size),
             "keys and values": float(work.held * shape.cache_bytes(work.dtype)),

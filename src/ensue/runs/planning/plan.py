@@ -160,22 +160,29 @@ def plan(
     )
     prepared = asked.prepare(task, None if data is None else str(data), limit, seed, values)
     models = _Models(found, target, options, shape, tokenizer)
-    ledger = Ledger()
     loaded = models.load(model or found.default_model) if shape is None else models.shaped(shape)
     _refuse_training(training(values, loaded))
-    counting = counting_model(loaded, ledger, models.target_of(loaded))
 
-    def further(which: str) -> Model:
-        other = models.load(which)
-        return counting_model(other, ledger, models.target_of(other))
+    def counted() -> tuple[Ledger, Model, _Seen]:
+        ledger = Ledger()
 
-    seen = _evaluate(prepared, counting, further, progress, ledger)
+        def further(which: str) -> Model:
+            other = models.load(which)
+            return counting_model(other, ledger, models.target_of(other))
+
+        counting = counting_model(loaded, ledger, models.target_of(loaded))
+        return ledger, counting, _evaluate(prepared, counting, further, progress, ledger)
+
+    ledger, counting, seen = counted()
+    times = 1.0 if documents is None else documents / seen.clusters
+    if target.compile == "auto" and models.decide(ledger, times):
+        # So many documents are run in another way than those at hand.
+        prepared = asked.prepare(task, None if data is None else str(data), limit, seed, values)
+        ledger, counting, seen = counted()
     guided = prepared.assumed(counting) if isinstance(prepared, Guided) else ""
     assumptions = [*models.notes, *ledger.assumptions, *([guided] if guided else [])]
     notes = [f"assumed: {words}" for words in assumptions]
-    times = 1.0
     if documents is not None:
-        times = documents / seen.clusters
         notes.append(f"scaled from {seen.clusters:,} documents of {prepared.source} to {documents:,}")
     ratios: dict[tuple[str, str], float] = {}
     if measure:
@@ -183,7 +190,7 @@ def plan(
 
         ratios = measured_ratios(ledger, device, models, clock)
     costs = [_costs(work, device, times, ratios.get((work.model, work.what))) for work in ledger]
-    memory, start = _memory(ledger, device, target), _start(ledger, device, costs, options)
+    memory, start = _memory(ledger, device, target, times), _start(ledger, device, costs, options)
     if memory and sum(memory.values()) > device.bytes:
         notes.append(
             f"does not fit: {sum(memory.values()) / 2**30:.0f} GiB are needed and a {device.name} has "
@@ -244,6 +251,7 @@ class _Models:
         self.tokenizer = tokenizer
         self.notes: list[str] = []
         self.loaded: dict[str, tuple[str, Model]] = {}
+        self.compile: dict[str, str] = {}
 
     def load(self, name: str) -> Model:
         """Load a model by its name on the device `meta`, where it takes no memory."""
@@ -264,14 +272,29 @@ class _Models:
         """Load a model with its weights, as a run would."""
         return load_for(self.benchmark, self.loaded[name][0], **self.options)
 
+    def decide(self, ledger: Ledger, times: float) -> bool:
+        """Decide which models are compiled for so many times the work, and return whether that is another way than
+        they were counted in. Work in several streams is then in more of them, each as long as before."""
+        from ensue.runs.planning.counting import is_repaid
+
+        ways = {work.model: is_repaid(work.saved * times) for work in ledger if work.streams == 1}
+        other = {work.model for work in ledger if work.model in ways and ways[work.model] != work.compiled}
+        self.compile = {name: "always" if ways[name] else "never" for name in other}
+        return bool(other)
+
     def target_of(self, model: Model) -> Any:
+        """Return the target of a model: how it is compiled, and in which dtype it is loaded."""
+        target = replace(self.target, compile=self.compile.get(model.card.name, self.target.compile))
+        return self._with_dtype(model, target)
+
+    def _with_dtype(self, model: Model, target: Any) -> Any:
         """Return the target with the dtype a kind of model is loaded in: only language models are halved."""
         from ensue.backends.hf.language import LanguageModel
         from ensue.backends.qg.questioner import CausalQuestioner
 
         if self.options.get("dtype", "auto") != "auto" or isinstance(model, LanguageModel | CausalQuestioner):
-            return self.target
-        return replace(self.target, dtype="float32")
+            return target
+        return replace(target, dtype="float32")
 
     def shaped(self, shape: str) -> Model:
         """Make a causal model of a shape, with a tokenizer of another model or a guess in its place."""
@@ -351,7 +374,7 @@ def _drop_vectors(mark: str) -> float:
 
 
 def _costs(work: Work, device: Hardware, times: float, ratio: float | None) -> Costs:
-    tally, shape = work.total.times(times), work.shape
+    tally, shape = work.times(times), work.shape
     operations = (
         shape.linear_operations(tally.fed + tally.written)
         + shape.attention_operations(tally.seen + tally.written_seen, tally.near + tally.written_seen)
@@ -374,14 +397,16 @@ def _spread(costs: list[Costs], times: float, clusters: int) -> float:
     return math.hypot(sampled, own * math.sqrt(max(1 - 1 / times, 0.0)))
 
 
-def _memory(ledger: Ledger, device: Hardware, target: Any) -> dict[str, float]:
-    """Return the bytes on a device, by what they are for: all models' weights, the most of the rest."""
+def _memory(ledger: Ledger, device: Hardware, target: Any, times: float) -> dict[str, float]:
+    """Return the bytes on a device for so many times the work, by what they are for: all models' weights, the most of
+    the rest."""
     from ensue.runs.planning.counting import budget_of
 
     found: dict[str, float] = {}
     weights: dict[str, float] = {}
     for work in ledger:
-        parts = device.memory_of(work, budget_of(work.shape, replace(target, dtype=work.dtype)).longest_run)
+        longest = budget_of(work.shape, replace(target, dtype=work.dtype)).longest_run
+        parts = device.memory_of(work, longest, times)
         weights[work.model] = parts.pop("weights")
         for key, value in parts.items():
             found[key] = max(found.get(key, 0.0), value)

@@ -122,6 +122,7 @@ def empty_network(config: Mapping[str, Any]) -> Any:
     """Build a network of a configuration on the device `meta`, without weights."""
     import torch
     import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     facts = dict(config)
     family = facts.pop("model_type", None)
@@ -134,6 +135,12 @@ def empty_network(config: Mapping[str, Any]) -> Any:
     except Exception as error:  # of whatever a configuration may lack
         said = " ".join(str(error).split())[:160]
         raise EnsueError(f"No network can be made of this shape ({type(error).__name__}): {said}") from error
+    # Encoders can be made to write, too, but none is given for that.
+    if family in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not getattr(read, "is_decoder", False):
+        raise EnsueError(
+            f"A shape stands for a causal language model, and {family} is none; plan with the name or the folder of "
+            f"an encoder or a masked model."
+        )
     return network.eval()
 
 

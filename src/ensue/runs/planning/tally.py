@@ -84,7 +84,9 @@ class Work:
     """The work of one kind that one model is given.
 
     `counted` is what was looked at; where that is a sample, `blocks` has it block by block and `characters` says how
-    much text there is in all. `held` is the most tokens whose keys and values are kept at once.
+    much text there is in all. `held` is the most tokens whose keys and values are kept at once. It came in so many
+    `streams`, each of which is run as a whole. Where rows are `compiled`, the last one of each is filled with
+    `padding`; compiling for the largest would save so many seconds (`saved`).
     """
 
     model: str
@@ -96,7 +98,10 @@ class Work:
     characters: float = 0
     texts: float = 0
     held: int = 0
+    streams: int = 0
     compiled: bool = False
+    saved: float = 0.0
+    padding: float = 0.0
     calls: list[Call] = field(default_factory=list)
 
     def add(self, tally: Tally, *, held: int = 0) -> None:
@@ -109,9 +114,14 @@ class Work:
     @property
     def total(self) -> Tally:
         """All work: what was counted, scaled to the text that there is where it is a sample."""
+        return self.times(1.0)
+
+    def times(self, factor: float) -> Tally:
+        """Return as many times the work: in a stream as much longer where there is one, else in more of them."""
         sampled = self.characters / max(self.counted.characters, 1) if self.blocks else 1.0
-        scaled = self.counted.times(sampled)
-        scaled.texts, scaled.characters = self.texts, self.characters
+        scaled = self.counted.times(sampled * factor)
+        scaled.texts, scaled.characters = self.texts * factor, self.characters * factor
+        scaled.run += self.padding * (1.0 if self.streams == 1 else factor)
         return scaled
 
     def spread(self, of: Callable[[Tally], float]) -> float:
@@ -206,7 +216,7 @@ def count_batches(
 
 
 def count_rows(parts: Sequence[TokenPart], budget: Budget, window: int, *, share: bool) -> Tally:
-    """Count token parts as packed rows run them: nothing is padded but the end of the last row."""
+    """Count token parts as packed rows run them, without what pads the end of the last row (`row_padding`)."""
     nodes = build_tree(parts) if share else build_tree(parts, min_run=NO_SHARING)
     tally = _of_nodes(nodes, window)
     # A text's last token is only asked about.
@@ -217,13 +227,19 @@ def count_rows(parts: Sequence[TokenPart], budget: Budget, window: int, *, share
     tally.texts, tally.given = len(parts), sum(len(part.ids) for part in parts)
     tally.passes = math.ceil(tally.fed / budget.batch)
     tally.run = tally.fed
-    if share:
-        full, rest = divmod(tally.fed, budget.batch)
-        # The last row is padded to one of the sizes that TreeRunner has.
-        sizes = (math.ceil(budget.batch / part) for part in (16, 4, 1))
-        tally.run = full * budget.batch + (next(size for size in sizes if size >= rest) if rest else 0)
     tally.attended = tally.seen
     return tally
+
+
+def row_padding(fed: float, batch: int) -> float:
+    """Count the tokens that fill the last row of so many, to one of the sizes that TreeRunner has.
+
+    >>> row_padding(1000, 160), row_padding(30, 160), row_padding(320, 160)
+    (0.0, 10.0, 0.0)
+    """
+    rest = fed % batch
+    sizes = (math.ceil(batch / part) for part in (16, 4, 1))
+    return float(next(size for size in sizes if size >= rest) - rest) if rest else 0.0
 
 
 def _of_nodes(nodes: Sequence[Node], window: int) -> Tally:
