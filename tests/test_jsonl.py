@@ -61,6 +61,9 @@ def test_a_file_that_holds_one_object_names_the_line_too(tmp_path: Path) -> None
         EnsueError, match=r"a\.json, line 2 is not JSON \(Extra data.*: name the file \.jsonl if"
     ):
         read_object(path)
+    path = write(tmp_path / "a.jsonl", b'{"a": 1}\n{"a": 2}\n')
+    with pytest.raises(EnsueError, match=r"a\.jsonl holds an object a line, where one object is expected\.$"):
+        read_object(path)
     with pytest.raises(EnsueError, match="cannot be read: No such file"):
         read_object(tmp_path / "nowhere.json")
     with pytest.raises(EnsueError, match=r"^Standard input is not a JSON object but null"):

@@ -41,6 +41,8 @@ def parse_line(line: bytes | str, place: str) -> dict[str, Any]:
         if error.doc.strip() in ("[", "{"):
             hint = ": write one object a line"
         elif error.lineno > 1 and error.msg == "Extra data":
+            if place.endswith(".jsonl"):
+                raise EnsueError(f"{place} holds an object a line, where one object is expected.") from error
             hint = ": name the file .jsonl if it holds one object a line"
         raise EnsueError(f"{where} is not JSON ({error.msg} at column {error.colno}){hint}.") from error
     except (ValueError, RecursionError) as error:

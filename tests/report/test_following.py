@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -121,6 +122,18 @@ def test_without_a_calibration_nothing_is_tinted(tmp_path):
     assert {one["class"] for one in Reader(text).sentences} == {"s"}
     assert text.count("What each sentence gains") == 2
     assert "How firmly" not in text
+    # The first sentence has no bar: nobody knows what it gains. The most is drawn whole.
+    widths = re.findall(r'width="([\d.]+)" height="9" class="(?!track)', text)
+    assert [float(one) for one in widths] == pytest.approx([83.3, 2.0, 3.3, 10.0, 150.0])
+
+
+def test_the_table_of_a_page_has_all_that_the_verdict_is_made_of(tmp_path):
+    one = made()
+    sentences = [row._replace(belonging=-1.25 if row.gain is not None else None) for row in one.sentences]
+    page = Page(page_of(tmp_path, replace(one, sentences=tuple(sentences))))
+    assert re.search(r"gives\s+likeness\s+belongs", page.text)
+    assert page.text.count("−1.2") == 5
+    assert "a reader, a small model trained for it" in page.text
 
 
 def test_doubtful_texts_come_first_and_the_rest_is_counted(tmp_path):
@@ -149,20 +162,37 @@ def test_a_terminal_marks_the_sentence_with_more_than_colour():
     (marked,) = [line for line in lines if "▶ 3" in line]
     assert "alert" in marked
     assert [line.count("█") for line in lines if re.match(r" +(▶ )?\d ", line)] == [0, 5, 0, 0, 1, 9]
+    lines = printed(profile_table(made(stands_out=None, false_alarm=None)).to_rich())
+    assert [line.count("█") + line.count("▏") for line in lines if re.match(r" +\d ", line)] == [
+        0,
+        6,
+        1,
+        1,
+        1,
+        10,
+    ]
 
 
 @pytest.mark.parametrize("count", [100, 101, 1000])
 def test_a_long_text_is_drawn_in_at_most_so_many_bars(tmp_path, count):
     words = "Word. " * count
+    first = ProfiledSentence("Word.", 0, 5, 2, 1.0, None, None, None, None, None, None)
     rows = [
-        ProfiledSentence("Word.", 6 * n, 6 * n + 5, 2, 1.0, 1.0, 2.0, 1.0, None, 1.0, 0.0 if n == 77 else 0.5)
-        for n in range(count)
+        first,
+        *(
+            ProfiledSentence(
+                "Word.", 6 * n, 6 * n + 5, 2, 1.0, 1.0, 2.0, 1.0, None, 1.0, 0.0 if n == 77 else 0.5
+            )
+            for n in range(1, count)
+        ),
     ]
     one = Profile("long", words, 2 * count, -1.0, -1.0, tuple(rows), 77, 77, 0.01, "Sentence 78", "so")
     text = page_of(tmp_path, one)
     (svg,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert svg.count("<a ") <= 100
     assert "▶ 78" in svg
+    # Where the first sentence, of which nothing is known, shares a bar, that is another's.
+    assert (svg.count('class="track"') - len(re.findall(r'class="(?:firm|low|out)"', svg))) == (count == 100)
     assert len(Reader(text).sentences) == count
     assert ("The table has the first 300" in text) == (count == 1000)
 

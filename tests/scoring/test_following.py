@@ -13,6 +13,7 @@ from ensue.scoring.following import (
     POLICY,
     Following,
     Pieces,
+    context_starts,
     follow,
     head_of,
     like_those_around,
@@ -44,9 +45,11 @@ def test_each_number_is_a_difference_of_two_log_likelihoods(scorer):
             before = " ".join(text[:place])
             here = alone(scorer, " " + text[place], before)
             assert sentences[place].logprob == pytest.approx(here, abs=1e-4)
-            assert sentences[place].received == pytest.approx(
-                here - alone(scorer, text[place], NOTHING), abs=1e-4
-            )
+            received = here - alone(scorer, text[place], NOTHING)
+            assert sentences[place].received == pytest.approx(received, abs=1e-4)
+            tokens = len(scorer.tokenizer(f"{before} {text[place]}")["input_ids"])
+            tokens -= len(scorer.tokenizer(before)["input_ids"])
+            assert sentences[place].gain == pytest.approx(received / tokens, abs=1e-4)
         assert sentences[0].given is None
         for place in range(2, len(text)):
             head = head_of(" " + text[place])
@@ -69,6 +72,37 @@ def test_likeness_is_the_mean_cosine_with_the_three_most_alike_of_those_around()
         assert found[place] == pytest.approx(sum(cosines[-3:]) / 3)
     assert like_those_around(vectors[:1]).tolist() == [0.0]
     assert like_those_around(vectors[:2]).tolist() == pytest.approx([float(vectors[0] @ vectors[1])] * 2)
+
+
+def test_each_text_has_its_own_likeness_and_what_a_reader_says_of_it(scorer, tmp_path):
+    encoder = ensue.load_model(str(tiny.save_encoder(tmp_path / "encoder")))
+    reader = ensue.load_model(str(tiny.save_reader(tmp_path / "reader")))
+    texts = [document(0, 4), document(1, 1), document(2, 6)]
+    found, _ = follow(scorer, [Pieces.joined(text) for text in texts], encoder=encoder, reader=reader)
+    for text, sentences in zip(texts, found, strict=True):
+        vectors = np.asarray(encoder.encode(text), dtype=float)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        (read,) = reader.read([text])
+        assert [one.belonging for one in sentences] == pytest.approx(read, abs=1e-4)
+        likeness = like_those_around(vectors).tolist() if len(text) > 1 else [None]
+        assert [one.likeness for one in sentences] == pytest.approx(likeness, abs=1e-4)
+
+
+def test_a_sentence_is_read_after_six_thousand_characters_at_least_and_three_times_that_at_most():
+    generator = np.random.default_rng(5)
+    ends = np.cumsum(generator.integers(1, 900, 300)).tolist()
+    starts = context_starts(ends)
+    begins = [0, *ends[:-1]]
+    assert len(set(starts)) > 5
+    for begin, start in zip(begins, starts, strict=True):
+        assert start in begins
+        assert min(begin, 6_000) <= begin - start <= 18_000
+    # It moves as seldom as that allows, for what is shared is read once.
+    assert all(
+        begins[place] - starts[place - 1] > 18_000
+        for place in range(1, 300)
+        if starts[place] > starts[place - 1]
+    )
 
 
 def test_the_share_of_next_to_no_surprisal_is_that_of_one_nat():

@@ -69,6 +69,11 @@ def test_standing_is_what_is_received_and_given_and_how_like_it_is_to_the_rest()
     assert standings(read, given=5.0)[1] == pytest.approx(second - 1.5 * BELONGING)
 
 
+def test_the_rule_has_the_weights_that_were_judged() -> None:
+    """Who changes one makes another rule, and its calibrations and figures anew (docs/following.md)."""
+    assert (RULE, RECEIVED, SHARE, LIKENESS, BELONGING) == (5, 1 / 3, 50.0, 50.0, 5.0)
+
+
 @pytest.mark.parametrize("count", [25, 200, 1600])
 def test_a_calibration_of_few_texts_keeps_what_it_says_nineteen_times_in_twenty(count: int) -> None:
     """By simulation: how often the share of all texts below the threshold is more than was asked for."""
@@ -92,6 +97,8 @@ def test_nothing_stands_out_above_the_rate_but_the_least_is_named() -> None:
     found = judge(sentences, PLAIN, rate=0.1)
     assert (found.stands_out, found.least) == (None, 2)
     assert judge(sentences, PLAIN, rate=0.9).stands_out == 2
+    # At most the rate, and the rate itself is that.
+    assert judge(text(50.0, 80 / 17, 60.0, 55.0, 52.0), PLAIN, rate=0.1).stands_out == 2
 
 
 def test_a_text_that_is_loose_throughout_is_made_good_for_it() -> None:
@@ -206,6 +213,61 @@ def test_calibration_states_what_it_was_made_from() -> None:
     assert fitted.given == pytest.approx(5, abs=1)
     assert list(fitted.least) == sorted(fitted.least)
     assert (len(fitted.least), len(fitted.percentiles)) == (LEVELS, 101)
+
+
+def test_every_number_of_a_calibration_by_hand() -> None:
+    texts = untouched(60, [4, 7, 13, 30, 3], seed=5)
+    fitted = calibrate(texts, model="m", encoder="e", data="d")
+    kept = [one.sentences for one in texts if len(one.sentences) > 3]
+    passed = [one.given for text in kept for one in text[1:] if one.given is not None]
+    given = sum(passed) / len(passed)
+    firm = [
+        [
+            one.received / 3
+            + 50 * (one.share or 0)
+            + (one.given if one.given is not None else given)
+            + 50 * 0.3
+            for one in text[1:]
+        ]
+        for text in kept
+    ]
+    quartile = sum(float(np.quantile(one, 0.25)) for one in firm) / len(firm)
+    falls = [
+        (min(one[:a]) - min(one[:b])) / math.log(b / a)
+        for one in firm
+        for a, b in [(3, 6), (6, 12), (12, 24)]
+        if b <= len(one)
+    ]
+    slope = sum(falls) / len(falls)
+    least = sorted(
+        min(one) + max(0.0, quartile - float(np.quantile(one, 0.25))) + slope * math.log(len(one))
+        for one in firm
+    )
+    assert (fitted.given, fitted.quartile, fitted.slope) == pytest.approx((given, quartile, slope), abs=1e-4)
+    every = sorted(value for one in firm for value in one)
+    for percent, value in enumerate(fitted.percentiles):
+        at = percent / 100 * (len(every) - 1)
+        low = every[int(at)]
+        assert value == pytest.approx(
+            low + (at % 1) * (every[min(int(at) + 1, len(every) - 1)] - low), abs=1e-4
+        )
+    for level, value in zip(_levels(), fitted.least, strict=True):
+        # The k-th of n values for a share of k / (n + 1), between two of them in proportion.
+        at = max(1.0, min(len(least), wilson(level, len(least), 1.645)[0] * (len(least) + 1))) - 1
+        low = least[int(at)]
+        assert value == pytest.approx(
+            low + (at % 1) * (least[min(int(at) + 1, len(least) - 1)] - low), abs=1e-3
+        )
+
+
+def test_the_threshold_is_the_standing_from_which_a_sentence_stands_out() -> None:
+    sloped = replace(PLAIN, slope=2.0)
+    for count in (9, 20):
+        border = threshold(sloped, count, 0.1)
+        assert border == pytest.approx(80 / 17 - 2.0 * math.log(count - 1))
+        for standing, said in ((border - 0.01, 3), (border + 0.01, None)):
+            made = text(*[50.0] * 2, standing, *[50.0] * (count - 4))
+            assert judge(made, sloped, rate=0.1).stands_out == said
 
 
 def test_calibration_goes_through_json() -> None:

@@ -67,10 +67,9 @@ def profile_table(profile: Profile) -> Table:
         caption="gain and surprisal in nats a token; the bar is "
         + ("the share of sentences in sound texts that follow less" if calibrated else "the gain"),
     )
-    most = max((one.gain or 0.0 for one in profile.sentences), default=0.0)
+    shares = _shares(profile, calibrated)
     for place in _shown(profile):
-        one = profile.sentences[place]
-        share = one.share_below if calibrated else max(0.0, one.gain or 0.0) / most if most > 0 else 0.0
+        one, share = profile.sentences[place], shares[place]
         out = place == profile.stands_out
         table.add(
             Cell(f"▶ {place + 1}" if out else str(place + 1), value=place + 1),
@@ -89,6 +88,14 @@ def _shown(profile: Profile) -> Sequence[int]:
         return range(count)
     firm = [(_firmness(one), place) for place, one in enumerate(profile.sentences) if one.gain is not None]
     return sorted(place for _, place in heapq.nsmallest(_LEAST_LINES, firm))
+
+
+def _shares(profile: Profile, calibrated: bool) -> list[float | None]:
+    """Return how long each sentence's bar is, from 0 to 1; None for the first, of which nothing is known."""
+    if calibrated:
+        return [one.share_below for one in profile.sentences]
+    most = max((one.gain or 0.0 for one in profile.sentences), default=0.0) or 1.0
+    return [None if one.gain is None else max(0.0, one.gain) / most for one in profile.sentences]
 
 
 def _firmness(one: ProfiledSentence) -> float:
@@ -236,16 +243,15 @@ def _about(place: int, one: ProfiledSentence) -> str:
 
 def _bars(profile: Profile, anchor: str, calibrated: bool) -> Markup:
     """Draw how firmly the sentences stand, in reading order from above; of several in a bar the least firm."""
-    most = max((one.gain or 0.0 for one in profile.sentences), default=0.0) or 1.0
+    shares = _shares(profile, calibrated)
     step = -(-len(profile.sentences) // _MOST_BARS)
     height, width = 13, 150
     bars = Markup("")
     count = 0
     for begin in range(0, len(profile.sentences), step):
         group = range(begin, min(begin + step, len(profile.sentences)))
-        place = min(group, key=lambda one: (one != profile.stands_out, _firmness(profile.sentences[one])))
-        one = profile.sentences[place]
-        share = one.share_below if calibrated else max(0.0, one.gain or 0.0) / most
+        place = min(group, key=lambda one: _shown_first(profile, one))
+        one, share = profile.sentences[place], shares[place]
         out = place == profile.stands_out
         kind = "out" if out else "low" if _tint(one) else "firm"
         y = count * height
@@ -270,3 +276,9 @@ def _bars(profile: Profile, anchor: str, calibrated: bool) -> Markup:
     return Markup(form).format(
         count * height + 2, f"{what}, from above in reading order. {profile.verdict}", bars
     )
+
+
+def _shown_first(profile: Profile, place: int) -> tuple[bool, bool, float]:
+    """Return what sorts the sentences of one bar: the one that stands out, then the least firm of those judged."""
+    one = profile.sentences[place]
+    return place != profile.stands_out, one.gain is None, _firmness(one)

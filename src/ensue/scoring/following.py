@@ -38,12 +38,13 @@ _AROUND, _NEAREST = 20, 3
 class Following(NamedTuple):
     """How well a sentence follows.
 
-    `received` is its log-likelihood after the text before it less that on its own, `given` the log-likelihood of the
-    first words of the next sentence with it less that without it, both in nats; the first sentence receives nothing
-    that could be measured, and neither it nor the last gives any. `gain` is `received` per token, `share` the share
-    of its surprisal on its own that the text before it takes away. `likeness` is its mean cosine with the three most
-    like it of the sentences around it; None without an encoder. `logprob` is its log-likelihood after the text
-    before it. `belonging` is what a reader says of it, as a logit; None without one.
+    `received` is its log-likelihood after the text before it less that on its own, `given` the log-likelihood of
+    the first words of the next sentence with it less that without it, both in nats; the first sentence receives
+    nothing that could be measured, and neither it nor the last gives any. `gain` is `received` per token, `share`
+    the share of its surprisal on its own that the text before it takes away. `likeness` is its mean cosine with the
+    three most like it of the sentences around it; None without an encoder and where there are no others. `logprob`
+    is its log-likelihood after the text before it. `belonging` is what a reader says of it, as a logit; None
+    without one.
     """
 
     tokens: int
@@ -190,7 +191,7 @@ def _followings(
             in_context[place - 1].tokens if place else 0,
             received[place],
             given[place],
-            None if likeness is None else float(likeness[place]),
+            None if likeness is None or count == 1 else float(likeness[place]),
             in_context[place - 1].logprob if place else None,
             None if belonging is None else belonging[place],
         )

@@ -56,6 +56,14 @@ def shares(form: GridForm, longest: int = 2, text: list[list[Mention]] = TEXT) -
     return dict(zip(transition_names(form, longest), found.tolist(), strict=True))
 
 
+@pytest.mark.parametrize(
+    "roles", [(OTHER, SUBJECT, OBJECT), (SUBJECT, OTHER, OBJECT), (OBJECT, OTHER, SUBJECT)]
+)
+def test_the_highest_role_stands_in_the_grid_whichever_comes_first(roles: tuple[int, ...]) -> None:
+    grid = build_grid([[mention("boat", role) for role in roles]], GridForm())
+    assert grid.roles.tolist() == [[SUBJECT]]
+
+
 def test_the_highest_role_of_a_sentence_stands_in_the_grid() -> None:
     form = GridForm(mentions="heads")
     assert build_grid(TEXT, form).drawn(form) == "boat SO-\nmail O-O\nstorm -S-\nmast -S-\nsea --X"

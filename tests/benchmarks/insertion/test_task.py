@@ -83,6 +83,18 @@ def test_an_encoder_puts_sentences_beside_what_is_like_them(models, corpus, tmp_
     assert ensue.compare(run, other)
 
 
+def test_chance_counts_every_place_where_the_sentence_reads_alike(tmp_path):
+    rows = [{"id": "d", "sentences": ["One.", "No.", "No.", "Two.", "Three."]}]
+    data = write_lines(tmp_path / "data.jsonl", rows)
+    found = ensue.run("insertion", model="random", data=data, output=tmp_path / "run", removed="none")
+    outputs = {item["id"]: item["outputs"] for item in found.items}
+    assert [outputs[f"d#{n}"]["right"] for n in range(1, 6)] == [[0], [1, 2], [1, 2], [3], [4]]
+    assert [outputs[f"d#{n}"]["chance"] for n in range(1, 6)] == [0.2, 0.4, 0.4, 0.2, 0.2]
+    # Of positions 0 to 4, those off 1 and 2 by so many: 1, 0, 0, 1, 2.
+    far = [outputs[f"d#{n}"]["chance_distance"] for n in range(1, 6)]
+    assert far == pytest.approx([2.0, 0.8, 0.8, 1.4, 2.0])
+
+
 def test_two_domains_have_rows_of_their_own_and_a_report(tmp_path, models):
     rows = [
         {"id": f"{domain}{n}", "domain": domain, "sentences": [f"{domain} {n} {m}." for m in range(4)]}

@@ -193,3 +193,14 @@ def test_a_swap_is_with_any_sentence_three_to_six_off_but_the_first_and_equal_on
     pool = Pool([own, own])
     found = {edit(0, "swapped", pool, [4], Random(seed)).places for seed in range(80)}
     assert found == {(1, 4), (4, 7), (4, 9), (4, 10)}
+
+
+def test_where_no_spaces_stand_between_words_a_hard_intruder_is_nearest_by_its_letters():
+    own = ["天很蓝。", "我们走。", "老师在河边买了一只红猫。", "门开了。", "他笑了。", "夜来了。"]
+    near, far = "学生在河边看见一只黑猫。", "新的雨伞找不到啊。"
+    other = ["早上好。", "他来了吗？", near, far, "雨停了。", "大家睡了。"]
+    found = edit(0, "hard", Pool([own, other]), [2], Random(0))
+    assert found is not None
+    assert found.sentences[2] == near
+    # Words of other scripts are whole, beside such letters too.
+    assert edits._words("GPT模型 and模") == Counter({"gpt": 1, "模": 2, "型": 1, "and": 1})

@@ -16,7 +16,9 @@ from ensue.benchmarks.intruder import task
 from ensue.benchmarks.intruder.edits import KINDS
 from ensue.benchmarks.intruder.rules import RULES
 from ensue.errors import EnsueError
-from ensue.scoring.following import Pieces, follow, measure
+from ensue.models.request import Request
+from ensue.scoring.engine import score
+from ensue.scoring.following import POLICY, Pieces, follow, measure
 from ensue.scoring.verdict import calibrate, judge
 from tests.support import tiny
 from tests.support.command import here, read_lines, refused, write_lines
@@ -134,6 +136,31 @@ def test_the_scores_are_those_of_a_naive_loop(finished):
         others = [min(c["outputs"]["values"]["gain"][1:]) for n, c in controls.items() if n != name]
         assert control["outputs"]["thresholds"]["gain"] == pytest.approx(min(others), abs=1e-6)
     assert finished.results["notes"]["documents judged by too few others for a false-alarm rate of 0.1"] == 6
+
+
+def test_a_text_as_a_whole_is_as_good_as_what_follows_its_first_sentence(finished, models, corpus):
+    scorer = ensue.load_model(str(models[0]))
+    texts = {row["id"]: row["sentences"][:20] for row in read_lines(corpus)}
+    controls = {i["cluster"]: i for i in finished.items if i["settings"]["kind"] == "untouched"}
+    seen = set()
+    for item in finished.items:
+        sentences = list(texts[item["cluster"]])
+        outputs = item["outputs"]
+        if item["settings"]["kind"] == "swapped":
+            a, b = outputs["places"]
+            sentences[a], sentences[b] = sentences[b], sentences[a]
+        elif outputs["places"]:
+            sentences[outputs["places"][0]] = outputs["sentences"][0]
+        if len(sentences) == 20:
+            continue  # longer than the model: read in windows
+        first, *rest = sentences
+        (found,) = score(scorer, [Request(" " + " ".join(rest), first)], policy=POLICY).scores
+        assert outputs["whole"] == pytest.approx(found.logprob_per_token, abs=1e-4)
+        if outputs["places"]:
+            better = controls[item["cluster"]]["outputs"]["whole"] > outputs["whole"] + 1e-4
+            assert item["scores"]["whole/accuracy"] == float(better)
+            seen.add(better)
+    assert seen == {True, False}
 
 
 def test_a_reader_is_judged_by_what_it_says_of_each_sentence(finished, reader, corpus, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise, permutations
 
+import numpy as np
 import pytest
 
 import ensue
@@ -87,6 +88,22 @@ def test_neighbours_of_a_scorer_and_of_an_encoder(models, corpus, tmp_path, naiv
     assert [row["metric"] for row in other.results["metrics"]] == [*METRICS, "chance_positional"]
     chance = other.results["metrics"][-1]
     assert chance["value"] == pytest.approx((1 / 4 + 1 / 5 + 1 / 10) / 3)
+
+
+def test_an_encoder_opens_with_what_is_most_like_all_others(models, corpus, tmp_path):
+    run = ensue.run("ordering", model=str(models[1]), data=corpus, output=tmp_path / "run", limit=1)
+    (item,) = run.items
+    vectors = np.asarray(ensue.load_model(str(models[1])).encode(read_lines(corpus)[0]["sentences"]), float)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+
+    def value(order):
+        first = order[0]
+        opens = sum(cosines[first, other] for other in order[1:]) / 3
+        return opens + sum(cosines[a, b] for a, b in pairwise(order))
+
+    assert item["outputs"]["value"] == pytest.approx(max(map(value, permutations(range(4)))), abs=1e-3)
+    assert item["outputs"]["value_written"] == pytest.approx(value(range(4)), abs=1e-3)
 
 
 def test_first_words_after_the_last_sentences(models, corpus, tmp_path, naive):

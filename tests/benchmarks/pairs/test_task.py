@@ -9,6 +9,7 @@ import pytest
 
 import ensue
 from ensue.benchmarks.pairs.data import read_pairs
+from ensue.benchmarks.pairs.task import _item
 from ensue.runs.tables import metrics_tables
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
@@ -60,6 +61,26 @@ def test_a_model_that_reads_no_context_is_right_half_of_the_time(tmp_path):
     for name in (None, "connective", "name"):
         alone = rows["accuracy_alone", name]
         assert (alone["value"], alone["n"], alone["clusters"]) == (0.5, *((60, 30) if name else (120, 60)))
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "accuracy", "gain", "alone", "ties"),
+    [
+        # Good and bad after the context, then on their own: the bad one is always likelier, and gains less.
+        ((-10.0, -8.0, -30.0, -20.0), 0, 1, 0, 0),
+        ((-8.0, -10.0, -20.0, -30.0), 1, 0, 1, 0),
+        ((-8.0, -8.0, -20.0, -30.0), 0, 0, 1, 1),
+        ((-8.0, -9.0, -20.0, -21.0), 1, 0, 1, 0),
+    ],
+)
+def test_what_a_pair_scores_by_hand(logprobs, accuracy, gain, alone, ties):
+    item = _item(read_pairs(None).items[0], [{"logprob": one} for one in logprobs], "logprob")
+    assert item["scores"] == {
+        "accuracy": accuracy,
+        "accuracy_gain": gain,
+        "accuracy_alone": alone,
+        "ties": ties,
+    }
 
 
 def test_endings_are_scored_after_their_context_and_alone(tmp_path):

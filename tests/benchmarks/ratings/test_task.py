@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
 import ensue
-from ensue.benchmarks.ratings.task import auc_of
+from ensue.benchmarks.ratings.task import auc_of, judged_pairs, pairs_of
 from ensue.runs.tables import metrics_tables
 from tests.support import tiny
 from tests.support.command import here, refused, write_lines
@@ -105,6 +105,23 @@ def test_pairs_of_one_group_are_those_of_a_naive_loop(finished):
                 right.append(1.0 if more > 0 else 0.5 if more == 0 else 0.0)
         assert len(right) > 6
         assert value(finished, "accuracy", measure=measure, level="pairs") == pytest.approx(np.mean(right))
+
+
+def test_a_measure_that_says_the_same_of_both_texts_is_half_right():
+    def item(group, rating, total):
+        return {"cluster": group, "outputs": {"rating": rating, "total": total}}
+
+    items = [
+        item("a", 1.0, -5.0),
+        item("a", 2.0, -5.0),
+        item("a", 2.0, -9.0),
+        item("b", 4.0, -1.0),
+        item("b", 3.0, -7.0),
+    ]
+    # Of the two that people rate alike nothing is asked, nor of texts of other groups.
+    found = [(pair.group, pair.right) for pair in judged_pairs(items, "total")]
+    assert found == [("a", 0.5), ("a", 0.0), ("b", 1.0)]
+    assert pairs_of(items, "total").value == pytest.approx(0.5)
 
 
 def test_marked_sentences_have_the_auc_of_scikit_learn():

@@ -11,6 +11,7 @@ import pytest
 import ensue
 from ensue.backends.baselines import RandomModel
 from ensue.benchmarks.settings import resolve
+from ensue.benchmarks.transfer.judging import metric_rows
 from ensue.benchmarks.transfer.report.page import PAGE
 from ensue.benchmarks.transfer.report.table import Transferred, anchors, in_words, tables, verdict
 from ensue.benchmarks.transfer.task import TASK
@@ -162,6 +163,28 @@ def test_what_a_trained_model_is_ahead_by_is_the_paired_test(done):
         assert row["value"] == pytest.approx(np.mean(a) - np.mean(b))
         test = paired_test(a, b, [cluster for _, cluster in sides[0].values()], bounds=(0, 1))
         assert row["ci95"] == [test.low, test.high]
+
+
+def test_models_are_compared_on_the_pairs_that_both_answered():
+    def item(model, pair, accuracy):
+        return {
+            "task": "transfer",
+            "cluster": pair,
+            "settings": {"k": 1, "model": model},
+            "scores": {"accuracy": accuracy},
+            "outputs": {"pair": pair},
+        }
+
+    items = [item("trained", f"p{n}", float(n < 2)) for n in range(6)]
+    items += [item("plain", f"p{n}", float(n == 5)) for n in (5, 4, 3, 1)]
+    rows = metric_rows(items, {"trained": True, "plain": False})
+    (ahead,) = [row for row in rows if row["metric"] == "ahead"]
+    # On p1, p3, p4 and p5 the first is right once, and so is the other.
+    assert (ahead["value"], ahead["n"]) == (0.0, 4)
+    items[-1]["scores"]["accuracy"] = 0.0
+    items[6]["scores"]["accuracy"] = 0.0
+    rows = metric_rows(items, {"trained": True, "plain": False})
+    assert [row["value"] for row in rows if row["metric"] == "ahead"] == [0.25]
 
 
 def test_the_table_the_words_and_the_picture(done, tmp_path):

@@ -33,7 +33,9 @@ _POSITION = 0.25
 _COMMON = 50
 # How often something of another document is drawn before a place is given up.
 _DRAWS = 100
-_WORD = re.compile(r"[^\W\d_]+|\d+")
+# Scripts that set no space between words: there each letter counts.
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]+|\d+")
 # Within a sentence: at its beginning any word has a capital.
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][\w-]+(?: [A-Z][\w-]+)*")
 # Possessive, so that of "21st" nothing is taken.
