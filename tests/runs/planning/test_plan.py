@@ -16,8 +16,9 @@ from ensue.runs.planning.guessing import GuessedTokenizer
 from ensue.runs.planning.hardware import find_hardware, profiles
 from ensue.runs.planning.plan import Plan, plan
 from ensue.runs.planning.tables import plan_json
+from tests.benchmarks.squality.invented import story_row, write_rows
 from tests.benchmarks.superglue.folders import write_superglue
-from tests.support.command import here, refused
+from tests.support.command import here, in_process_of_its_own, refused
 from tests.support.corpus import write_corpus
 from tests.support.tiny import save_encoder, save_llama
 
@@ -137,6 +138,22 @@ def test_a_gpu_compiles_for_the_whole_of_the_work_not_for_a_portion_or_the_docum
     assert tally.fed <= tally.run <= tally.fed + 65_536
     monkeypatch.setattr(counting, "_COMPILING", saved / 2)
     assert not planned(documents=1).costs[0].work.compiled
+
+
+def test_what_a_process_imports_once_is_not_done_for_every_document(llama: str, tmp_path: Path) -> None:
+    write_rows(tmp_path / "v1" / "test.jsonl", *(story_row(str(number)) for number in range(2)))
+    few, many = (
+        json.loads(
+            in_process_of_its_own(
+                *("plan", "squality", "--model", llama, "--data", tmp_path, "--set", "version=v1"),
+                *("--set", "metrics=rouge", "--set", "max_tokens=8", "--hardware", "h200", "--json"),
+                *("--documents", count),
+            ).out
+        )
+        for count in (2, 200)
+    )
+    assert many["times"] == 100
+    assert many["host_seconds"] < 60 * few["host_seconds"]
 
 
 def test_operations_are_two_a_weight_of_the_layers_and_the_rest(llama: str, corpus: str) -> None:

@@ -28,6 +28,8 @@ from ensue.runs.run import load_for, training
 from ensue.scoring.journal import Journal
 
 _Z = 1.96
+# Of fewer seconds of the host, importing and reading word lists may be most.
+_BRIEF = 60.0
 
 
 @dataclass(frozen=True)
@@ -175,8 +177,9 @@ def plan(
 
     ledger, counting, seen = counted()
     times = 1.0 if documents is None else documents / seen.clusters
-    if target.compile == "auto" and models.decide(ledger, times):
-        # So many documents are run in another way than those at hand.
+    first, another = seen, target.compile == "auto" and models.decide(ledger, times)
+    if another or (times > 1 and seen.host < _BRIEF):
+        # So many documents are run in another way than those at hand, or what is done once is told from the rest.
         prepared = asked.prepare(task, None if data is None else str(data), limit, seed, values)
         ledger, counting, seen = counted()
     guided = prepared.assumed(counting) if isinstance(prepared, Guided) else ""
@@ -208,8 +211,8 @@ def plan(
         tokens=seen.tokens,
         times=times,
         costs=costs,
-        host=seen.host * times,
-        outside=seen.outside * times,
+        host=seen.host * times + max(first.host - seen.host, 0.0),
+        outside=seen.outside * times + max(first.outside - seen.outside, 0.0),
         start=start,
         disk={key: value * times for key, value in seen.disk.items()},
         memory=memory,
