@@ -370,7 +370,7 @@ def test_words_are_counted_and_a_text_that_is_too_short_is_not_handed_in(work: C
 def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callable[..., Worker]) -> None:
     worker = work("when")
     page = worker.enter()
-    why = page.get_by_label("Why not?")
+    why, sure = page.get_by_label("Why not?"), page.get_by_label("Are you sure?")
     expect(page.locator("mark.fixed")).to_have_text("man")
     # What looks like HTML is shown as it is written.
     expect(page.get_by_text("<img src=x onerror=alert(1)> is text.")).to_be_visible()
@@ -378,8 +378,10 @@ def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callab
     page.keyboard.press("2")
     expect(why).to_be_visible()
     why.fill("Nobody plays asleep")
+    expect(sure).to_be_visible()
     page.get_by_role("radio", name="Yes").check()
     expect(why).to_be_hidden()
+    expect(sure).to_be_hidden()
     page.keyboard.press("Enter")
     expect(page.locator("#far")).to_have_text("1 of 3 done")
     assert worker.saved()["values"] == {"label": "y"}
