@@ -141,7 +141,7 @@ def _ratings(one: Round) -> _Ratings:
 
 
 def _evaluation(stories: Sequence[tuple[str, _Ratings]]) -> list[dict[str, Any]]:
-    """Return lines of the evaluation's file for stories all of whose answers have as many ratings as it wants, or more."""
+    """Return lines of the evaluation's file for stories all of whose answers have as many ratings as it wants."""
     rows = []
     for story, questions in stories:
         counts = {len(given) for systems in questions.values() for given in systems.values()}
