@@ -60,7 +60,8 @@ def served(home: Path) -> Iterator[Served]:
         for look in LOOKS:
             name = f"judged-{look.id}"
             five = items(FORMS["choice"], 5)
-            projects[name] = make(platform, name, five, labels=2, by=owner.id, control_rate=0.0)
+            facts: dict[str, Any] = {"labels": 2, "control_rate": 0.0, "completion_code": "DONE"}
+            projects[name] = make(platform, name, five, by=owner.id, **facts)
         found.paths = {name: project.path for name, project in projects.items()}
     with serving(home) as (_, url):
         found.address = url
@@ -836,3 +837,7 @@ def test_an_organiser_follows_a_project(work: Callable[..., Worker], served: Ser
     late.page.keyboard.press("1")
     expect(late.page.get_by_role("heading", name="This project is closed")).to_be_visible()
     expect(late.page.get_by_role("button", name="Go on with the next")).to_have_count(0)
+    # Whoever did something finds the code again.
+    worker.page.reload()
+    expect(worker.page.locator("#code")).to_have_text("DONE")
+    expect(worker.page.get_by_role("button", name="Back to your last answer")).to_have_count(0)
