@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ensue.benchmarks.people.checking import settled
+from ensue.benchmarks.people.checking import check_answer, settled
 from ensue.benchmarks.people.custom import KIND
 from ensue.benchmarks.people.kind import settings_of
 from ensue.benchmarks.settings import resolve
@@ -85,6 +85,16 @@ def test_what_is_right_is_so_whatever_side_it_is_on_and_in_whatever_order(tmp_pa
             assert KIND.right(item.gold, given)
         other = {"left": "right", "right": "left"}[first]
         assert not KIND.right(item.gold, settled(item.form, {"better": other, "all": ["x", "y"]}))
+
+
+def test_what_depends_on_a_side_does_so_whatever_panel_chance_puts_there(tmp_path: Path) -> None:
+    when = 'when = {field = "better", equals = "left"}'
+    toml = TOML + f'[[fields]]\nid = "why"\ntype = "text"\nlabel = "Why the first?"\n{when}\n'
+    for item in KIND.build(written(tmp_path, toml), {}, 0).items:
+        sides = item.key["sides"]["better"]
+        first = "left" if sides["left"] == "one" else "right"
+        assert check_answer(item.form, {"better": first}) == ["Why the first is not answered."]
+        assert check_answer(item.form, {"better": {"left": "right", "right": "left"}[first]}) == []
 
 
 def test_nothing_is_as_good_as_no_column(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ WRONG: list[tuple[str, Any]] = [
     ("spans", [{"start": 0, "end": 3, "label": "other"}]),
     ("spans", [{"start": 0, "end": 3, "label": "typo", "more": 1}]),
     ("spans", [{"start": 0, "end": 3, "label": "typo", "note": 7}]),
+    ("spans", [{"start": 0, "end": 3, "label": "typo", "note": []}]),
     ("spans", ["typo"]),
     ("order", ["a", "b"]),
     ("order", ["a", "b", "b"]),
@@ -81,6 +82,7 @@ WRONG: list[tuple[str, Any]] = [
     ("sentences", [{"value": "yes"}, {"value": "maybe"}]),
     ("sentences", [{"value": "yes"}, {"value": "no", "other": 1}]),
     ("sentences", [{"value": "yes"}] * 3),
+    ("sentences", [{"value": "yes"}, {"value": "no", "reason": 0}]),
 ]
 
 
@@ -127,6 +129,40 @@ def test_a_field_that_another_hides_is_neither_asked_nor_kept() -> None:
         "Why: there is a control character in it; leave it out."
     ]
     assert check_answer(form, {"bad": "no", "why": math.nan}) == ["Why: the value is no text."]
+
+
+def test_a_field_that_depends_on_a_hidden_one_is_hidden_too() -> None:
+    form = Form(
+        (),
+        (
+            Field("bad", "choice", "Is it bad?", YES_NO),
+            Field("worse", "choice", "Is it worse?", YES_NO, when={"field": "bad", "equals": "yes"}),
+            Field("why", "text", "Why?", when={"field": "worse", "equals": "yes"}),
+        ),
+    )
+    left = {"bad": "no", "worse": "yes"}
+    assert check_answer(form, left) == []
+    assert settled(form, left) == {"bad": "no"}
+    assert check_answer(form, {**left, "bad": "yes"}) == ["Why is not answered."]
+
+
+def test_numbers_are_the_same_however_json_writes_them() -> None:
+    """A browser sends 1 for 1.0."""
+    ways = options((1.0, "One"), (2.5, "Two and a half"), (True, "Yes"))
+    form = Form((), (Field("one", "choice", "Which?", ways), Field("all", "choices", "Which?", ways)))
+    assert check_answer(form, {"one": 1, "all": [2.5, 1, True]}) == []
+    assert settled(form, {"one": 1, "all": [True, 1]}) == {"one": 1.0, "all": [1.0, True]}
+    assert check_answer(form, {"one": False, "all": [True]}) == ["Which: false is none of the options."]
+
+
+def test_as_many_passages_are_marked_as_are_asked_for() -> None:
+    field = Field("f", "spans", "Where?", {"panel": "p", "labels": ["typo"], "least": 2})
+    form = Form((Panel("p", text="Some words."),), (field,))
+    spans = [{"start": place, "end": place + 1, "label": "typo"} for place in range(3)]
+    assert check_answer(form, {"f": spans[:2]}) == []
+    for few in ([], spans[:1]):
+        assert check_answer(form, {"f": few}) == ["Where: mark at least 2."]
+        assert check_answer(form, {"f": few}, final=False) == []
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["above", "below"])
@@ -181,6 +217,9 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
     assert "4 words in a row are those of “The story” ('two three four five')" in copied
     assert unsaid == "Each: sentence 2 has no reason."
     assert check_answer(form, {"text": "Two three four five", "each": [{"value": "no"}]}, final=False) == []
+    told = Field("text", "text", "Answer", {"own_words": {"panel": "story", "longest": 3}})
+    listed = Form((Panel("story", sentences=("One two three.", "Four five six.")),), (told,))
+    assert "4 words in a row" in check_answer(listed, {"text": "So two three four five!"})[0]
     broken = {
         **form.as_dict(),
         "fields": [{"id": "t", "type": "text", "label": "T", "own_words": {"panel": "x"}}],
@@ -197,6 +236,11 @@ def test_a_text_must_be_in_ones_own_words_and_a_judgment_have_its_reason_where_a
         ("choice", {"options": [{"label": "Yes"}]}, "no list of tables, each with its 'value'"),
         ("choice", {"options": []}, "has no options"),
         ("choice", options(("y", "Y"), ("y", "Yes")), "two have the same 'value'"),
+        ("choice", options((1, "Y"), (1.0, "Yes")), "two have the same 'value'"),
+        ("choice", options((2**53 + 1, "Y"), (2, "Yes")), "9007199254740993, which no browser counts to"),
+        ("order", {"entries": [{"id": 1.5, "text": "A"}]}, "id = 1.5, which is no text or whole number"),
+        ("rank", {"entries": [{"id": True, "text": "A"}]}, "id = true, which is no text or whole number"),
+        ("rank", {"entries": [{"id": 1, "text": "A"}, {"id": "1", "text": "B"}]}, "two have the same 'id'"),
         ("choices", {**options(("y", "Y")), "least": 2}, "can never be answered"),
         ("order", {"entries": ["a", "b"]}, "no list of tables, each with its 'id'"),
         ("rank", {"entries": [{"id": "a", "text": "A"}, {"id": "a", "text": "B"}]}, "two have the same 'id'"),
@@ -234,16 +278,32 @@ def test_lists_that_nobody_could_answer_are_one_problem(type: str, more: dict[st
 @pytest.mark.parametrize(
     ("when", "words"),
     [
-        ({"field": "first", "equals": "maybe"}, "is never asked: 'maybe' is no option of 'first'"),
+        ({"field": "first", "equals": "maybe"}, "is never asked: 'maybe' is no answer to 'first'"),
         ({"field": "first"}, "has when without 'equals'"),
         ({"equals": "yes"}, "has when without 'field'"),
         ({"field": "f", "equals": "yes"}, "depends on 'f', which is no field before it"),
         ({"field": ["first"], "equals": "yes"}, r"depends on ['first'], which is no field before it"),
+        ({"field": "all", "equals": "yes"}, "is never asked: 'yes' is no answer to 'all'"),
+        (
+            {"field": "all", "equals": ["yes", "maybe"]},
+            "is never asked: ['yes', 'maybe'] is no answer to 'all'",
+        ),
+        ({"field": "all", "equals": ["no", "yes"]}, "is never asked: ['no', 'yes'] is no answer to 'all'"),
+        ({"field": "better", "equals": "one"}, "is never asked: 'one' is no answer to 'better'"),
+        ({"field": "better", "equals": "tie"}, "is never asked: 'tie' is no answer to 'better'"),
+        ({"field": "much", "equals": "3"}, "is never asked: '3' is no answer to 'much'"),
+        ({"field": "much", "equals": 6}, "is never asked: 6 is no answer to 'much'"),
     ],
 )
 def test_a_field_that_is_never_asked_is_one_problem(when: dict[str, Any], words: str) -> None:
-    first = Field("first", "choice", "Which?", YES_NO)
-    (problem,) = form_problems(Form((), (first, Field("f", "text", "Why?", when=when))))
+    before = (
+        Field("first", "choice", "Which?", YES_NO),
+        Field("all", "choices", "Which?", YES_NO),
+        Field("better", "preference", "Which?", {"left": "one", "right": "two"}),
+        Field("much", "scale", "How much?", {"least": 1, "most": 5}),
+    )
+    panels = (Panel("one", text="One."), Panel("two", text="Two."))
+    (problem,) = form_problems(Form(panels, (*before, Field("f", "text", "Why?", when=when))))
     assert words in problem
 
 

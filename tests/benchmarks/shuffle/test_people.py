@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,17 @@ def test_an_organiser_is_shown_what_a_run_will_say(tmp_path: Path) -> None:
     sizes = Counter(one.key["block_size"] for one in read(path).answers() if one.annotator == "p2")
     right = {one.annotator: one.accuracy for one in found.people}
     assert right == pytest.approx({"p0": 1, "p1": 1, "p2": sizes[1] / sizes.total()})
+
+
+def test_nobody_is_said_to_take_less_than_no_time(tmp_path: Path) -> None:
+    export = read(write_export(tmp_path, knowing))
+    unlike = tuple(
+        replace(one, seconds=1000.0 if one.item == export.records[-1].item else 0.1) for one in export.records
+    )
+    rows = [row for row in KIND.scores(replace(export, records=unlike)) if row["metric"] == "seconds"]
+    ends = [row["ci95"][0] for row in rows if row["ci95"][0] is not None]
+    assert ends
+    assert min(ends) >= 0
 
 
 def test_an_answer_without_a_side_is_no_wrong_one(tmp_path: Path) -> None:

@@ -293,8 +293,13 @@ def test_systems_are_rated_beside_a_reference(data: Path, tmp_path: Path) -> Non
     means = {row["settings"]["system"]: row["value"] for row in outcome.metrics if row["metric"] == "overall"}
     assert means == {"human": 0.5, "lead": 0.1, "model": 0.5}
     two = exported(KIND, built, PEOPLE[:2], rate, settings)
-    with pytest.raises(EnsueError, match="No story has 3 ratings"):
+    with pytest.raises(EnsueError, match="No story has 3 ratings or more"):
         KIND.files(two, None)
+    # More raters than the paper had are as good.
+    more = {**settings, "labels": 4}
+    many = KIND.files(exported(KIND, KIND.build(str(data), more, 0), PEOPLE[:4], rate, more), None)
+    again = write_files(many.texts, tmp_path / "four") / "human-eval" / "all-responses.jsonl"
+    assert {len(one.reviews) for one in read_human_eval(again)} == {4}
     assert KIND.earned(export)["ada"].pay == 8
     # Whoever rated one of two questions has done half, whether others did more or not.
     half = replace(export, records=tuple(one for one in export.records if one.key["question"] == 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 from pathlib import Path
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from ensue.benchmarks.people import export as exports
 from ensue.cli.main import app
 from ensue.errors import EnsueError
+from ensue.platform.annotation import exporting
 from ensue.platform.annotation.projects import Projects
 from ensue.platform.service import Settings, opened
 from tests.platform.annotation.working import people
@@ -160,6 +162,30 @@ def test_what_is_told_can_be_typed_and_counts_are_words(
     overview = told("overview", "rain")
     assert "1 of 1 answers to 1 item by 1 person" in overview
     assert " EUR; owed 2.10 EUR, bonuses included" in overview
+
+
+def test_only_who_keeps_projects_can_be_given_one(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with opened(Settings(home=home)) as platform:
+        for role in ("annotator", "organiser"):
+            platform.accounts.add(f"{role}@example.org", role)
+    with pytest.raises(EnsueError, match=r"annotator@example\.org is no organiser"):
+        run(home, "create", "insertion", "one", "--owner", "annotator@example.org")
+    assert run(home, "list") == []
+    run(home, "create", "insertion", "one", "--owner", "organiser@example.org")
+
+
+def test_no_two_columns_of_a_table_have_one_name() -> None:
+    row = {
+        **dict.fromkeys(exporting.COLUMNS),
+        "saved_at": "now",
+        "key": {"id": "a"},
+        "values": {"seconds": "few", "why": "so"},
+    }
+    head, cells = csv.reader(exporting.as_csv([row]).splitlines())
+    assert len(set(head)) == len(head)
+    found = dict(zip(head, cells, strict=True))
+    assert (found["seconds"], found["values.seconds"], found["why"]) == ("", "few", "so")
 
 
 def test_words_for_people(tmp_path: Path) -> None:

@@ -142,6 +142,20 @@ def test_who_waits_for_others_is_not_told_the_code_yet(
         assert one.get("projects/rain/me").json()["completion"]["code"] == "DONE"
 
 
+def test_whoever_worked_is_told_the_code_when_a_project_is_closed(platform: Platform) -> None:
+    project = make(platform, [item(f"i{number}") for number in range(2)], labels=3, completion_code="DONE")
+    ada, bob, cyd = (Browser(platform, project, id) for id in ("ada", "bob", "cyd"))
+    for one in (ada, cyd):
+        one.save(one.take().json()["id"], said("yes"))
+        assert one.get("projects/rain/me").json()["completion"] is None
+    bob.take()
+    part = Answering(platform)
+    part.people.exclude("rain", cyd.pseudonym)
+    part.projects.set_state("rain", "closed")
+    told = [one.get("projects/rain/me").json()["completion"] for one in (ada, bob, cyd)]
+    assert told == [{"code": "DONE", "url": ""}, None, None]
+
+
 def test_an_account_needs_no_key_if_it_may_annotate(
     platform: Platform, project: Project, client: TestClient
 ) -> None:

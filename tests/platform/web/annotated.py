@@ -80,6 +80,7 @@ WHEN = Form(
             help="<img src=x onerror=alert(1)> is text.",
         ),
         Field("why", "text", "Why not?", {"least_words": 2}, when={"field": "label", "equals": "n"}),
+        Field("sure", "text", "Are you sure?", when={"field": "why", "equals": "Nobody plays asleep"}),
     ),
 )
 

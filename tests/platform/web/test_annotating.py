@@ -60,7 +60,8 @@ def served(home: Path) -> Iterator[Served]:
         for look in LOOKS:
             name = f"judged-{look.id}"
             five = items(FORMS["choice"], 5)
-            projects[name] = make(platform, name, five, labels=2, by=owner.id, control_rate=0.0)
+            facts: dict[str, Any] = {"labels": 2, "control_rate": 0.0, "completion_code": "DONE"}
+            projects[name] = make(platform, name, five, by=owner.id, **facts)
         found.paths = {name: project.path for name, project in projects.items()}
     with serving(home) as (_, url):
         found.address = url
@@ -370,7 +371,7 @@ def test_words_are_counted_and_a_text_that_is_too_short_is_not_handed_in(work: C
 def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callable[..., Worker]) -> None:
     worker = work("when")
     page = worker.enter()
-    why = page.get_by_label("Why not?")
+    why, sure = page.get_by_label("Why not?"), page.get_by_label("Are you sure?")
     expect(page.locator("mark.fixed")).to_have_text("man")
     # What looks like HTML is shown as it is written.
     expect(page.get_by_text("<img src=x onerror=alert(1)> is text.")).to_be_visible()
@@ -378,8 +379,10 @@ def test_a_question_is_asked_only_where_it_depends_on_what_was_said(work: Callab
     page.keyboard.press("2")
     expect(why).to_be_visible()
     why.fill("Nobody plays asleep")
+    expect(sure).to_be_visible()
     page.get_by_role("radio", name="Yes").check()
     expect(why).to_be_hidden()
+    expect(sure).to_be_hidden()
     page.keyboard.press("Enter")
     expect(page.locator("#far")).to_have_text("1 of 3 done")
     assert worker.saved()["values"] == {"label": "y"}
@@ -834,3 +837,7 @@ def test_an_organiser_follows_a_project(work: Callable[..., Worker], served: Ser
     late.page.keyboard.press("1")
     expect(late.page.get_by_role("heading", name="This project is closed")).to_be_visible()
     expect(late.page.get_by_role("button", name="Go on with the next")).to_have_count(0)
+    # Whoever did something finds the code again.
+    worker.page.reload()
+    expect(worker.page.locator("#code")).to_have_text("DONE")
+    expect(worker.page.get_by_role("button", name="Back to your last answer")).to_have_count(0)

@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from ensue.benchmarks.chapterbreak.annotation import read_annotations
 from ensue.benchmarks.people.export import read
+from ensue.benchmarks.people.kind import convert
+from ensue.benchmarks.qags.data.files import read_judgments
+from ensue.benchmarks.squality.data import read_stories
+from ensue.benchmarks.squality.human_eval import FILE as EVALUATION
 from ensue.platform.annotation.answering import Answering
 from ensue.platform.annotation.projects import Wanted
 from ensue.platform.service import Settings, opened
@@ -103,6 +108,18 @@ def _stories(folder: Path) -> str:
     return _written(folder / "test.jsonl", [row])
 
 
+def _responses(folder: Path) -> str:
+    """Write a pair of responses for practice."""
+    pair = {
+        "text": STORY,
+        "question": "Who waits?",
+        "better": "Ilse waits.",
+        "worse": "A ship.",
+        "why": "It is Ilse.",
+    }
+    return _written(folder / "pairs.jsonl", [pair])
+
+
 def _pairs(folder: Path) -> str:
     _written(folder / "pairs.jsonl", [{"one": f"Ferry {n}.", "two": f"Mill {n}."} for n in range(2)])
     (folder / "project.toml").write_text(_CUSTOM)
@@ -162,23 +179,21 @@ type = "text"
 label = "Why?"
 """
 # People answer as fast as a test does, and as the robot below does: neither is held against them.
-_PATIENT = {"labels": 1, "minimum_seconds": 0.0, "most_missed": 9, "bar": "none"}
+_PATIENT = {"labels": 2, "minimum_seconds": 0.0, "most_missed": 9, "bar": "none"}
 _RTE = {"task": "superglue/RTE", "examples": 2, "training": 1, "qualification": 1}
 _STAGES = {"stages": "questions,writing,reviewing,rating", "own_questions": 1, "least_words": 5}
 ROUNDS = {
-    "shuffle": Round("shuffle", _documents, {**_PATIENT, "training": 1, "controls": 0}, 1, 1),
-    "classification": Round("classification", _entailment, {**_PATIENT, **_RTE}, 1, 2),
-    "consistency": Round(
-        "consistency", _articles, {**_PATIENT, "training": 1, "controls": 1, "labels": 2}, 2, 8
-    ),
-    "transitions": Round("transitions", _chapters, _PATIENT, 1, 2),
-    "chapterbreak": Round("chapterbreak", _chapters, {**_PATIENT, "training": 0, "controls": 1}, 1, 1),
+    "shuffle": Round("shuffle", _documents, {**_PATIENT, "training": 1, "controls": 0}, 2, 2),
+    "classification": Round("classification", _entailment, {**_PATIENT, **_RTE}, 2, 4),
+    "consistency": Round("consistency", _articles, {**_PATIENT, "training": 1, "controls": 1}, 2, 8),
+    "transitions": Round("transitions", _chapters, _PATIENT, 2, 4),
+    "chapterbreak": Round("chapterbreak", _chapters, {**_PATIENT, "training": 0, "controls": 1}, 2, 2),
     "intruder": Round(
-        "intruder", _long_documents, {**_PATIENT, "training": 1, "controls": 0, "kinds": "random"}, 1, 1
+        "intruder", _long_documents, {**_PATIENT, "training": 1, "controls": 0, "kinds": "random"}, 2, 2
     ),
-    "insertion": Round("insertion", _documents, _PATIENT, 1, 1),
-    "ordering": Round("ordering", _documents, _PATIENT, 1, 1),
-    "custom": Round("custom", _pairs, _PATIENT, 2, 2),
+    "insertion": Round("insertion", _documents, _PATIENT, 2, 2),
+    "ordering": Round("ordering", _documents, _PATIENT, 2, 2),
+    "custom": Round("custom", _pairs, _PATIENT, 2, 4),
     "squality": Round("squality", _stories, {**_PATIENT, **_STAGES}, 4, 25),
 }
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name == "squality" else ()) for name in sorted(ROUNDS)]
@@ -195,7 +210,10 @@ def links(module_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         paths["token"] = platform.accounts.add_token(owner.id, "test")
         for name, one in ROUNDS.items():
             folder = tmp_path_factory.mktemp(name)
-            wanted = Wanted(name, one.kind, one.data(folder), {"completion_code": "DONE", **one.settings})
+            settings = {"completion_code": "DONE", **one.settings}
+            if name == "squality":
+                settings["practice"] = _responses(folder)
+            wanted = Wanted(name, one.kind, one.data(folder), settings)
             part.projects.create(wanted, by=owner.id)
             paths[name] = part.projects.set_state(name, "open").path
     with serving(home, "--database", module_url) as (_, url):
@@ -310,6 +328,32 @@ class Person:
         return True
 
 
+def _stories_back(folder: Path) -> None:
+    (story,) = read_stories(folder / "test.jsonl")
+    assert [len(question.responses) for question in story.questions] == [4, 4]
+    (row,) = (
+        json.loads(line) for line in (folder / "human-eval" / EVALUATION).read_text("utf-8").splitlines()
+    )
+    given = [one["reviews"] for question in row["questions"].values() for one in question.values()]
+    assert [len(reviews) for reviews in given] == [3] * 8
+    (outcome,) = json.loads((folder / "rounds.json").read_text("utf-8"))
+    assert len(outcome["bonuses"]) == 4
+
+
+def _judgments_back(folder: Path) -> None:
+    (file,) = folder.rglob("*.jsonl")
+    judged = read_judgments(file, "own")
+    assert [len(sentence.responses) for one in judged for sentence in one.sentences] == [2] * 8
+
+
+def _transitions_back(folder: Path) -> None:
+    assert len(read_annotations(folder / "annotations.csv").transitions) == 2
+
+
+# What benchmarks make of an export that is in their own format.
+READ_BACK = {"squality": _stories_back, "consistency": _judgments_back, "transitions": _transitions_back}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_round_in_the_browser(
     chromium: Browser, links: tuple[str, dict[str, str]], name: str, tmp_path: Path
@@ -332,5 +376,8 @@ def test_a_round_in_the_browser(
     if name == "squality":
         bonuses = asked.get(f"/api/v1/projects/{name}/bonuses.csv", headers=token).text()
         assert bonuses.startswith("participant_id,amount\nworker-")
+    if name in READ_BACK:
+        convert(tmp_path / "export.jsonl", tmp_path / "own")
+        READ_BACK[name](tmp_path / "own")
     for person in people:
         person.worker.context.close()

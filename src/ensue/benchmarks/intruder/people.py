@@ -27,7 +27,7 @@ from ensue.benchmarks.people.form import Field, Form, Panel, Values, options
 from ensue.benchmarks.people.kind import DOCUMENTS, Built, Phase, Plain, WorkItem, instructions, mean_row
 from ensue.errors import EnsueError
 from ensue.report.results import Item, MetricRow
-from ensue.stats.ranges import UNBOUNDED
+from ensue.stats.ranges import POSITIVE
 from ensue.text.documents import Document
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _more_rows(items: Sequence[Item], records: Mapping[str, Sequence[Record]]) -
         some = [item for item in items if item["settings"]["kind"] == kind]
         seconds = [(one, item["cluster"]) for item in some for one in item["outputs"]["seconds"].values()]
         times, texts = [one for one, _ in seconds], [cluster for _, cluster in seconds]
-        rows.append(mean_row("intruder", "seconds", times, texts, UNBOUNDED, kind=kind))
+        rows.append(mean_row("intruder", "seconds", times, texts, POSITIVE, kind=kind))
     there = {item["id"] for item in items}
     judgments = [
         Judgment(one.key["document"], id, one.annotator, str(one.values[FIELD]))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ensue.benchmarks.crowd.writing import copying_fault
-from ensue.benchmarks.people.form import Field, Form, Values, is_whole
+from ensue.benchmarks.people.form import Field, Form, Values, among, is_whole
 
 # The most that an answer may hold, whatever the form says.
 LONGEST_TEXT = 100_000
@@ -26,36 +26,43 @@ def answer_problems(form: Form, values: Any, *, final: bool = True) -> list[tupl
     """Return what is wrong with an answer: the field, where it is one of the form's, and a sentence."""
     if not isinstance(values, dict):
         return [("", "The values are no object.")]
-    known = {one.id: one for one in form.fields}
+    known, asked = {one.id: one for one in form.fields}, asked_in(form, values)
     problems = [("", f"There is no field {in_words(key)}.") for key in values if key not in known]
     for one in form.fields:
         given = values.get(one.id)
         if given is None:
-            if final and one.required and shown(one, values):
+            if final and one.required and one.id in asked:
                 problems.append((one.id, f"{_name(one)} is not answered."))
             continue
         # What is not asked is no answer, but the history keeps it: it must be what a draft may be.
-        found = _CHECKS[one.type](form, one, given, final and shown(one, values))
+        found = _CHECKS[one.type](form, one, given, final and one.id in asked)
         problems += [(one.id, f"{_name(one)}: {words}.") for words in found]
     return problems
 
 
-def shown(one: Field, values: Values) -> bool:
-    """Return whether a field is asked, given the other values."""
-    return one.when is None or values.get(one.when["field"]) == one.when.get("equals")
+def asked_in(form: Form, values: Values) -> set[str]:
+    """Return the fields that are asked, given the values; what depends on one that is not is not asked either."""
+    asked: set[str] = set()
+    for one in form.fields:
+        when = one.when
+        if when is None or (when["field"] in asked and values.get(when["field"]) == when.get("equals")):
+            asked.add(one.id)
+    return asked
 
 
 def settled(form: Form, values: Values) -> dict[str, Any]:
     """Return what a final answer says: the fields that were asked and have a value."""
-    asked = [one for one in form.fields if values.get(one.id) is not None and shown(one, values)]
-    return {one.id: in_order(one, values[one.id]) for one in asked}
+    asked = asked_in(form, values)
+    given = [one for one in form.fields if one.id in asked and values.get(one.id) is not None]
+    return {one.id: as_listed(one, values[one.id]) for one in given}
 
 
-def in_order(one: Field, value: Any) -> Any:
-    """Return a value as it is compared with others: several options in the order of the form."""
-    if one.type != "choices":
+def as_listed(one: Field, value: Any) -> Any:
+    """Return a value as it is compared with others: options as the form has them, several in its order."""
+    if one.type not in {"choice", "choices"}:
         return value
-    return [option for option in _values(one) if _among(option, value)]
+    chosen = [option for option in _values(one) if among(option, value if one.type == "choices" else [value])]
+    return chosen if one.type == "choices" else chosen[0]
 
 
 def count_words(text: str) -> int:
@@ -84,13 +91,8 @@ def _values(one: Field) -> list[Any]:
     return [option["value"] for option in one.more["options"]]
 
 
-def _among(value: Any, allowed: Sequence[Any]) -> bool:
-    # Not `in` alone: JSON's true is Python's 1.
-    return any(type(value) is type(other) and value == other for other in allowed)
-
-
 def _choice(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
-    if not _among(given, _values(one)):
+    if not among(given, _values(one)):
         yield f"{in_words(given)} is none of the options"
 
 
@@ -100,7 +102,7 @@ def _choices(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         return
     allowed = _values(one)
     for value in given:
-        if not _among(value, allowed):
+        if not among(value, allowed):
             yield f"{in_words(value)} is none of the options"
             return
     if len({json.dumps(value) for value in given}) != len(given):
@@ -142,6 +144,10 @@ def _written(given: Any, most: int = LONGEST_TEXT) -> Iterator[str]:
         yield "there is a control character in it; leave it out"
 
 
+def _or_nothing(given: Any) -> Any:
+    return "" if given is None else given
+
+
 def _text(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     problems = list(_written(given))
     yield from problems
@@ -156,7 +162,7 @@ def _text(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     if own := one.more.get("own_words"):
         panel = form.panel(own["panel"])
         name = f"“{panel.title}”" if panel.title else "the text"
-        fault = copying_fault(given, {name: panel.text or ""}, int(own["longest"]))
+        fault = copying_fault(given, {name: panel.whole}, int(own["longest"]))
         if fault is not None:
             yield fault.rstrip(".")
 
@@ -168,7 +174,7 @@ def _spans(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     if len(given) > MOST_SPANS:
         yield f"there are {len(given):,} spans; at most {MOST_SPANS:,} are taken"
         return
-    length = form.panel(one.more["panel"]).length
+    length = len(form.panel(one.more["panel"]).whole)
     for span in given:
         start, end = span.get("start"), span.get("end")
         if not (is_whole(start) and is_whole(end) and 0 <= start < end <= length):
@@ -178,9 +184,10 @@ def _spans(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
         elif span.keys() - {"start", "end", "label", "note"}:
             yield "a span has a key that is none of start, end, label and note"
         else:
-            yield from _written(span.get("note") or "", LONGEST_NOTE)
-    if final and one.required and not given and one.more.get("least"):
-        yield f"mark at least {one.more['least']}"
+            yield from _written(_or_nothing(span.get("note")), LONGEST_NOTE)
+    least = one.more.get("least") or 0
+    if final and one.required and len(given) < least:
+        yield f"mark at least {least}"
 
 
 def _ids(one: Field) -> list[str]:
@@ -213,7 +220,7 @@ def _rank(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
 
 def _preference(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]:
     allowed = ["left", "right", *(["tie"] if one.more.get("tie") else [])]
-    if not _among(given, allowed):
+    if not among(given, allowed):
         yield f"{in_words(given)} is none of {', '.join(allowed)}"
 
 
@@ -230,9 +237,9 @@ def _sentences(form: Form, one: Field, given: Any, final: bool) -> Iterator[str]
             return
         if judgment.get("value") is None and not final:
             continue
-        if not _among(judgment.get("value"), _values(one)):
+        if not among(judgment.get("value"), _values(one)):
             yield f"sentence {number}: {in_words(judgment.get('value'))} is none of the options"
-        yield from _written(judgment.get("reason") or "", LONGEST_NOTE)
+        yield from _written(_or_nothing(judgment.get("reason")), LONGEST_NOTE)
         if final and one.more.get("reason") == "required" and not str(judgment.get("reason") or "").strip():
             yield f"sentence {number} has no reason"
     if final and len(given) < count:

@@ -34,7 +34,7 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
-from ensue.benchmarks.people.checking import check_answer, in_order, in_words, is_number
+from ensue.benchmarks.people.checking import as_listed, check_answer, in_words, is_number
 from ensue.benchmarks.people.form import Form
 from ensue.benchmarks.people.keys import COLUMN, file_problems, part_problems
 from ensue.benchmarks.people.kind import PHASES, Built, Plain, Reads, WorkItem
@@ -135,11 +135,15 @@ def _item(
                 one["left"], one["right"] = one["right"], one["left"]
                 swapped.add(str(one.get("id")))
             sides[str(one.get("id"))] = {"left": one["left"], "right": one["right"]}
+    for one in fields:
+        when = one.get("when")
+        if isinstance(when, dict) and str(when.get("field")) in swapped:
+            one["when"] = {**when, "equals": _other_side(when.get("equals"))}
     try:
         form = Form.of({"panels": panels, "fields": fields, "minimum_seconds": least})
     except EnsueError as error:
         raise EnsueError(f"{place}: {error}") from None
-    if sum(panel.length for panel in form.panels) > _LONGEST:
+    if sum(len(panel.whole) for panel in form.panels) > _LONGEST:
         raise EnsueError(f"{place} has more than {_LONGEST:,} characters to read.")
     about = {name: row[name] for name in _ABOUT if row.get(name) is not None}
     for name in ("id", "group", "words"):
@@ -164,8 +168,12 @@ def _item(
 
 def _gold(form: Form, gold: Mapping[str, Any], swapped: Set[str]) -> dict[str, Any]:
     """Return gold values as answers are: sides as people see them, several options in the order of the form."""
-    found = {one.id: in_order(one, gold[one.id]) for one in form.fields if gold.get(one.id) is not None}
-    return {id: _OTHER_SIDE.get(value, value) if id in swapped else value for id, value in found.items()}
+    found = {one.id: as_listed(one, gold[one.id]) for one in form.fields if gold.get(one.id) is not None}
+    return {id: _other_side(value) if id in swapped else value for id, value in found.items()}
+
+
+def _other_side(value: Any) -> Any:
+    return _OTHER_SIDE.get(value, value) if isinstance(value, str) else value
 
 
 def _filled(part: Any, row: Mapping[str, Any], place: str) -> Any:

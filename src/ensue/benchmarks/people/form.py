@@ -5,10 +5,10 @@ A browser draws it, a server checks answers against it, an export holds what was
 | type | its own keys | value |
 |---|---|---|
 | `choice` | `options` (`value`, `label`) | a value |
-| `choices` | `options` | a list of values |
+| `choices` | `options`, `least` | a list of values |
 | `scale` | `least`, `most`, `step`, `labels` (words by number) | a number |
 | `text` | `least_words`, `most_words`; `own_words` (`panel`, `longest`: words in a row that may be its) | a string |
-| `spans` | `panel`, `labels` | a list of `{"start", "end", "label", "note"}` in characters of the panel |
+| `spans` | `panel`, `labels`, `least` | a list of `{"start", "end", "label", "note"}` in characters of the panel |
 | `order` | `entries` (`id`, `text`) | every id, in the order chosen |
 | `place` | `panel`, `sentence` | before which of the panel's sentences, 0 to as many as there are |
 | `rank` | `entries` | the place of each id from 1 on; ties are allowed |
@@ -46,6 +46,7 @@ _KNOWN_BY = {"options": ("value", "label"), "entries": ("id", "text")}
 # Types of fields that are about the sentences of their panel, which must have some.
 _OF_SENTENCES = ("place", "sentences")
 _NOTHING: Any = object()
+_COUNTED = 2**53  # the largest whole number that a browser counts to
 _LARGEST = 1e300  # what is larger may be no float any more once it is counted with
 
 
@@ -69,9 +70,9 @@ class Panel:
         return {"id": self.id, "title": self.title, "direction": self.direction, **body, **marks}
 
     @property
-    def length(self) -> int:
-        """The number of characters of the text; sentences are joined by one space."""
-        return len(self.text if self.text is not None else " ".join(self.sentences or ()))
+    def whole(self) -> str:
+        """The text; sentences are joined by one space."""
+        return self.text if self.text is not None else " ".join(self.sentences or ())
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def form_problems(form: Form) -> Iterator[str]:
     if not form.fields:
         yield "there is no field to answer"
     for panel in form.panels:
-        if any(not 0 <= start < end <= panel.length for start, end in panel.marks):
+        if any(not 0 <= start < end <= len(panel.whole) for start, end in panel.marks):
             yield f"a mark of the panel {panel.id!r} is not within its text"
     for number, one in enumerate(form.fields):
         found = list(_field_problems(one, form.panels, form.fields[:number]))
@@ -224,10 +225,24 @@ def _when_problems(one: Field, when: Mapping[str, Any], before: Sequence[Field])
     other = next((field for field in before if field.id == when["field"]), None)
     if other is None:
         yield f"the field {one.id!r} depends on {_shown(when['field'])}, which is no field before it"
-    elif other.type == "choice" and not list(_list_problems(other)):
+    elif _is_json(dict(when)) and not list(_list_problems(other)) and not _may_be(other, when["equals"]):
+        yield f"the field {one.id!r} is never asked: {_shown(when['equals'])} is no answer to {other.id!r}"
+
+
+def _may_be(other: Field, value: Any) -> bool:
+    """Return whether a value may be the answer to a field; of those that take anything, it may."""
+    if other.type in {"choice", "choices"}:
         values = [option["value"] for option in other.more.get("options", ())]
-        if when["equals"] not in values:
-            yield f"the field {one.id!r} is never asked: {_shown(when['equals'])} is no option of {other.id!r}"
+        if other.type == "choice":
+            return among(value, values)
+        # Several are compared as they are answered: in the order of the form.
+        return isinstance(value, list) and value == [option for option in values if among(option, value)]
+    if other.type == "preference":
+        return value in ("left", "right") or (value == "tie" and bool(other.more.get("tie")))
+    ends = (other.more.get("least"), other.more.get("most"))
+    if other.type == "scale" and all(map(_is_number, ends)):
+        return _is_number(value) and ends[0] <= value <= ends[1]
+    return True
 
 
 def _is_json(value: Any) -> bool:
@@ -256,7 +271,9 @@ def _list_problems(one: Field) -> Iterator[str]:
             )
         elif not listed:
             yield f"the field {one.id!r} has no {key}"
-        elif len({(type(entry[name]), entry[name]) for entry in listed}) < len(listed):
+        elif words := next(filter(None, (_unsayable(key, entry[name]) for entry in listed)), ""):
+            yield f"the field {one.id!r} has {name} = {words}"
+        elif len({_told(key, entry[name]) for entry in listed}) < len(listed):
             yield f"the field {one.id!r} has {key} of which two have the same {name!r}"
         elif one.type == "choices" and _above(one.more.get("least"), len(listed)):
             yield f"the field {one.id!r} can never be answered: it has fewer {key} than its least"
@@ -284,6 +301,25 @@ def _is_entry(entry: Any, name: str, read: str) -> bool:
         return False
     known = entry.get(name)
     return isinstance(known, str | bool) or _is_number(known)
+
+
+def _unsayable(key: str, known: Any) -> str:
+    """Return why a browser could not say what an entry is known by, nothing where it can."""
+    if key == "entries" and not (isinstance(known, str) or is_whole(known)):
+        return f"{_shown(known)}, which is no text or whole number"
+    if is_whole(known) and abs(known) > _COUNTED:
+        return f"{_shown(known)}, which no browser counts to"
+    return ""
+
+
+def _told(key: str, known: Any) -> tuple[bool, Any]:
+    """Return what an entry is known by as a browser sends it, which writes 1 for 1.0, and ids as texts."""
+    return isinstance(known, bool), str(known) if key == "entries" else known
+
+
+def among(value: Any, allowed: Sequence[Any]) -> bool:
+    """Return whether one of some values is meant: a number is the same however JSON writes it, and true is not 1."""
+    return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in allowed)
 
 
 def _is_point(label: tuple[Any, Any]) -> bool:

@@ -27,7 +27,7 @@ from ensue.benchmarks.shuffle.judging import metric_rows
 from ensue.benchmarks.shuffle.task import SETTINGS, ShuffledVersion, ShuffleRun
 from ensue.errors import EnsueError
 from ensue.report.results import Item, MetricRow
-from ensue.stats.ranges import SHARE, UNBOUNDED
+from ensue.stats.ranges import POSITIVE, SHARE
 from ensue.text.documents import Document
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _more_rows(items: Sequence[Item]) -> list[MetricRow]:
     for size in sorted({item["settings"]["block_size"] for item in items}):
         chosen = [item for item in items if item["settings"]["block_size"] == size]
         clusters = [item["cluster"] for item in chosen]
-        for metric, bounds in (("accuracy_majority", SHARE), ("seconds", UNBOUNDED)):
+        for metric, bounds in (("accuracy_majority", SHARE), ("seconds", POSITIVE)):
             values = [item["scores"][metric] for item in chosen]
             rows.append(mean_row("shuffle", metric, values, clusters, bounds, block_size=size))
     return rows

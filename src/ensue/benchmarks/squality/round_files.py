@@ -42,7 +42,7 @@ def files(export: Export, sources: Sequence[Source]) -> Files:
     evaluated = _evaluation([(one.story, _ratings(one)) for one in whole])
     if evaluated:
         texts[f"human-eval/{EVALUATION}"] = _lines(evaluated)
-        notes.append(f"{len(evaluated)} of them have {REVIEWS} ratings of everything")
+        notes.append(f"{len(evaluated)} of them have {REVIEWS} ratings or more of everything")
     return Files(texts, notes)
 
 
@@ -55,12 +55,12 @@ def rating_files(export: Export, sources: Sequence[Source], texts: Mapping[tuple
             story[int(one.key["question"])][system, texts[one.item, letter]].append((one, letter))
     evaluated = _evaluation(list(given.items()))
     if not evaluated:
-        raise EnsueError(f"No story has {REVIEWS} ratings of everything yet.")
+        raise EnsueError(f"No story has {REVIEWS} ratings or more of everything yet.")
     done = {row["passage-id"] for row in evaluated}
     stories = [_published(one) for one in sources if one.id in done]
     return Files(
         {f"{export.settings['split']}.jsonl": _lines(stories), f"human-eval/{EVALUATION}": _lines(evaluated)},
-        [f"{len(done)} of {len(given)} stories have {REVIEWS} ratings of everything"],
+        [f"{len(done)} of {len(given)} stories have {REVIEWS} ratings or more of everything"],
     )
 
 
@@ -145,7 +145,7 @@ def _evaluation(stories: Sequence[tuple[str, _Ratings]]) -> list[dict[str, Any]]
     rows = []
     for story, questions in stories:
         counts = {len(given) for systems in questions.values() for given in systems.values()}
-        if counts != {REVIEWS}:
+        if min(counts, default=0) < REVIEWS:
             continue
         rows.append(
             {

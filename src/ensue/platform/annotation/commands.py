@@ -12,6 +12,7 @@ from ensue.platform.annotation import exporting, overview
 from ensue.platform.annotation.people import People
 from ensue.platform.annotation.projects import Projects, Wanted
 from ensue.platform.database.schema import participants
+from ensue.platform.refusals import Invalid
 from ensue.platform.service import Command, Platform
 
 # What is added to a project's link on Prolific, which puts the ids in.
@@ -21,11 +22,22 @@ PROLIFIC = "&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID=
 def create(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:
     """Make a project."""
     owner = arguments.pop("owner", None)
-    by = platform.accounts.find_email(owner).id if owner else None
+    by = _keeper(platform, owner) if owner else None
     project, notes = Projects(platform).create(Wanted(**arguments), by=by)
     with platform.database.reading() as connection:
         progress = overview.progress(connection, project, platform.clock)
     return {**overview.facts(project), "progress": progress, "notes": notes}
+
+
+def _keeper(platform: Platform, email: str) -> str:
+    """Return the id of who is to keep a project; refuse whom no page would show it to."""
+    found = platform.accounts.find_email(email)
+    if not found.may("organiser"):
+        raise Invalid(
+            f"{email} is no organiser, and would not find the project on the pages; ensue user change {email}"
+            " --role organiser makes them one."
+        )
+    return found.id
 
 
 def list_all(platform: Platform, arguments: dict[str, Any]) -> dict[str, Any]:

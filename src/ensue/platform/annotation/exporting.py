@@ -19,7 +19,7 @@ from ensue.platform.annotation.projects import Project
 from ensue.platform.boards.exports import plain_cell
 from ensue.platform.database.schema import answer_history, answers, assignments, participants, project_items
 
-_COLUMNS = (
+COLUMNS = (
     "annotator",
     "phase",
     "group",
@@ -30,6 +30,7 @@ _COLUMNS = (
     "state",
     "seconds",
     "elapsed",
+    "saved_at",
 )
 
 
@@ -61,16 +62,20 @@ def history_lines(connection: Connection, project: Project) -> Iterator[dict[str
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return answers as a table: a column for each part of the key and each value; no cell begins a formula."""
+    """Return answers as a table: a column for each part of the key and each value; no cell begins a formula.
+
+    A value that is called as a column of ours is, `seconds` say, has `values.` before its name.
+    """
     found = list(rows)
     keys = list(dict.fromkeys(f"key.{name}" for row in found for name in row["key"]))
     values = list(dict.fromkeys(name for row in found for name in row["values"]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([plain_cell(name) for name in (*keys, *_COLUMNS, "saved_at", *values)])
+    called = [f"values.{name}" if name in {*keys, *COLUMNS} else name for name in values]
+    writer.writerow([plain_cell(name) for name in (*keys, *COLUMNS, *called)])
     for row in found:
         said = {f"key.{name}": value for name, value in row["key"].items()}
-        cells = [said.get(name) for name in keys] + [row[name] for name in (*_COLUMNS, "saved_at")]
+        cells = [said.get(name) for name in keys] + [row[name] for name in COLUMNS]
         cells += [row["values"].get(name) for name in values]
         writer.writerow([_cell(cell) for cell in cells])
     return text.getvalue()

@@ -15,6 +15,7 @@ _ORDER = (
     project_items.c.is_control,
     project_items.c.position,
 )
+_MOST_ITEMS = 10**9  # more than any database counts to is no place
 _SHOWN = tuple(
     project_items.c[name] for name in ("phase", "group_name", "stage", "form", "secret", "is_control")
 )
@@ -28,7 +29,7 @@ def count(connection: Connection, project: Project) -> int:
 
 def item_at(connection: Connection, project: Project, place: int) -> dict[str, Any] | None:
     """Return the item at a place, from 1 on, with its gold answer; None where there is none."""
-    if place < 1:
+    if not 1 <= place <= _MOST_ITEMS:
         return None
     query = select(*_SHOWN).where(*_there(project)).order_by(*_ORDER).limit(1).offset(place - 1)
     row = connection.execute(query).first()

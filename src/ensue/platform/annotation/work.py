@@ -21,8 +21,9 @@ def standing(
     works = participant.state in {"active", "finished"}
     left = assigning.choosing.left(connection, participant) if works else 0
     current = assigning.held(connection, participant.id) if works else None
-    # Whoever came when all was done has nothing to show for it.
-    ended = participant.state == "finished" and _any_answered(connection, participant)
+    # A project that is closed ends for everybody; whoever came when all was done has nothing to show for it.
+    ended = participant.state == "finished" or (works and project.state == "closed")
+    ended = ended and _any_answered(connection, participant)
     code, url = project.settings["completion_code"], project.settings["completion_url"]
     told = ("name", "title", "instructions", "state", "kind")
     return {

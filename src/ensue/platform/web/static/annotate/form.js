@@ -55,8 +55,11 @@ export class Form {
     return found;
   }
 
+  // What depends on a field that is not asked is not asked either.
   isAsked(field, values) {
-    return !field.when || same(values[field.when.field] ?? null, field.when.equals ?? null);
+    if (!field.when) return true;
+    const other = this.given.fields.find((one) => one.id === field.when.field);
+    return same(values[other.id] ?? null, field.when.equals ?? null) && this.isAsked(other, values);
   }
 
   showAsked() {

@@ -60,7 +60,10 @@ function lost(refusal) {
   if (refusal.status === 409) {
     message(title, refusal.message, [button("Go on with the next", next)]);
     // Of a project that is closed nothing comes next.
-    standing().then((me) => { if (!now && me.project.state === "closed") message("This project is closed", "Thank you for your work."); }, () => {});
+    standing().then((me) => {
+      if (now || me.project.state !== "closed") return;
+      if (me.completion) finished(me); else message("This project is closed", "Thank you for your work.");
+    }, () => {});
   } else if (refusal.status === 404 || refusal.status === 401) {
     message("You are not known here any more", "Come back with the link that you were given.");
   } else {
@@ -110,6 +113,12 @@ async function next() {
       showProgress(me);
       return;
     }
+    // Of a project that is paused or closed nothing is given out, and whoever is done finds the code again.
+    if (me.completion && me.project.state !== "open") {
+      finished(me);
+      showProgress(me);
+      return;
+    }
     const taken = await insist("POST", `${path}/assignments`, {}, waiting);
     if (taken.status === 204) {
       me = await standing();
@@ -147,9 +156,10 @@ function finished(me) {
       button("Copy", async (event) => { await navigator.clipboard?.writeText(code); event.target.textContent = "Copied"; }, "quiet")));
   }
   if (url && /^https?:\/\//i.test(url)) actions.push(...goingBack(url));
-  if (me.done) actions.push(h("p", {}, button("Back to your last answer", goBack, "quiet")));
+  if (me.done && me.project.state === "open") actions.push(h("p", {}, button("Back to your last answer", goBack, "quiet")));
   actions.push(h("p", { class: "soft" }, `You are ${me.pseudonym} here. To have your answers deleted, tell whoever runs the project this name.`));
-  message("You have done everything. Thank you!", "All your answers are saved.", actions);
+  if (me.state === "finished") message("You have done everything. Thank you!", "All your answers are saved.", actions);
+  else message("This project is closed. Thank you!", "What you handed in is saved.", actions);
 }
 
 // The way back to the site somebody came from: taken by itself after a while, at once, or not at all.
