@@ -69,6 +69,13 @@ def test_on_a_cpu_a_score_is_in_float32_unless_asked_otherwise(tmp_path):
     refused(here("score", text, "--model", folder, "--compile", "often"), "often", "auto, never, always")
 
 
+def test_how_a_served_model_is_run_is_its_servers_affair(tmp_path):
+    text = write_lines(tmp_path / "a.jsonl", [{"id": 1, "text": "One word."}])
+    asked = ("score", text, "--model", "http://127.0.0.1:9")
+    for given in (("--dtype", "bfloat16"), ("--compile", "always"), ("--batch-tokens", "64")):
+        refused(here(*asked, *given), "A server decides for itself", f"leave out {given[0]}.")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

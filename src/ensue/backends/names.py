@@ -139,6 +139,7 @@ def load_model(
     if name is not None:
         _check_name(name, model)
     if model.startswith(("http://", "https://")):
+        _check_served(options)
         served: Any = load("ensue.backends.endpoint.model:open_endpoint")(
             model, concurrency=concurrency, timeout=timeout
         )
@@ -210,6 +211,17 @@ def _from_gguf(pieces: list[Path], work: Path) -> Path:
 
 def _from_index(pieces: list[Path], work: Path) -> Path:
     return load("ensue.backends.words:from_index")(work / "data", work / "converted")  # type: ignore[no-any-return]
+
+
+def _check_served(options: Options) -> None:
+    """Refuse what says how a model is run here, which a server decides for itself.
+
+    `float32` is passed over: `ensue qags` and fine-tuning ask for it unasked.
+    """
+    given = {"--dtype": options.dtype not in {"auto", "float32"}, "--compile": options.compile != "auto"}
+    given |= {"--batch-tokens": options.batch_tokens is not None}
+    if ours := [name for name, is_given in given.items() if is_given]:
+        raise EnsueError(f"A server decides for itself how its model is run: leave out {' and '.join(ours)}.")
 
 
 def _check_name(name: str, model: str) -> None:
