@@ -97,11 +97,22 @@ def _dies(work: Callable[[], None]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGILL
 
 
+@cache
+def is_amd_with_avx512() -> bool:
+    """Return whether the processor is one of AMD's that have instructions on 512 bits."""
+    return _stated("vendor_id") == {"AuthenticAMD"} and "avx512f" in _flags()
+
+
 def _flags() -> set[str]:
     """Return what a Linux processor says it can do."""
+    return _stated("flags")
+
+
+def _stated(what: str) -> set[str]:
+    """Return the words that Linux has under a name for the first processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            found = next((line for line in lines if line.startswith("flags")), "")
+            found = next((line for line in lines if line.partition(":")[0].strip() == what), "")
     except OSError:
         found = ""
     return set(found.partition(":")[2].split())

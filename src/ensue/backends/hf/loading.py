@@ -236,6 +236,8 @@ def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
     """Load a checked folder; weights are cast to the asked dtype and put in eval mode."""
     import transformers
 
+    from ensue.backends.hf.products import quicken
+
     folder.check()
     name, options, facts = folder.name, folder.options, folder.facts
     remote = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
@@ -264,6 +266,8 @@ def load(folder: ModelFolder, auto_class: str, kind: str) -> Loaded:
         network = network.eval().requires_grad_(False).to(device)
     except (RuntimeError, AssertionError) as error:
         raise EnsueError(f"{name} cannot be put on {device}: {str(error).splitlines()[0]}") from None
+    if device.type == "cpu":
+        quicken(network)
     card = folder.card(
         kind,
         folder.identity(folder.tokenizer_fingerprint(tokenizer), options.revision),
