@@ -25,10 +25,11 @@ import numpy as np
 import ensue
 from ensue.models.request import TokenPart
 from ensue.report.table import Column, Table, render
-from ensue.runs.planning.counting import Target, counting_model
+from ensue.runs.planning.counting import counting_model
 from ensue.runs.planning.hardware import Hardware, find_hardware
 from ensue.runs.planning.plan import Plan, plan
 from ensue.runs.planning.tally import Ledger
+from ensue.runs.planning.target import Target
 
 DATA = Path(os.environ.get("ENSUE_DATA", "/tmp/ensue-data"))
 

@@ -18,10 +18,11 @@ import ensue
 from ensue.backends.hf.running import default_budget
 from ensue.models.request import Request, TokenPart
 from ensue.runs.planning import counting
-from ensue.runs.planning.counting import Target, budget_of, counting_model
+from ensue.runs.planning.counting import counting_model
 from ensue.runs.planning.hardware import Hardware
 from ensue.runs.planning.shapes import Shape, empty_network, known_shapes, shape_of
 from ensue.runs.planning.tally import Ledger, Tally, Work, count_batches, count_rows, pairs
+from ensue.runs.planning.target import Target, budget_of
 from ensue.scoring.causal import CausalExecutor
 from ensue.scoring.engine import score
 from ensue.scoring.network import Network

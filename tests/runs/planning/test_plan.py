@@ -11,7 +11,7 @@ import pytest
 import ensue
 from ensue.errors import EnsueError
 from ensue.fetch.store import home
-from ensue.runs.planning import counting
+from ensue.runs.planning import counting, target
 from ensue.runs.planning.guessing import GuessedTokenizer
 from ensue.runs.planning.hardware import find_hardware, profiles
 from ensue.runs.planning.plan import Plan, plan
@@ -112,12 +112,12 @@ def test_a_gpu_compiles_for_the_whole_of_the_work_not_for_a_portion_or_the_docum
 
     always, never = planned("always"), planned("never")
     (cost,) = always.costs
-    saved = counting._SAVED * cost.tally.fed * cost.work.shape.layers * cost.work.shape.width
+    saved = target._SAVED * cost.tally.fed * cost.work.shape.layers * cost.work.shape.width
     assert cost.tally.fed <= cost.tally.run <= cost.tally.fed + 65_536
     assert always.start > never.start
     for name in ("_FIRST", "_LARGEST"):
         monkeypatch.setattr(f"ensue.scoring.portions.{name}", 8_000)
-    monkeypatch.setattr(counting, "_COMPILING", saved / 2)
+    monkeypatch.setattr(target, "_COMPILING", saved / 2)
     in_portions = planned()
     assert in_portions.costs[0].work.compiled
     assert in_portions.start == always.start
@@ -126,7 +126,7 @@ def test_a_gpu_compiles_for_the_whole_of_the_work_not_for_a_portion_or_the_docum
     assert in_portions.costs[0].tally.run <= in_portions.costs[0].tally.fed + 65_536
     monkeypatch.setattr(counting, "SAMPLED", 30_000)
     assert planned().costs[0].work.compiled
-    monkeypatch.setattr(counting, "_COMPILING", saved * 20)
+    monkeypatch.setattr(target, "_COMPILING", saved * 20)
     assert not planned().costs[0].work.compiled
     monkeypatch.setattr(counting, "SAMPLED", 12_000_000)
     assert planned().start == never.start
@@ -136,7 +136,7 @@ def test_a_gpu_compiles_for_the_whole_of_the_work_not_for_a_portion_or_the_docum
     (tally,) = [one.tally for one in many.costs]
     assert tally.fed == pytest.approx(100 * cost.tally.fed)
     assert tally.fed <= tally.run <= tally.fed + 65_536
-    monkeypatch.setattr(counting, "_COMPILING", saved / 2)
+    monkeypatch.setattr(target, "_COMPILING", saved / 2)
     assert not planned(documents=1).costs[0].work.compiled
 
 

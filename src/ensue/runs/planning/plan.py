@@ -132,7 +132,8 @@ def plan(
     those of the data. `measure` runs a few seconds of the work here, by `clock`, and corrects the
     profile by it.
     """
-    from ensue.runs.planning.counting import Target, counting_model
+    from ensue.runs.planning.counting import counting_model
+    from ensue.runs.planning.target import Target
 
     if measure and shape is not None:
         raise EnsueError(
@@ -278,7 +279,7 @@ class _Models:
     def decide(self, ledger: Ledger, times: float) -> bool:
         """Decide which models are compiled for so many times the work, and return whether that is another way than
         they were counted in. Work in several streams is then in more of them, each as long as before."""
-        from ensue.runs.planning.counting import is_repaid
+        from ensue.runs.planning.target import is_repaid
 
         ways = {work.model: is_repaid(work.saved * times) for work in ledger if work.streams == 1}
         other = {work.model for work in ledger if work.model in ways and ways[work.model] != work.compiled}
@@ -403,7 +404,7 @@ def _spread(costs: list[Costs], times: float, clusters: int) -> float:
 def _memory(ledger: Ledger, device: Hardware, target: Any, times: float) -> dict[str, float]:
     """Return the bytes on a device for so many times the work, by what they are for: all models' weights, the most of
     the rest."""
-    from ensue.runs.planning.counting import budget_of
+    from ensue.runs.planning.target import budget_of
 
     found: dict[str, float] = {}
     weights: dict[str, float] = {}
