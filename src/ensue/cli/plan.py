@@ -31,7 +31,9 @@ def plan(
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     hardware: Annotated[
         str | None,
-        typer.Option(help="h200, h100, a100, cpu (one core), or a .toml file [default: this machine]"),
+        typer.Option(
+            help="h200, h100, a100, cpu, cpu-avx512 (one core), or a .toml file [default: this machine]"
+        ),
     ] = None,
     devices: Annotated[int, typer.Option(min=1, help="How many devices share the work.")] = 1,
     price: Annotated[float | None, typer.Option(min=0, help="What a device costs an hour.")] = None,

@@ -233,11 +233,12 @@ def _refuse_training(what: str | None) -> None:
 
 def _here() -> str:
     """Return the profile of this machine: its GPU's where there is one that has a profile."""
-    from ensue.environment import environment
+    from ensue.environment import environment, is_amd_with_avx512
     from ensue.runs.planning.hardware import profiles
 
     gpu = str(environment().get("gpu") or "").lower()
-    return next((name for name, one in profiles().items() if one.kind == "cuda" and name in gpu), "cpu")
+    cpu = "cpu-avx512" if is_amd_with_avx512() else "cpu"
+    return next((name for name, one in profiles().items() if one.kind == "cuda" and name in gpu), cpu)
 
 
 class _Models:
