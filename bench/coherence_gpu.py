@@ -89,8 +89,13 @@ def kbst(model: str, shuffles: int, seconds: float = 180) -> list[Work]:
 
 
 def long_texts(model: str, shuffles: int) -> list[Work]:
-    how = {"block_size": [1, 2, 3, 5, 10, 20], "shuffles": shuffles, "max_sentences": None}
-    return [Wanted(f"long-{one}-{model}", "shuffle", model, ("sets", one), how, 120) for one in LONG]
+    """Blocks of up to twenty sentences: of the first forty, and of whole texts."""
+    how = {"block_size": [1, 2, 3, 5, 10, 20], "shuffles": shuffles}
+    return [
+        Wanted(f"{form}-{one}-{model}", "shuffle", model, ("sets", one), {**how, "max_sentences": most}, 150)
+        for form, most in (("forty", 40), ("long", None))
+        for one in LONG
+    ]
 
 
 def tasks(model: str) -> list[Work]:
@@ -146,6 +151,9 @@ def masked_tasks() -> list[Work]:
         found.append(Wanted(f"insertion-{one}-{MASKED}", "insertion", MASKED, ("test", one), few))
         how = {"method": "neighbours", "limit": 100}
         found.append(Wanted(f"ordering-{one}-{MASKED}", "ordering", MASKED, ("test", f"{one}-ten"), how))
+    for one in ("blog", "legal"):
+        how = {"shuffles": 2, "limit": 50}
+        found.append(Wanted(f"kbst-{one}-{MASKED}", "shuffle", MASKED, ("sets", one), how, 200))
     for one in NEWS:
         how = {"masked": "released", "shuffles": 1, "limit": 50}
         found.append(Wanted(f"released-{one}-{MASKED}", "shuffle", MASKED, ("test", one), how))
