@@ -32,9 +32,11 @@ log = logging.getLogger(__name__)
 Array = npt.NDArray[np.float64]
 Way = TypeVar("Way")
 
-# Nats a token. Wrong masks or positions show as whole nats, rounding as far less.
+# Nats by which scores of a sequence may move: any of them in float32, their mean where a number has few digits.
+# There a token that no text would have there moves by half a nat with every other order of sums, in the plain model
+# as well; wrong masks or positions move the mean by whole nats.
 _TOLERANCE = {torch.float32: 2e-3, torch.float64: 2e-3}
-_LOW_PRECISION_TOLERANCE = 0.25
+_LOW_PRECISION_TOLERANCE = 0.4
 # Small batches that force branching, padding on both sides and a chain of runs.
 _TINY = Budget(batch=24, full=12, cache=40, attended=200)
 # One batch of all masked copies, most of them padded.
@@ -157,7 +159,7 @@ def _gives(model: Any, runner: Runner, rows: Iterable[Row], reference: Sequence[
     name = type(runner).__name__
     try:
         found = dict(one for row in rows for one in runner.launch(row, None).scores())
-        gap = max(_gap(found[i].logprobs, expected) for i, expected in enumerate(reference))
+        gap = max(_gap(model, found[i].logprobs, expected) for i, expected in enumerate(reference))
     except _FAILURES as error:
         if out_of_memory(error):
             raise
@@ -192,7 +194,7 @@ def _first_right(
             worst = f"{type(error).__name__}: {str(error)[:120]}"
             log.debug("%s failed: %s", way, worst)
             continue
-        gap = max(_gap(found[i].logprobs, expected) for i, expected in enumerate(reference))
+        gap = max(_gap(model, found[i].logprobs, expected) for i, expected in enumerate(reference))
         if gap <= tolerance:
             return way
         worst = f"scores moved by {gap:.3g} nats"
@@ -210,11 +212,13 @@ def _vocabulary(model: Any) -> int:
     return int(model.get_output_embeddings().weight.shape[0])
 
 
-def _gap(found: Array, expected: Array) -> float:
-    """Return the largest difference; none where both say that a token is impossible."""
+def _gap(model: Any, found: Array, expected: Array) -> float:
+    """Return by how much scores of a sequence moved; not at all where both say that a token is impossible."""
     with np.errstate(invalid="ignore"):
         gaps = np.where(found == expected, 0.0, np.abs(found - expected))
-    return float("inf") if np.isnan(gaps).any() else float(gaps.max())
+    if np.isnan(gaps).any():
+        return float("inf")
+    return float(gaps.max() if model.dtype in _TOLERANCE else gaps.mean())
 
 
 def _check_finite(model: Any, reference: Sequence[Array]) -> None:
@@ -232,7 +236,7 @@ def _with_another_end(part: TokenPart, vocabulary: int) -> TokenPart:
 
 def _check_looks_back(model: Any, found: Array, expected: Array) -> None:
     """Refuse a model whose earlier predictions move with the last token: it is no left-to-right model."""
-    if _gap(found[:-1], expected[:-1]) > _tolerance(model):
+    if _gap(model, found[:-1], expected[:-1]) > _tolerance(model):
         raise EnsueError(
             f"{type(model).__name__} predicts a token from what comes after it too, so it gives no left-to-right "
             f"log-likelihood; score with a causal model, or with one that has a masked-language-model head."
