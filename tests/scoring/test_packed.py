@@ -236,7 +236,9 @@ def test_whether_texts_end_to_end_give_a_models_own_numbers_is_found_out(
             np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
 
 
-def test_what_a_model_may_not_be_given_is_asked_once_and_not_given() -> None:
+def test_what_a_model_may_not_be_given_is_asked_and_told_once_and_not_given(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     model, asked = network("llama"), []
     packed = executor(model, 64)
     packed._runs_trees = cache(lambda: bool(asked.append(1)))
@@ -247,6 +249,9 @@ def test_what_a_model_may_not_be_given_is_asked_once_and_not_given() -> None:
             np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
     assert asked == [1]
     assert packed._kept is None
+    assert caplog.messages == [
+        "LlamaForCausalLM is not compiled: in compiled rows it does not give its own scores"
+    ]
 
 
 def test_a_model_that_cannot_have_rows_is_scored_in_batches_and_that_is_said(

@@ -184,6 +184,9 @@ def test_a_model_without_a_way_is_told_of_with_the_last_thing_that_went_wrong(
 def test_low_precision_may_move_by_a_quarter_of_a_nat() -> None:
     coarse = SimpleNamespace(dtype=torch.bfloat16)
     assert chosen({"a": (1.0, 2.26), "b": (1.0, 2.25)}, coarse) == "b"
+    # In the mean, and a single score by one nat.
+    for moved, gap in (((0.0, 0.4), 0.2), ((0.4, 0.4), 0.4), ((0.0,) * 9 + (1.2,), 0.3)):
+        assert _gap(coarse, np.zeros(len(moved)), np.asarray(moved)) == pytest.approx(gap)
     assert chosen({"a": (1.0, 2.01), "b": (1.0, 2.0)}, SimpleNamespace(dtype=torch.float64)) == "b"
 
 
@@ -206,7 +209,9 @@ def test_memory_that_ran_out_is_no_fault_of_the_way() -> None:
     ],
 )
 def test_the_largest_difference_counts(found: list[float], expected: list[float], gap: float) -> None:
-    assert _gap(np.array(found), np.array(expected)) == gap
+    fine, coarse = SimpleNamespace(dtype=torch.float32), SimpleNamespace(dtype=torch.float16)
+    assert _gap(fine, np.array(found), np.array(expected)) == gap
+    assert (_gap(coarse, np.array(found), np.array(expected)) == np.inf) == (gap == np.inf)
 
 
 def test_the_probe_of_causal_models_forces_every_fast_path() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,9 @@ from ensue.backends.names import load_model
 from ensue.fetch import store
 from ensue.models.request import Policy, Request
 from ensue.scoring.engine import score
+from ensue.scoring.network import Network
+from ensue.scoring.probe import find_tree_way
+from ensue.scoring.rows import Row, make_rows
 from ensue.text.documents import read_documents
 from tests.scoring import naive
 
@@ -89,3 +94,23 @@ def test_the_gguf_file_gives_the_same_model(smollm2_folder: Path, tmp_path: Path
     kept = store.home() / "converted"
     modes = {path.name: path.stat().st_mode & 0o777 for path in kept.rglob("*") if path.is_file()}
     assert modes["model.safetensors"] == modes["config.json"]
+
+
+def test_in_bfloat16_rows_of_trees_are_found_right_and_masks_off_by_one_wrong(
+    smollm2_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the probe draws no text has, and its scores move by half a nat in bfloat16; a tiny model shows nothing."""
+    network = Network(load_model("smollm2", dtype="bfloat16", device="cpu").network)
+    assert find_tree_way(network).trees
+
+    def moved(by: int) -> object:
+        def laid(*given: Any, **options: Any) -> Iterator[Row]:
+            for row in make_rows(*given, **options):
+                own = np.arange(1, len(row.ends) + 1, dtype=np.int32)
+                yield row._replace(ends=np.clip(row.ends + by, own, len(row.ends)))
+
+        return laid
+
+    for by in (-1, 1):
+        monkeypatch.setattr("ensue.scoring.probe.make_rows", moved(by))
+        assert not find_tree_way(network).trees

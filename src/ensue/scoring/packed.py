@@ -85,7 +85,7 @@ class PackedExecutor(Executor):
         self._runs_trees = cache(lambda: runs_trees(network))
         self._kept: TreeRunner | None = None
         self._trusted: set[type] = set()
-        self._failed = False
+        self._failed = self._refused = False
         # What share of all parts these are, whether more come after them, and which are left to be run with those.
         self._share, self._more = 1.0, False
         self._held: set[TokenPart] = set()
@@ -221,6 +221,10 @@ class PackedExecutor(Executor):
         wanted = self.compile == "always" or (self.compile == "auto" and saved > _COMPILING)
         if wanted and self._runs_trees():
             return self._trees()
+        if self.compile == "always" and not self._refused:
+            self._refused = True
+            name = type(self.network.model).__name__
+            log.warning("%s is not compiled: in compiled rows it does not give its own scores", name)
         if self.texts and fed > _LITTLE_SHARED * given:
             return TextRunner(self.network)
         return None

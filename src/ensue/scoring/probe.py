@@ -32,11 +32,12 @@ log = logging.getLogger(__name__)
 Array = npt.NDArray[np.float64]
 Way = TypeVar("Way")
 
-# Nats by which scores of a sequence may move: any of them in float32, their mean where a number has few digits.
-# There a token that no text would have there moves by half a nat with every other order of sums, in the plain model
-# as well; wrong masks or positions move the mean by whole nats.
+# Nats a token. Wrong masks or positions show as whole nats, rounding as far less.
 _TOLERANCE = {torch.float32: 2e-3, torch.float64: 2e-3}
-_LOW_PRECISION_TOLERANCE = 0.4
+# Where a number has few digits it is the mean that counts, and a quarter of the largest: a token that no text would
+# have there moves by half a nat with any other order of sums (`smollm2` and `gemma3-270m` in bfloat16: means up to
+# 0.18, single ones up to 0.63; with masks wrong by one place 0.26 to 2.7, and 2.1 to 27).
+_LOW_PRECISION_TOLERANCE = 0.25
 # Small batches that force branching, padding on both sides and a chain of runs.
 _TINY = Budget(batch=24, full=12, cache=40, attended=200)
 # One batch of all masked copies, most of them padded.
@@ -218,7 +219,8 @@ def _gap(model: Any, found: Array, expected: Array) -> float:
         gaps = np.where(found == expected, 0.0, np.abs(found - expected))
     if np.isnan(gaps).any():
         return float("inf")
-    return float(gaps.max() if model.dtype in _TOLERANCE else gaps.mean())
+    largest = float(gaps.max())
+    return largest if model.dtype in _TOLERANCE else max(float(gaps.mean()), largest / 4)
 
 
 def _check_finite(model: Any, reference: Sequence[Array]) -> None:
