@@ -40,7 +40,8 @@ def naive_tree(texts: Sequence[list[int]], starts: Sequence[int], min_run: int, 
         ended = [i for i in group if len(texts[i]) == depth]
         further = [list(some) for _, some in groupby(group[len(ended) :], key=lambda i: texts[i][depth])]
         length, ways = depth - begin, len(further) + bool(ended)
-        if further and (length < min_run or length * (ways - 1) < min_saved):
+        goes_on = bool(ended) and len(further) == 1
+        if further and (length < min_run or (length * (ways - 1) < min_saved and not goes_on)):
             for some in [*further, ended]:
                 if some:
                     grow(some, parent, begin)

@@ -59,8 +59,8 @@ class Forest:
 def grow_forest(parts: Sequence[TokenPart], *, min_run: int = 8, min_saved: int = 32) -> Forest:
     """Find what parts share.
 
-    A shared run is one of its own when it has at least `min_run` tokens and saves at least `min_saved`; shorter ones
-    are cheaper to compute again than to branch from.
+    A shared run is one of its own when it has at least `min_run` tokens and saves at least `min_saved`, or is a whole
+    text that one other goes on from; others are cheaper to compute again than to branch from.
     """
     found = in_order([part.ids for part in parts])
     starts = np.fromiter([part.start for part in parts], np.int64, len(parts))
@@ -115,7 +115,8 @@ def _shared_runs(
     for depth, low, high, more in _branchings(depths):
         parent = above[low]
         run = depth - (runs[parent][0] if parent >= 0 else 0)
-        if run >= min_run and run * more >= min_saved:
+        # A text that ends where one other goes on needs no branching, whatever it saves.
+        if run >= min_run and (run * more >= min_saved or (more == 1 and ends[low] == depth)):
             above[low:high] = [len(runs)] * (high - low)
             runs.append((depth, low, high, parent))
         elif ends[low] == depth:

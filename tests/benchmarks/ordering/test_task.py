@@ -189,7 +189,7 @@ def test_what_is_refused(tmp_path, corpus, models):
         return here("run", "ordering", "--model", model, "--data", data, "--output", tmp_path / "no", *more)
 
     refused(run("--set", "beam=0"), "beam=0", "whole number from 1")
-    refused(run("--set", "method=exact"), "method=exact", "beam, rescored, neighbours")
+    refused(run("--set", "method=exact"), "method=exact", "rescored, beam, neighbours")
     for method in ("beam", "rescored"):
         refused(
             run("--set", f"method={method}", model=str(models[1])), "Ordering needs a model that can score"

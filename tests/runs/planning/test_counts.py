@@ -215,6 +215,13 @@ def test_a_plan_has_the_budget_of_the_run(
         assert budget_of(shape, target) == default_budget(there, batch)
 
 
+@pytest.mark.parametrize(("name", "tokens"), [("135M", 65_536), ("1B", 57_344), ("8B", 32_768)])
+def test_wide_models_have_shorter_rows_on_a_gpu(name: str, tokens: int) -> None:
+    """As many tokens times their width keep a GPU busy, and the last row of a run is filled up."""
+    shape = shape_of(empty_network(known_shapes()[name]))
+    assert budget_of(shape, Target(kind="cuda", memory=141 * 2**30, dtype="bfloat16")).batch == tokens
+
+
 def test_only_the_experts_that_a_token_goes_through_are_counted() -> None:
     config = {
         "model_type": "mixtral",

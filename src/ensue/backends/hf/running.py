@@ -22,7 +22,8 @@ from ensue.version import __version__
 _CPU_CACHE_BYTES = 384 * 2**20
 _GPU_CACHE_SHARE = 0.25
 # Tokens in one pass on a GPU, if so many activations (each as wide as the widest layer) fit this share of its memory.
-_GPU_BATCH = 65_536
+# Half as many of twice this width keep it as busy, and the last row of a run, which is filled up, costs half as much.
+_GPU_BATCH, _GPU_WIDTH = 65_536, 7168
 _GPU_RUN_SHARE = 0.25
 _GPU_WIDE = 6
 # The widest activations of one long row on a CPU.
@@ -41,8 +42,10 @@ def default_budget(network: Any, batch_tokens: int | None) -> Budget:
     per_token = _cache_bytes_per_token(network)
     if network.device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(network.device)
-        room = int(free * _GPU_RUN_SHARE / (_GPU_WIDE * _widest_bytes_per_token(network)))
-        batch = batch_tokens or max(min(_GPU_BATCH, room // 2048 * 2048), 2048)
+        wide = _widest_bytes_per_token(network)
+        room = int(free * _GPU_RUN_SHARE / (_GPU_WIDE * wide))
+        busy = _GPU_BATCH * _GPU_WIDTH * network.dtype.itemsize // wide
+        batch = batch_tokens or max(min(_GPU_BATCH, busy // 2048 * 2048, room // 2048 * 2048), 2048)
         cache = int(free * _GPU_CACHE_SHARE / per_token)
         return Budget(batch=batch, full=batch // 2, cache=max(cache, batch), attended=batch * 24)
     batch = batch_tokens or 1024

@@ -41,12 +41,13 @@ class Gains:
         progress: Progress = ignore,
         words: int | None = None,
         context: int | None = None,
+        at_once: bool = False,
     ) -> None:
         self._scorer, self._texts, self._joiner = scorer, texts, joiner
         self._heads, self._context = [heads_of(text, words) for text in texts], context or 0
         self._policy, self._journal, self._progress = policy, journal, progress
-        # Each sentence alone, the written orders, and a step a sentence after the first.
-        self._steps, self._done = max(map(len, texts)) + 1, 0
+        # Each sentence alone, then whole orders at once, or the written ones and a step a sentence after the first.
+        self._steps, self._done = 2 if at_once else max(map(len, texts)) + 1, 0
         self.tokens, self.notes = 0, Counter[str]()
         heads = list(dict.fromkeys(head for text in self._heads for head in text))
         alone = self._score([Request(head, NOTHING) for head in heads])
@@ -87,10 +88,12 @@ class RatedBeginnings:
     """Answers by how much a beginning's rating rises with the next sentence, so that what a search adds up is the
     rating of the whole beginning; one sentence alone counts nothing."""
 
-    def __init__(self, rater: Rater, texts: Sequence[Sequence[str]], context: RunContext) -> None:
+    def __init__(
+        self, rater: Rater, texts: Sequence[Sequence[str]], context: RunContext, *, at_once: bool = False
+    ) -> None:
         self._rater, self._texts, self._context = rater, texts, context
-        # The written orders, and a step a sentence after the first.
-        self._steps, self._done = max(map(len, texts)), 0
+        # Whole orders at once, or the written ones and a step a sentence after the first.
+        self._steps, self._done = 1 if at_once else max(map(len, texts)), 0
         self.tokens, self.notes = 0, Counter[str]()
 
     def __call__(self, asked: Sequence[Ask]) -> list[float]:

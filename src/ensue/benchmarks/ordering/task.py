@@ -15,6 +15,7 @@ from ensue.benchmarks.coherence.documents import (
     DocumentsTask,
     documents_signature,
     model_signature,
+    of_steps,
     policy_of,
     portions,
     sentence_settings,
@@ -46,7 +47,7 @@ from ensue.shelf import Shelf
 from ensue.text.documents import Document
 
 FEWEST = 3
-METHODS = ("beam", "rescored", "neighbours")
+METHODS = ("rescored", "beam", "neighbours")
 METRICS = ("kendall_tau", "perfect", "lcs", "edit_distance", "positional_accuracy", "accuracy_search")
 CHANCE = ("chance_positional",)
 # Values of pairs are at hand, so that many more beginnings can be kept.
@@ -57,12 +58,12 @@ _ON_CPU, _ELSEWHERE = 20_000_000, 80_000_000
 SETTINGS = {
     "method": Setting(
         None,
-        "beam (search by the likelihood of each sentence after all before it, or by the rating of what is there), "
-        "neighbours (by pairs of sentences; all an encoder can do) or rescored (the best orders by neighbours, read "
-        "whole); none: what the model can",
+        "rescored (the best orders by neighbours, read whole), beam (search by the likelihood of each sentence after "
+        "all before it, or by the rating of what is there) or neighbours (by pairs of sentences; all an encoder can "
+        "do); none: rescored where the model scores text, beam where it rates it, else neighbours",
         read.optional(read.one_of(*METHODS)),
     ),
-    "beam": Setting(8, "beginnings that are kept at each step, or orders that are rescored", read.whole()),
+    "beam": Setting(8, "orders that are rescored, or beginnings that are kept at each step", read.whole()),
     "words": Setting(
         None,
         "first words of a sentence that count when it is looked for (none: all): fewer tokens, and another measure",
@@ -148,8 +149,11 @@ class OrderingRun(DocumentsRun):
         return "which orders are tried depends on scores: tokens fed are near those of the run, not the same"
 
     def _method(self, model: Model, rated: bool) -> str:
-        method: str | None = self.settings["method"]
-        return method or ("beam" if rated or isinstance(model, Scorer) else "neighbours")
+        if method := self.settings["method"]:
+            return str(method)
+        if rated or self.settings["context"] is not None:
+            return "beam"
+        return "rescored" if isinstance(model, Scorer) else "neighbours"
 
     def _check(self, method: str, otherwise: bool) -> None:
         """Refuse settings that would do nothing."""
@@ -170,7 +174,7 @@ class OrderingRun(DocumentsRun):
 
     @property
     def _ways(self) -> dict[str, Callable[[Model, Sequence[Shuffled], RunContext], _Ordered]]:
-        return {"beam": self._beam, "rescored": self._rescored, "neighbours": self._pairs}
+        return {"rescored": self._rescored, "beam": self._beam, "neighbours": self._pairs}
 
     def _beam(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
         """Search by what each sentence gains from all that stand before it, in nats over what it is on its own, or by
@@ -184,8 +188,9 @@ class OrderingRun(DocumentsRun):
 
     def _rescored(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
         """Take the orders that are best by neighbours, and of these the one that is best read whole."""
-        gains = self._gains(model, shuffled, context)
-        neighbours, found = self._by_neighbours(model, shuffled, context, whole_order)
+        first, second = (replace(context, progress=of_steps(context.progress, done, 2)) for done in (0, 1))
+        neighbours, found = self._by_neighbours(model, shuffled, first, whole_order)
+        gains = self._gains(model, shuffled, second, at_once=True)
         proposed = [
             (number, one.order) for number, best in enumerate(found) for one in best[: self.settings["beam"]]
         ]
@@ -230,10 +235,12 @@ class OrderingRun(DocumentsRun):
         context: RunContext,
         words: int | None = None,
         last: int | None = None,
+        *,
+        at_once: bool = False,
     ) -> Gains | RatedBeginnings:
         rater = rater_of(model, self.settings, "Ordering")
         if rater is not None:
-            return RatedBeginnings(rater, [one.sentences for one in shuffled], context)
+            return RatedBeginnings(rater, [one.sentences for one in shuffled], context, at_once=at_once)
         scorer = require(model, Scorer, "Ordering")
         return Gains(
             scorer,
@@ -244,6 +251,7 @@ class OrderingRun(DocumentsRun):
             progress=context.progress,
             words=words,
             context=last,
+            at_once=at_once,
         )
 
     def _signature(self, method: str) -> str:

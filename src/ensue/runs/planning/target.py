@@ -24,7 +24,7 @@ from ensue.scoring.plan import Budget
 
 # Tokens in a pass, the bytes of the cache, and the longest row, as backends/hf/running.py has them.
 _CPU_BATCH, _CPU_CACHE, _CPU_RUN, _LONGEST = 1024, 384 * 2**20, 256 * 2**20, 8192
-_GPU_BATCH, _GPU_SHARE, _GPU_WIDE = 65_536, 0.25, 6
+_GPU_BATCH, _GPU_WIDTH, _GPU_SHARE, _GPU_WIDE = 65_536, 7168, 0.25, 6
 # What compiling saves and takes, and when prefixes are worth their sharing, as scoring/packed.py has them.
 _SAVED, _COMPILING, _LITTLE_SHARED = 1e-10, 8.0, 0.7
 _ROWS = {"cuda": 2048, "cpu": 160}
@@ -52,7 +52,8 @@ def budget_of(shape: Shape, target: Target) -> Budget:
     if target.kind == "cuda":
         free = max(target.memory - shape.weights * size, target.memory // 20)
         room = int(free * _GPU_SHARE / (_GPU_WIDE * wide)) // 2048 * 2048
-        batch = target.batch_tokens or max(min(_GPU_BATCH, room), 2048)
+        busy = _GPU_BATCH * _GPU_WIDTH // shape.inner // 2048 * 2048
+        batch = target.batch_tokens or max(min(_GPU_BATCH, busy, room), 2048)
         kept = max(int(free * _GPU_SHARE / cache), batch)
         return Budget(batch=batch, full=batch // 2, cache=kept, attended=batch * 24)
     batch = target.batch_tokens or _CPU_BATCH
