@@ -34,7 +34,8 @@ BLUE, ORANGE, VIOLET, GREEN, PINK, OCHRE, GREY = (
     "#8b8378",
 )
 COLOURS = (BLUE, ORANGE, VIOLET, GREEN, PINK, OCHRE)
-MARKERS = ("o", "s", "D", "^", "v", "P")
+# One more than the colours, so that no two of 42 lines look alike.
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 STYLE = {
     "svg.fonttype": "none",
