@@ -141,7 +141,8 @@ def test_a_report(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"good": "A."}, "line 1 has null as 'bad', where a text is expected"),
+        ({"good": "A."}, "line 1 has no 'bad', only 'good'"),
+        ({"good": "A.", "bad": None}, "line 1 has null as 'bad', where a text is expected"),
         ({"good": "A.", "bad": "A."}, "the same text as `good` and as `bad`"),
         ({"good": "A.", "bad": ["B."]}, "a list as 'bad'"),
         ({"good": "A.", "bad": "B.", "context": 3}, "a number as 'context'"),

@@ -263,6 +263,23 @@ def test_the_command_with_folders(place, tmp_path):
     refused(here(*words), str(tmp_path / "run"))
 
 
+class ShortSighted(InversionRater):
+    def count_cut(self, texts):
+        return len(texts)
+
+
+def test_what_models_beside_did_not_read_is_said(place, tmp_path):
+    def run(name, model, **more):
+        return ensue.run(
+            "transfer", model=model, data=place / "own.jsonl", output=tmp_path / name, **HOW, **more
+        )
+
+    first = run("first", ShortSighted(4, shuffled=True)).results["notes"]
+    assert any("reads only the beginning" in note for note in first)
+    joined = run("joined", RandomModel(), beside=str(tmp_path / "first")).results["notes"]
+    assert first.items() <= joined.items()
+
+
 def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
     """Where each model has a run of its own, the last gives what one run of all would have."""
 

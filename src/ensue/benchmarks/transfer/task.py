@@ -104,6 +104,7 @@ class TransferRun:
             items += run.items
             trained |= run.trained
             skipped |= run.skipped
+            notes |= run.notes
         return Outcome(
             items=items,
             metrics=list(metric_rows(items, trained)),
@@ -182,13 +183,14 @@ _MODELS = re.compile(r"\bmodels:(\S+)")
 
 class Earlier(NamedTuple):
     """A finished run: where it lies, what its models answered, which of them saw shuffled text, how they are signed,
-    and what was left out."""
+    what was left out, and what is to be known of their answers."""
 
     folder: str
     items: list[Item]
     trained: dict[str, bool]
     signed: str
-    skipped: dict[str, int]
+    skipped: Counter[str]
+    notes: Counter[str]
 
 
 def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, str]) -> Earlier:
@@ -235,4 +237,5 @@ def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, 
             told[str(row["settings"]["model"])] += row.get("n", 0)
     if Counter(item["settings"].get("model") for item in items) != told:
         raise EnsueError(f"The items of {folder} are not those of its results; run it again.")
-    return Earlier(folder, items, trained, signed[1] if signed else "", dict(results["skipped"]))
+    skipped, notes = Counter(results["skipped"]), Counter(results["notes"])
+    return Earlier(folder, items, trained, signed[1] if signed else "", skipped, notes)

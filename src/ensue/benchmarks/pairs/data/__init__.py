@@ -80,6 +80,8 @@ def _text(row: Mapping[str, Any], name: str, place: str, default: str | None = N
     value = row.get(name)
     if value is None and default is not None:
         return default
+    if name not in row:
+        raise EnsueError(f"{place} has no {name!r}, only {', '.join(map(repr, row)) or 'nothing'}.")
     if not isinstance(value, str) or not value.strip():
         raise EnsueError(f"{place} has {in_words(value)} as {name!r}, where a text is expected.")
     return checked(value, place)
