@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from ensue.errors import EnsueError
 from ensue.report.figure import Figure
 from ensue.stats.paired import paired_test
 from tests.support import tiny
-from tests.support.command import here, refused, write_lines
+from tests.support.command import here, read_lines, refused, write_lines
 from tests.support.corpus import document, write_corpus
 from tests.support.pages import printed
 from tests.support.raters import InversionRater
@@ -263,6 +264,31 @@ def test_the_command_with_folders(place, tmp_path):
     refused(here(*words), str(tmp_path / "run"))
 
 
+def spoilt(folder, place):
+    """Copies of a run, each with one item or its results no longer as they were written."""
+    items, results = read_lines(folder / "items.jsonl"), json.loads((folder / "results.json").read_text())
+    first = items[0]
+    scores = first["scores"]
+    others = [
+        items[:-1],
+        [{**first, "scores": {**scores, "accuracy": 1.0 - scores["accuracy"]}}, *items[1:]],
+        [{**first, "scores": {**scores, "accuracy": "1"}}, *items[1:]],
+        [{**first, "scores": {}}, *items[1:]],
+        [{**first, "outputs": {}}, *items[1:]],
+        [{**first, "cluster": None}, *items[1:]],
+        [{**first, "settings": {**first["settings"], "model": "another"}}, *items[1:]],
+        items,
+    ]
+    for number, rows in enumerate(others):
+        copy = place / str(number)
+        copytree(folder, copy)
+        write_lines(copy / "items.jsonl", rows)
+        if rows is items:
+            del results["skipped"]
+            (copy / "results.json").write_text(json.dumps(results))
+        yield copy
+
+
 def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
     """Where each model has a run of its own, the last gives what one run of all would have."""
 
@@ -309,10 +335,9 @@ def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
             **HOW,
             beside=str(tmp_path / "apart"),
         )
-    items = tmp_path / "apart" / "items.jsonl"
-    items.write_text("".join(items.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(EnsueError, match="not those of its results; run it again"):
-        run("wrong", RandomModel(), beside=str(tmp_path / "apart"), **rated)
+    for spoiled in spoilt(tmp_path / "apart", tmp_path / "spoilt"):
+        with pytest.raises(EnsueError, match="not those of its results; run it again"):
+            run("wrong", RandomModel(), beside=str(spoiled), **rated)
     other = ensue.run("shuffle", model=RandomModel(), data=place / "own.jsonl", output=tmp_path / "other")
     with pytest.raises(EnsueError, match="is a run of shuffle, not of transfer"):
         run("wrong", RandomModel(), beside=str(other.folder))
