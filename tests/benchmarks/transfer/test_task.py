@@ -33,7 +33,8 @@ HOW = {"block_size": [1, 2], "shuffles": 4, "kinds": ["swapped"]}
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("transfer")
     write_corpus(folder / "own.jsonl", (8, 9, 7))
-    write_corpus(folder / "tales.jsonl", (6, 7), seed=1)
+    # One of the tales is too short for anything.
+    write_corpus(folder / "tales.jsonl", (6, 7, 1), seed=1)
     rows = [
         {
             "id": f"{group}{system}",
@@ -46,7 +47,8 @@ def place(tmp_path_factory):
         for system, order, rating in (
             ("a", (0, 1, 2, 3), 3),
             ("b", (1, 0, 2, 3), 2),
-            ("c", (3, 2, 1, 0), 2 + group % 2),
+            # Shorter, so that likelier as a whole is not likelier by the token.
+            ("c", (3, 2), 2 + group % 2),
         )
     ]
     write_lines(folder / "rated.jsonl", rows)
@@ -186,6 +188,11 @@ def test_models_are_compared_on_the_pairs_that_both_answered():
     items[6]["scores"]["accuracy"] = 0.0
     rows = metric_rows(items, {"trained": True, "plain": False})
     assert [row["value"] for row in rows if row["metric"] == "ahead"] == [0.25]
+    # Of two that were trained, neither is held against the other.
+    items += [item("another", f"p{n}", 1.0) for n in range(6)]
+    rows = metric_rows(items, {"trained": True, "plain": False, "another": True})
+    ahead = [row["settings"] for row in rows if row["metric"] == "ahead"]
+    assert [(one["model"], one["against"]) for one in ahead] == [("trained", "plain"), ("another", "plain")]
 
 
 def test_the_table_the_words_and_the_picture(done, tmp_path):
@@ -306,6 +313,10 @@ def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
     assert joined.results["metrics"] == outcome(place, models).metrics
     assert "models:random" in joined.results["signature"]
     assert "inversions-4/inversions-4,inversions-2/inversions-2 " in joined.results["signature"]
+    # What only those beside were asked had texts left out, too.
+    fewer = run("fewer", RandomModel(), domains=None, beside=beside)
+    assert fewer.results["skipped"] == joined.results["skipped"] != {}
+    assert all(", tales: " in what for what in fewer.results["skipped"])
     # A model that was not asked everything has no figure there, and the others have theirs.
     run("apart", InversionRater(3), domains=None)
     less = run("less", RandomModel(), beside=str(tmp_path / "apart"), **rated).results["metrics"]
