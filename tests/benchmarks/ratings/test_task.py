@@ -14,7 +14,7 @@ import ensue
 from ensue.benchmarks.ratings.task import auc_of, judged_pairs, pairs_of
 from ensue.runs.tables import metrics_tables
 from tests.support import tiny
-from tests.support.command import here, refused, write_lines
+from tests.support.command import here, read_lines, refused, write_lines
 from tests.support.corpus import document
 from tests.support.naive_texts import NaiveCausal
 from tests.support.pages import printed
@@ -147,12 +147,18 @@ def test_marked_sentences_have_the_auc_of_scikit_learn():
 
 def test_marks_become_a_row_and_a_report(llama, tmp_path):
     rows = [{**row, "marks": [place == 1 for place in range(len(row["sentences"]))]} for row in ROWS]
+    # Readers who stumbled nowhere say as much of a text's sentences.
+    rows[0]["marks"] = [False for _ in rows[0]["sentences"]]
     data = write_lines(tmp_path / "rated.jsonl", rows)
     done = here("run", "ratings", "--model", llama, "--data", data, "--output", tmp_path / "run", "--report")
     assert done.code == 0, done.err
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     (auc,) = [row for row in results["metrics"] if row["metric"] == "auc"]
     assert (auc["settings"], auc["clusters"]) == ({"measure": "gain of a sentence"}, 12)
+    outputs = [item["outputs"] for item in read_lines(tmp_path / "run" / "items.jsonl")]
+    gains = [gain for one in outputs for gain in one["gains"][1:]]
+    stumbled = [mark for one in outputs for mark in one["marks"][1:]]
+    assert auc["value"] == pytest.approx(roc_auc_score(stumbled, [-gain for gain in gains]))
     shown = "".join("".join(printed(table.to_rich())) for table in metrics_tables(results))
     assert "…" not in shown
     assert "worst sentence" in shown

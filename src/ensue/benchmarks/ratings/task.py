@@ -169,7 +169,7 @@ def metric_rows(items: Sequence[Item], notes: Counter[str]) -> Iterator[MetricRo
         pairs = pairs_of(chosen, name)
         if pairs is not None:
             yield pairs.row("ratings", "accuracy", {"measure": name, "level": "pairs"})
-    marked = [item for item in items if any(item["outputs"]["marks"])]
+    marked = [item for item in items if item["outputs"]["marks"]]
     drawn = auc_of(marked)
     if drawn is not None:
         yield drawn.row("ratings", "auc", {"measure": "gain of a sentence"})
