@@ -195,6 +195,15 @@ def test_models_are_compared_on_the_pairs_that_both_answered():
     assert [(one["model"], one["against"]) for one in ahead] == [("trained", "plain"), ("another", "plain")]
 
 
+def test_of_a_scorer_rated_texts_ask_for_the_likelihood_a_token(place):
+    def item(name, rating, total, per_token):
+        outputs = {"rating": rating, "total": total, "per_token": per_token}
+        return {"id": name, "cluster": "g", "outputs": outputs, "scores": {}, "settings": {}}
+
+    answers = prepared(place).tests[-1].answers_in([item("a", 1, -10.0, -2.0), item("b", 2, -20.0, -1.0)])
+    assert [one["scores"] for one in answers] == [{"accuracy": 1.0}]
+
+
 def test_the_table_the_words_and_the_picture(done, tmp_path):
     results = {"benchmark": "transfer", "model": "x", "signature": "", "metrics": done.metrics, "skipped": {}}
     accuracy, ahead = tables(results)
