@@ -138,6 +138,9 @@ limits = st.sampled_from([(8, 32), (1, 1), (3, 5), (NO_SHARING, 32)])
 # Texts that end where others go on, with too little for a run of its own: they come after those.
 @example([(0, [1, 1], 0), (0, [1, 1, 1], 0), (0, [1, 1, 1, 0], 0), (0, [1, 2], 0)], (8, 32), 5)
 @example([(0, [0, 0], 0), (0, [0, 0, 1], 0), (0, [1] * 7, 0), (0, [1] * 6 + [2], 0)], (3, 5), 64)
+# A text that two others go on from is branched where that saves enough, one that a single other goes on from always.
+@example([(8, [1, 2], 0), (8, [1, 2, 0], 0), (8, [1, 2, 1, 1], 0)], (8, 32), 64)
+@example([(8, [1, 2], 0), (8, [1, 2, 0], 0), (0, [1, 1], 0)], (8, 32), 64)
 # Rows that are full to the last token, one more of which nothing is fed.
 @example([(0, [0, 1, 1], 0), (0, [1, 1, 1], 0), (0, [2, 1, 1], 0)], (8, 32), 4)
 @example([(80, [1, 0], 0), (80, [1, 1], 0), (80, [1, 2], 0)], (8, 32), 81)

@@ -107,6 +107,12 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path):
         fit(tmp_path, 10, clip=math.inf, weight_decay=-1e30)
 
 
+def test_a_held_out_loss_that_is_no_number_ends_the_training_too(tmp_path):
+    """A training of fewer steps than are logged together says so, and not that it has no best step."""
+    with pytest.raises(RunFailed, match="The loss is nan at step 2: lower --learning-rate"):
+        fit(tmp_path, 2, dev=lambda: {"dev_loss": float("nan")})
+
+
 def test_nothing_to_train_is_refused(tmp_path):
     module = Line().requires_grad_(False)
     options = LoopSettings(steps=1, device="cpu")

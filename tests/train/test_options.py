@@ -34,6 +34,9 @@ def test_every_option_is_on_the_command_line_with_its_help(name):
         ({"dropout": 0.95}, "--dropout 0.95: expected a number from 0 to 0.9"),
         ({"schedule": "zigzag"}, "--schedule zigzag: expected one of inverse-sqrt, linear, constant"),
         ({"steps": 1, "epochs": 1}, "not both"),
+        ({"seed": -1}, "--seed -1: expected a number from 0 to 4294967295"),
+        ({"seed": 10**23}, "expected a number from 0 to 4294967295"),
+        ({"learning_rate": float("inf")}, "--learning-rate inf: expected a number"),
     ],
 )
 def test_what_lies_out_of_bounds_is_refused_from_python_too(given, words):

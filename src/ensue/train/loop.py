@@ -205,10 +205,7 @@ class Loop:
     def _log_loss(self, state: TrainingState, losses: list[Tensor]) -> None:
         loss = float(torch.stack(losses).mean())
         losses.clear()
-        if not math.isfinite(loss):
-            raise RunFailed(
-                f"The loss is {loss} at step {state.step}: lower --learning-rate and start again."
-            )
+        _refuse_no_number(loss, state)
         self._log(state, loss=loss, lr=learning_rate(self.settings, state.step))
 
     def _evaluate(self, evaluate: Evaluate, state: TrainingState) -> bool:
@@ -216,6 +213,7 @@ class Loop:
         self.objective.eval()
         with torch.inference_mode(), self.accelerator.autocast():
             found = {name: float(value) for name, value in evaluate().items()}
+        _refuse_no_number(found["dev_loss"], state)
         better = found["dev_loss"] < state.best_loss
         if better:
             state.best_loss, state.best_step, state.best = found["dev_loss"], state.step, found
@@ -236,6 +234,11 @@ class Loop:
         row = {"step": state.step, "epoch": state.epoch, "seconds": round(state.seconds, 2), **facts}
         with (self.folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+
+
+def _refuse_no_number(loss: float, state: TrainingState) -> None:
+    if not math.isfinite(loss):
+        raise RunFailed(f"The loss is {loss} at step {state.step}: lower --learning-rate and start again.")
 
 
 def _groups(trained: list[nn.Parameter], weight_decay: float) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
+from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args, get_type_hints
@@ -41,7 +42,8 @@ Schedule = Annotated[
     typer.Option(help="Schedule after the warm-up: inverse-sqrt, linear or constant."),
     OneOf(("inverse-sqrt", "linear", "constant")),
 ]
-Seed = Annotated[int, typer.Option(help="Random seed.")]
+# What all that draw take, torch's multiplied by the steps included.
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 Steps = Annotated[int | None, typer.Option(min=1, help="Maximum number of steps.")]
 Warmup = Annotated[int, typer.Option(min=0, help="Warm-up steps of the learning rate.")]
 WeightDecay = Annotated[float, typer.Option(min=0)]
@@ -114,7 +116,7 @@ class TrainingOptions:
                 raise EnsueError(f"Invalid {option} {value}: expected one of {', '.join(known)}.")
             if value is None or known:
                 continue
-            if not isinstance(value, (int, float)):
+            if not isinstance(value, (int, float)) or not abs(value) < inf:
                 raise EnsueError(f"Invalid {option} {value}: expected a number.")
             if (low is not None and value < low) or (high is not None and value > high):
                 words = f"at least {low}" if high is None else f"a number from {low} to {high}"

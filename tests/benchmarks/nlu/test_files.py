@@ -117,6 +117,10 @@ def test_fields_of_the_right_kind_are_given() -> None:
             "the score '5.01' is not between 0 and 5",
         ),
         (lambda row: Row(row.where, {"s": "nan"}).score("s", 0, 5), "the score 'nan' is not between 0 and 5"),
+        (
+            lambda row: Row(row.where, {"s": 10**400}).score("s", 0, 5),
+            r"the score 10{56}\.{3} is not between 0 and 5",
+        ),
         (lambda row: row.inner("t"), r"'t' is a text \('word'\) where an object was expected"),
         (lambda row: row.rows("l"), r"'l' is a list \(\[1\]\) where a list of objects was expected"),
     ],

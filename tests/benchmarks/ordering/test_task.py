@@ -64,6 +64,76 @@ def test_values_are_what_each_sentence_gains(models, corpus, tmp_path, naive, me
             assert outputs["value"] == pytest.approx(best, abs=2e-3)
 
 
+def test_by_default_the_best_orders_by_neighbours_are_read_whole(models, tmp_path, naive):
+    """Of all orders the best few by pairs of sentences, and of these the best: with plain torch, and few enough that
+    a search by neighbours would miss it."""
+    data = write_corpus(tmp_path / "corpus.jsonl", (5, 5, 4), seed=3)
+    texts = {row["id"]: row["sentences"] for row in read_lines(data)}
+    found = ensue.run("ordering", model=str(models[0]), data=data, output=tmp_path / "a", beam=3)
+    assert "method:rescored beam:3 " in found.results["signature"]
+    for item in found.items:
+        sentences, outputs = texts[item["id"]], item["outputs"]
+        alone = [naive.after(one, "\n\n") for one in sentences]
+        follows = {
+            (a, b): naive.after(" " + sentences[b], sentences[a]) - alone[b]
+            for a, b in permutations(range(len(sentences)), 2)
+        }
+        orders = sorted(
+            permutations(range(len(sentences))), key=lambda order: -sum(map(follows.get, pairwise(order)))
+        )
+        best = max(gain(naive, [sentences[i] for i in order]) for order in orders[:3])
+        assert outputs["value"] == pytest.approx(best, abs=2e-3)
+    # What the search read counts, too, and what it did.
+    how = {"model": str(models[0]), "data": data}
+    neighbours = ensue.run("ordering", **how, output=tmp_path / "b", method="neighbours").results
+    one = ensue.run("ordering", **how, output=tmp_path / "c", beam=1).results
+    assert found.results["tokens"] > one["tokens"] > neighbours["tokens"] > 0
+
+
+def test_more_orders_are_rescored_than_a_search_by_neighbours_keeps_otherwise(models, tmp_path):
+    sentences = [f"{word}." for word in ("The", "sun", "was", "closed", "again", "early")]
+    data = write_lines(tmp_path / "d.jsonl", [{"id": "d", "sentences": sentences}])
+    tokens = [
+        ensue.run(
+            "ordering", model=str(models[0]), data=data, output=tmp_path / str(beam), beam=beam
+        ).results["tokens"]
+        for beam in (256, 720)
+    ]
+    assert tokens[1] > 1.5 * tokens[0]
+
+
+def test_a_written_order_that_the_search_misses_is_said(models, tmp_path):
+    """Documents are written as the model likes them best: only a search that is too narrow can fail."""
+    how = {"model": str(models[0])}
+    data = write_corpus(tmp_path / "corpus.jsonl", (4, 5, 5), seed=3)
+    texts = {row["id"]: row["sentences"] for row in read_lines(data)}
+    best = ensue.run("ordering", **how, data=data, output=tmp_path / "a", beam=120)
+    orders = {one["id"]: one["outputs"]["order"] for one in best.items}
+    rows = [{"id": name, "sentences": [texts[name][at] for at in order]} for name, order in orders.items()]
+    liked = write_lines(tmp_path / "liked.jsonl", rows)
+    for name, beam in (("wide", 120), ("narrow", 1)):
+        for item in ensue.run("ordering", **how, data=liked, output=tmp_path / name, beam=beam).items:
+            outputs = item["outputs"]
+            missed = outputs["value"] < outputs["value_written"] - 1e-3
+            assert item["scores"]["accuracy_search"] == float(not missed)
+            assert missed == (name == "narrow")
+
+
+@pytest.mark.parametrize("method", ["rescored", "beam", "neighbours"])
+def test_progress_only_rises_and_ends_at_all_documents(models, corpus, tmp_path, method):
+    told = []
+
+    def progress(done, total, unit):
+        assert (unit, total) == ("documents", 3)
+        told.append(done)
+
+    ensue.run(
+        "ordering", model=str(models[0]), data=corpus, output=tmp_path / "r", method=method, progress=progress
+    )
+    assert told == sorted(told)
+    assert told[-1] == 3
+
+
 def test_neighbours_of_a_scorer_and_of_an_encoder(models, corpus, tmp_path, naive):
     run = ensue.run(
         "ordering", model=str(models[0]), data=corpus, output=tmp_path / "a", limit=1, method="neighbours"
@@ -122,7 +192,8 @@ def test_first_words_after_the_last_sentences(models, corpus, tmp_path, naive):
         )
 
     for name, context, how in (
-        ("a", 2, {"method": "beam", "beam": 200, "words": 2, "context": 2}),
+        # What only the beam search knows of is a search by it.
+        ("a", 2, {"beam": 200, "words": 2, "context": 2}),
         ("b", 9, {"method": "beam", "beam": 200, "words": 2}),
         ("c", 1, {"method": "neighbours", "words": 2}),
     ):
@@ -160,6 +231,8 @@ def test_equal_sentences_may_change_places(tmp_path, models):
     run = ensue.run("ordering", model=str(models[0]), data=data, output=tmp_path / "run")
     (item,) = run.items
     assert (item["outputs"]["order"], item["scores"]["perfect"]) == ([0, 1, 2], 1.0)
+    # No worse than the written order, as it is the written order.
+    assert item["scores"]["accuracy_search"] == 1.0
 
 
 def test_a_report(tmp_path):

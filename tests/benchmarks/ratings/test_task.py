@@ -14,7 +14,7 @@ import ensue
 from ensue.benchmarks.ratings.task import auc_of, judged_pairs, pairs_of
 from ensue.runs.tables import metrics_tables
 from tests.support import tiny
-from tests.support.command import here, refused, write_lines
+from tests.support.command import here, read_lines, refused, write_lines
 from tests.support.corpus import document
 from tests.support.naive_texts import NaiveCausal
 from tests.support.pages import printed
@@ -147,12 +147,18 @@ def test_marked_sentences_have_the_auc_of_scikit_learn():
 
 def test_marks_become_a_row_and_a_report(llama, tmp_path):
     rows = [{**row, "marks": [place == 1 for place in range(len(row["sentences"]))]} for row in ROWS]
+    # Readers who stumbled nowhere say as much of a text's sentences.
+    rows[0]["marks"] = [False for _ in rows[0]["sentences"]]
     data = write_lines(tmp_path / "rated.jsonl", rows)
     done = here("run", "ratings", "--model", llama, "--data", data, "--output", tmp_path / "run", "--report")
     assert done.code == 0, done.err
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     (auc,) = [row for row in results["metrics"] if row["metric"] == "auc"]
     assert (auc["settings"], auc["clusters"]) == ({"measure": "gain of a sentence"}, 12)
+    outputs = [item["outputs"] for item in read_lines(tmp_path / "run" / "items.jsonl")]
+    gains = [gain for one in outputs for gain in one["gains"][1:]]
+    stumbled = [mark for one in outputs for mark in one["marks"][1:]]
+    assert auc["value"] == pytest.approx(roc_auc_score(stumbled, [-gain for gain in gains]))
     shown = "".join("".join(printed(table.to_rich())) for table in metrics_tables(results))
     assert "…" not in shown
     assert "worst sentence" in shown
@@ -176,6 +182,11 @@ def test_a_collection_of_summaries(llama, tmp_path):
     }
     data = tmp_path / "collection.json"
     data.write_text(json.dumps(articles), "utf-8")
+    wrong = json.loads(json.dumps(articles))
+    wrong["a0"]["sys_summs"]["x"]["scores"]["coherence"] = 10**400
+    (tmp_path / "wrong.json").write_text(json.dumps(wrong), "utf-8")
+    command = ("run", "ratings", "--model", "random", "--data", tmp_path / "wrong.json")
+    refused(here(*command, "--output", tmp_path / "no"), "wrong.json", "is not between -1e+100 and 1e+100")
     run = ensue.run("ratings", model=str(llama), data=data, output=tmp_path / "run", limit=2)
     assert [item["id"] for item in run.items] == ["a0/x", "a0/y", "a1/x", "a1/y"]
     assert {item["cluster"] for item in run.items} == {"a0", "a1"}
@@ -186,7 +197,9 @@ def test_a_collection_of_summaries(llama, tmp_path):
     [
         ({"text": "One. Two."}, "line 1 has no 'coherence'; name the column"),
         ({"text": "One. Two.", "rating": None}, "line 1 has null as 'rating', where a number is expected"),
-        ({"text": "One. Two.", "rating": float("nan")}, "line 1 has nan as 'rating', where a number is"),
+        ({"text": "One. Two.", "rating": float("nan")}, "line 1 has NaN as 'rating', where a finite number"),
+        ({"text": "One. Two.", "rating": 10**400}, "as 'rating', where a finite number up to 1e+100"),
+        ({"text": "One. Two.", "rating": -1e308}, "-1e+308 as 'rating', where a finite number up to 1e+100"),
         ({"text": "One. Two.", "coherence": "good"}, "a string as 'coherence'"),
         ({"text": " ", "rating": 1}, "has no text"),
         ({"sentences": ["A.", "B."], "rating": 1, "marks": [1]}, "1 marks for 2 sentences"),
@@ -213,4 +226,7 @@ def test_what_is_refused(tmp_path):
     # Before any model is asked for.
     refused(here("run", "ratings", "--model", tmp_path / "none", "--data", alike), "all have one rating")
     refused(run("--data", alike, "--set", "language=german"), "ISO 639 code")
+    # The ratings differ, and the model's fault is no fault of the file.
+    same = write_lines(tmp_path / "same.jsonl", [{"text": "A. B.", "rating": n} for n in range(3)])
+    refused(run("--data", same), "random says the same of every text", "nothing can be correlated", code=1)
     refused(here("run", "ratings/x", "--model", "random"), "ratings has no tasks")

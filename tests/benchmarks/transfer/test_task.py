@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from ensue.errors import EnsueError
 from ensue.report.figure import Figure
 from ensue.stats.paired import paired_test
 from tests.support import tiny
-from tests.support.command import here, refused, write_lines
+from tests.support.command import here, read_lines, refused, write_lines
 from tests.support.corpus import document, write_corpus
 from tests.support.pages import printed
 from tests.support.raters import InversionRater
@@ -32,7 +33,8 @@ HOW = {"block_size": [1, 2], "shuffles": 4, "kinds": ["swapped"]}
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("transfer")
     write_corpus(folder / "own.jsonl", (8, 9, 7))
-    write_corpus(folder / "tales.jsonl", (6, 7), seed=1)
+    # One of the tales is too short for anything.
+    write_corpus(folder / "tales.jsonl", (6, 7, 1), seed=1)
     rows = [
         {
             "id": f"{group}{system}",
@@ -45,7 +47,8 @@ def place(tmp_path_factory):
         for system, order, rating in (
             ("a", (0, 1, 2, 3), 3),
             ("b", (1, 0, 2, 3), 2),
-            ("c", (3, 2, 1, 0), 2 + group % 2),
+            # Shorter, so that likelier as a whole is not likelier by the token.
+            ("c", (3, 2), 2 + group % 2),
         )
     ]
     write_lines(folder / "rated.jsonl", rows)
@@ -185,6 +188,20 @@ def test_models_are_compared_on_the_pairs_that_both_answered():
     items[6]["scores"]["accuracy"] = 0.0
     rows = metric_rows(items, {"trained": True, "plain": False})
     assert [row["value"] for row in rows if row["metric"] == "ahead"] == [0.25]
+    # Of two that were trained, neither is held against the other.
+    items += [item("another", f"p{n}", 1.0) for n in range(6)]
+    rows = metric_rows(items, {"trained": True, "plain": False, "another": True})
+    ahead = [row["settings"] for row in rows if row["metric"] == "ahead"]
+    assert [(one["model"], one["against"]) for one in ahead] == [("trained", "plain"), ("another", "plain")]
+
+
+def test_of_a_scorer_rated_texts_ask_for_the_likelihood_a_token(place):
+    def item(name, rating, total, per_token):
+        outputs = {"rating": rating, "total": total, "per_token": per_token}
+        return {"id": name, "cluster": "g", "outputs": outputs, "scores": {}, "settings": {}}
+
+    answers = prepared(place).tests[-1].answers_in([item("a", 1, -10.0, -2.0), item("b", 2, -20.0, -1.0)])
+    assert [one["scores"] for one in answers] == [{"accuracy": 1.0}]
 
 
 def test_the_table_the_words_and_the_picture(done, tmp_path):
@@ -280,6 +297,31 @@ def test_what_models_beside_did_not_read_is_said(place, tmp_path):
     assert first.items() <= joined.items()
 
 
+def spoilt(folder, place):
+    """Copies of a run, each with one item or its results no longer as they were written."""
+    items, results = read_lines(folder / "items.jsonl"), json.loads((folder / "results.json").read_text())
+    first = items[0]
+    scores = first["scores"]
+    others = [
+        items[:-1],
+        [{**first, "scores": {**scores, "accuracy": 1.0 - scores["accuracy"]}}, *items[1:]],
+        [{**first, "scores": {**scores, "accuracy": "1"}}, *items[1:]],
+        [{**first, "scores": {}}, *items[1:]],
+        [{**first, "outputs": {}}, *items[1:]],
+        [{**first, "cluster": None}, *items[1:]],
+        [{**first, "settings": {**first["settings"], "model": "another"}}, *items[1:]],
+        items,
+    ]
+    for number, rows in enumerate(others):
+        copy = place / str(number)
+        copytree(folder, copy)
+        write_lines(copy / "items.jsonl", rows)
+        if rows is items:
+            del results["skipped"]
+            (copy / "results.json").write_text(json.dumps(results))
+        yield copy
+
+
 def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
     """Where each model has a run of its own, the last gives what one run of all would have."""
 
@@ -297,6 +339,10 @@ def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
     assert joined.results["metrics"] == outcome(place, models).metrics
     assert "models:random" in joined.results["signature"]
     assert "inversions-4/inversions-4,inversions-2/inversions-2 " in joined.results["signature"]
+    # What only those beside were asked had texts left out, too.
+    fewer = run("fewer", RandomModel(), domains=None, beside=beside)
+    assert fewer.results["skipped"] == joined.results["skipped"] != {}
+    assert all(", tales: " in what for what in fewer.results["skipped"])
     # A model that was not asked everything has no figure there, and the others have theirs.
     run("apart", InversionRater(3), domains=None)
     less = run("less", RandomModel(), beside=str(tmp_path / "apart"), **rated).results["metrics"]
@@ -326,10 +372,9 @@ def test_models_asked_one_by_one_stand_beside_one_another(place, tmp_path):
             **HOW,
             beside=str(tmp_path / "apart"),
         )
-    items = tmp_path / "apart" / "items.jsonl"
-    items.write_text("".join(items.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(EnsueError, match="not those of its results; run it again"):
-        run("wrong", RandomModel(), beside=str(tmp_path / "apart"), **rated)
+    for spoiled in spoilt(tmp_path / "apart", tmp_path / "spoilt"):
+        with pytest.raises(EnsueError, match="not those of its results; run it again"):
+            run("wrong", RandomModel(), beside=str(spoiled), **rated)
     other = ensue.run("shuffle", model=RandomModel(), data=place / "own.jsonl", output=tmp_path / "other")
     with pytest.raises(EnsueError, match="is a run of shuffle, not of transfer"):
         run("wrong", RandomModel(), beside=str(other.folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -77,6 +78,8 @@ class Row(NamedTuple):
             score = float(value)
         except ValueError:
             self.refuse(f"{_short(value)} is not a score")
+        except OverflowError:  # a whole number of hundreds of digits
+            score = math.inf
         if not lowest <= score <= highest:
             self.refuse(f"the score {_short(value)} is not between {lowest:g} and {highest:g}")
         return score

@@ -189,7 +189,8 @@ class OrderingRun(DocumentsRun):
     def _rescored(self, model: Model, shuffled: Sequence[Shuffled], context: RunContext) -> _Ordered:
         """Take the orders that are best by neighbours, and of these the one that is best read whole."""
         first, second = (replace(context, progress=of_steps(context.progress, done, 2)) for done in (0, 1))
-        neighbours, found = self._by_neighbours(model, shuffled, first, whole_order)
+        wide = max(_WIDE, self.settings["beam"])
+        neighbours, found = self._by_neighbours(model, shuffled, first, whole_order, wide)
         gains = self._gains(model, shuffled, second, at_once=True)
         proposed = [
             (number, one.order) for number, best in enumerate(found) for one in best[: self.settings["beam"]]
@@ -217,7 +218,12 @@ class OrderingRun(DocumentsRun):
         return _Ordered([each[0] for each in found], written, neighbours.tokens, neighbours.notes)
 
     def _by_neighbours(
-        self, model: Model, shuffled: Sequence[Shuffled], context: RunContext, state: State
+        self,
+        model: Model,
+        shuffled: Sequence[Shuffled],
+        context: RunContext,
+        state: State,
+        width: int = _WIDE,
     ) -> tuple[Found, list[list[Hypothesis]]]:
         neighbours = find_neighbours(
             model, [one.sentences for one in shuffled], self.settings, context, "Ordering"
@@ -226,7 +232,7 @@ class OrderingRun(DocumentsRun):
         def answer(asked: Sequence[Ask]) -> list[float]:
             return [_step(neighbours.documents[ask.number], ask.order, ask.following) for ask in asked]
 
-        return neighbours, search([len(one.numbers) for one in shuffled], _WIDE, answer, state)
+        return neighbours, search([len(one.numbers) for one in shuffled], width, answer, state)
 
     def _gains(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ensue.benchmarks.grading.values import LARGEST, shown
 from ensue.benchmarks.qags.data.files import read_collection
 from ensue.errors import EnsueError
 from ensue.jsonl import in_words, read_lines
@@ -99,13 +99,16 @@ def _rating(row: Mapping[str, Any], name: str, place: str) -> float:
     if column not in row:
         raise EnsueError(f"{place} has no {name!r}; name the column of its rating with --set rating=NAME.")
     value = row[column]
-    if type(value) not in (int, float) or not math.isfinite(value):
-        found = in_words(value) if type(value) not in (int, float) else str(value)
-        raise EnsueError(
-            f"{place} has {found} as {column!r}, where a number is expected; "
-            f"name its column with --set rating=NAME."
-        )
-    return float(value)
+    if type(value) not in (int, float):
+        found, wanted = in_words(value), "a number"
+    # What is not a number is within no limits.
+    elif -LARGEST <= value <= LARGEST:
+        return float(value)
+    else:
+        found, wanted = shown(value), f"a finite number up to {LARGEST:g}"
+    raise EnsueError(
+        f"{place} has {found} as {column!r}, where {wanted} is expected; name its column with --set rating=NAME."
+    )
 
 
 def _name(row: Mapping[str, Any], name: str, place: str) -> str:

@@ -26,7 +26,7 @@ from ensue.benchmarks.coherence.rating import (
 from ensue.benchmarks.drawn import ROUNDS, Drawn
 from ensue.benchmarks.ratings.data import Rated, RatedTexts, read_rated
 from ensue.benchmarks.summaries.metaeval import Correlated, over_summaries, summary_level, system_level
-from ensue.errors import EnsueError
+from ensue.errors import EnsueError, RunFailed
 from ensue.metrics.correlation import Kind
 from ensue.models.protocols import Model, Rater, Scorer, portion_of, require
 from ensue.report.figure import Figure
@@ -73,6 +73,10 @@ class RatingsRun(DataRun[RatedTexts]):
             items, tokens = self._by_likelihood(scorer, context, notes)
             signature = choices(scorer, policy_of(self.settings))
         rows = list(metric_rows(items, notes))
+        if not rows and len({one.rating for one in self.data.items}) > 1:
+            raise RunFailed(
+                f"{model.card.name} says the same of every text of {self.source}: nothing can be correlated."
+            )
         if not rows:
             raise _nothing_to_correlate(self.source)
         return Outcome(
@@ -165,7 +169,7 @@ def metric_rows(items: Sequence[Item], notes: Counter[str]) -> Iterator[MetricRo
         pairs = pairs_of(chosen, name)
         if pairs is not None:
             yield pairs.row("ratings", "accuracy", {"measure": name, "level": "pairs"})
-    marked = [item for item in items if any(item["outputs"]["marks"])]
+    marked = [item for item in items if item["outputs"]["marks"]]
     drawn = auc_of(marked)
     if drawn is not None:
         yield drawn.row("ratings", "auc", {"measure": "gain of a sentence"})

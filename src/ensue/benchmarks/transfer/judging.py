@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from ensue.stats.paired import paired_test
 from ensue.stats.ranges import SHARE
 
 AHEAD = "ahead"
+# To which a mean is the same, in whatever order it is summed.
+_DIGITS = 9
 # By test, the items of each model.
 _ByTest = dict[tuple[str, str], dict[str, list[Item]]]
 
@@ -38,6 +41,31 @@ def metric_rows(items: Sequence[Item], trained: Mapping[str, bool]) -> Iterator[
             for other in [name for name in models if not trained[name]]:
                 settings = {**json.loads(asked), "model": model, "against": other}
                 yield _ahead(models[model], models[other]).row(task, AHEAD, settings)
+
+
+def agree(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether items as they were read are those from which the rows were made: each what a model answered, and
+    as many on every test, with the same means."""
+    values: dict[str, list[float]] = {}
+    for item in items:
+        outputs, scores = item.get("outputs"), item["scores"]
+        whole = isinstance(item.get("cluster"), str) and isinstance(outputs, dict) and "pair" in outputs
+        if not whole or any(type(score) not in (int, float) for score in scores.values()):
+            return False
+        for metric, score in scores.items():
+            values.setdefault(_asked(item["task"], metric, item["settings"]), []).append(score)
+    found = {asked: (len(own), round(math.fsum(own) / len(own), _DIGITS)) for asked, own in values.items()}
+    told = {
+        _asked(row["task"], row["metric"], row["settings"]): (row["n"], round(row["value"], _DIGITS))
+        for row in rows
+        if row["metric"] != AHEAD and type(row["value"]) in (int, float)
+    }
+    return found == told
+
+
+def _asked(task: str, metric: str, settings: Mapping[str, Any]) -> str:
+    asked = {key: value for key, value in settings.items() if key != "trained"}
+    return json.dumps([task, metric, asked], sort_keys=True)
 
 
 def _by_test(items: Sequence[Item]) -> _ByTest:

@@ -16,8 +16,8 @@ from ensue.benchmarks.coherence.rating import rater_of
 from ensue.benchmarks.intruder.task import SETTINGS as INTRUDER_SETTINGS
 from ensue.benchmarks.ratings.task import SETTINGS as RATINGS_SETTINGS
 from ensue.benchmarks.shuffle.task import SETTINGS as SHUFFLE_SETTINGS
-from ensue.benchmarks.transfer.asked import ACCURACY, Test, tests_of
-from ensue.benchmarks.transfer.judging import metric_rows
+from ensue.benchmarks.transfer.asked import Test, tests_of
+from ensue.benchmarks.transfer.judging import agree, metric_rows
 from ensue.errors import EnsueError
 from ensue.models.protocols import Model, Scorer, require
 from ensue.records import digest_of
@@ -231,11 +231,9 @@ def read_earlier(folder: str, asked_now: Mapping[str, Any], tests: Mapping[str, 
     }
     signed = _MODELS.search(str(results.get("signature")))
     items = [cast(Item, item) for item in read_items(path)]
-    told = Counter[str]()
-    for row in results["metrics"]:
-        if row["metric"] == ACCURACY:
-            told[str(row["settings"]["model"])] += row.get("n", 0)
-    if Counter(item["settings"].get("model") for item in items) != told:
+    skipped = results.get("skipped")
+    if not isinstance(skipped, dict) or not agree(items, results["metrics"]):
         raise EnsueError(f"The items of {folder} are not those of its results; run it again.")
-    skipped, notes = Counter(results["skipped"]), Counter(results["notes"])
-    return Earlier(folder, items, trained, signed[1] if signed else "", skipped, notes)
+    notes = results.get("notes")
+    seen = Counter(notes if isinstance(notes, dict) else {})
+    return Earlier(folder, items, trained, signed[1] if signed else "", Counter(skipped), seen)

@@ -7,13 +7,13 @@ collections in which several systems summarise the same articles (SummEval, REAL
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from ensue.benchmarks.grading.values import LARGEST
 from ensue.benchmarks.nlu.files import Found, Row, jsonl_rows
 from ensue.errors import EnsueError
 from ensue.jsonl import text_lines
@@ -256,8 +256,8 @@ def _refuse(path: Path, line: int, what: str) -> NoReturn:
 
 
 def finite_number(row: Row, name: str) -> float:
-    """Return a finite number of a row."""
-    return row.score(name, -sys.float_info.max, sys.float_info.max)
+    """Return a finite number of a row, of a size that can be reckoned with."""
+    return row.score(name, -LARGEST, LARGEST)
 
 
 def text_list(row: Row, name: str) -> tuple[str, ...]:
