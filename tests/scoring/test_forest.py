@@ -31,7 +31,7 @@ def naive_tree(texts: Sequence[list[int]], starts: Sequence[int], min_run: int, 
     """Divide texts by their next token, over and over."""
     runs: list[Run] = []
 
-    def grow(group: list[int], parent: int | None, begin: int) -> None:
+    def parted(group: list[int]) -> tuple[int, list[int], list[list[int]]]:
         depth = next(
             d
             for d in range(999)
@@ -39,12 +39,25 @@ def naive_tree(texts: Sequence[list[int]], starts: Sequence[int], min_run: int, 
         )
         ended = [i for i in group if len(texts[i]) == depth]
         further = [list(some) for _, some in groupby(group[len(ended) :], key=lambda i: texts[i][depth])]
-        length, ways = depth - begin, len(further) + bool(ended)
-        goes_on = bool(ended) and len(further) == 1
-        if further and (length < min_run or (length * (ways - 1) < min_saved and not goes_on)):
+        return depth, ended, further
+
+    def is_one(group: list[int], base: int) -> bool:
+        """Whether a group begins with one run; `base` is where the last one ends that others branch off."""
+        depth, ended, further = parted(group)
+        if not further:
+            return True
+        if depth - base < min_run:
+            return False
+        if ended and len(further) == 1:
+            return is_one(further[0], base)
+        return (depth - base) * (len(further) + bool(ended) - 1) >= min_saved
+
+    def grow(group: list[int], parent: int | None, begin: int, base: int) -> None:
+        depth, ended, further = parted(group)
+        if not is_one(group, base):
             for some in [*further, ended]:
                 if some:
-                    grow(some, parent, begin)
+                    grow(some, parent, begin, base)
             return
         number = len(runs)
         if parent is not None:
@@ -52,10 +65,10 @@ def naive_tree(texts: Sequence[list[int]], starts: Sequence[int], min_run: int, 
         scored_from = max(begin, min(starts[i] for i in group))
         runs.append(Run(parent, begin, depth, texts[group[0]], scored_from, ended, []))
         for some in further:
-            grow(some, number, depth)
+            grow(some, number, depth, base if ended and len(further) == 1 else depth)
 
     if texts:
-        grow(sorted(range(len(texts)), key=lambda i: (texts[i], i)), None, 0)
+        grow(sorted(range(len(texts)), key=lambda i: (texts[i], i)), None, 0, 0)
     return runs
 
 
@@ -141,6 +154,9 @@ limits = st.sampled_from([(8, 32), (1, 1), (3, 5), (NO_SHARING, 32)])
 # A text that two others go on from is branched where that saves enough, one that a single other goes on from always.
 @example([(8, [1, 2], 0), (8, [1, 2, 0], 0), (8, [1, 2, 1, 1], 0)], (8, 32), 64)
 @example([(8, [1, 2], 0), (8, [1, 2, 0], 0), (0, [1, 1], 0)], (8, 32), 64)
+# A text that two others go on from, which part too early for a run of their own; one that a run goes on from.
+@example([(0, [1] * 8, 0), (0, [1] * 9 + [0, 0], 0), (0, [1] * 9 + [2, 2], 0)], (8, 32), 64)
+@example([(16, [1, 1], 0), *((16, [1, 1, 1, n, 0], 0) for n in range(3))], (8, 32), 64)
 # Rows that are full to the last token, one more of which nothing is fed.
 @example([(0, [0, 1, 1], 0), (0, [1, 1, 1], 0), (0, [2, 1, 1], 0)], (8, 32), 4)
 @example([(80, [1, 0], 0), (80, [1, 1], 0), (80, [1, 2], 0)], (8, 32), 81)

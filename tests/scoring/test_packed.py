@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache, wraps
 from itertools import pairwise
@@ -14,16 +15,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ensue.models.request import TokenPart
+from ensue.models.request import PartScore, TokenPart
 from ensue.scoring.attention import attention
-from ensue.scoring.causal import NO_SHARING, CausalExecutor
+from ensue.scoring.causal import NO_SHARING, CausalExecutor, Finished
 from ensue.scoring.forest import grow_forest
 from ensue.scoring.network import Network
 from ensue.scoring.packed import PackedExecutor
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import CausalWay, find_causal_way, find_tree_way
 from ensue.scoring.rows import make_rows
-from ensue.scoring.runners import TextRunner, TreeRunner, _Place
+from ensue.scoring.runners import Launched, TextRunner, TreeRunner, _Place
 from tests.scoring.networks import VOCABULARY, network
 
 # The last two have layers that look back over eight tokens alone.
@@ -285,6 +286,77 @@ def test_a_wrong_row_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
     assert "nats a token away" in caplog.text
     for i, part in enumerate(parts):
         np.testing.assert_allclose(found[i].logprobs, plain(model, part), atol=2e-4)
+
+
+class Moved(Launched):
+    """Scores that all lie off by as much as `by` says."""
+
+    by = 0.0
+
+    def scores(self) -> Finished:
+        return [(part, PartScore(score.logprobs + self.by)) for part, score in super().scores()]
+
+
+def moved_executor(model: Any, *by: float) -> PackedExecutor:
+    """Return what runs rows that lie off by so much, one after the other."""
+    left = list(by)
+
+    class Moving(TreeRunner):
+        def launch(self, row: Any, length: int | None) -> Any:
+            found = Moved(*super().launch(row, length))
+            found.by = left.pop(0)
+            return found
+
+    packed = executor(model, 64)
+    packed._kept = Moving(packed.network, 64)
+    return packed
+
+
+@pytest.mark.parametrize(("by", "is_wrong"), [(0.2, False), (0.3, True)])
+def test_the_first_row_may_lie_off_by_a_quarter_of_a_nat(by: float, is_wrong: bool) -> None:
+    packed = moved_executor(network("llama"), by)
+    for _ in packed.run(drawn(3, 1)):
+        pass
+    assert packed._failed == is_wrong
+
+
+def test_later_rows_are_not_checked_again() -> None:
+    packed = moved_executor(network("llama"), 0, 9)
+    for seed in (3, 4):
+        for _ in packed.run(drawn(seed, 1)):
+            pass
+    assert not packed._failed
+
+
+@pytest.mark.parametrize(
+    ("dtype", "by", "is_wrong"),
+    [(torch.bfloat16, 0.7, False), (torch.bfloat16, 1.5, True), (torch.float32, 0.7, True)],
+)
+def test_a_single_token_moves_by_more_in_bfloat16(dtype: torch.dtype, by: float, is_wrong: bool) -> None:
+    packed = moved_executor(deepcopy(network("llama")).to(dtype), by)
+    (part,) = drawn(3, 1)
+    for _ in packed.run([TokenPart(part.ids, len(part.ids) - 1)]):
+        pass
+    assert packed._failed == is_wrong
+
+
+def test_uncompiled_texts_lie_end_to_end_where_little_is_shared() -> None:
+    packed = executor(network("llama"), 512)
+    packed.texts, packed.compile = True, "never"
+    texts = np.random.default_rng(0).integers(0, VOCABULARY, (2, 100), dtype=np.int32)
+    for shared, runner in ((50, TextRunner), (70, type(None))):
+        texts[1, :shared] = texts[0, :shared]
+        parts = [TokenPart(one, 1) for one in texts]
+        assert type(packed._runner(grow_forest(parts), parts)) is runner
+
+
+@pytest.mark.parametrize(("tokens", "rows"), [(94, 0), (95, 1)])
+def test_a_row_waits_for_more_unless_it_is_nearly_full(tokens: int, rows: int) -> None:
+    packed = executor(network("llama"), 100)
+    ids = np.random.default_rng(0).integers(0, VOCABULARY, tokens + 1, dtype=np.int32)
+    for _ in packed.run_more([TokenPart(ids, 1)], set(), 0.5, False):
+        pass
+    assert len(packed._flying) == rows
 
 
 def test_short_work_is_not_compiled() -> None:

@@ -18,9 +18,11 @@ from ensue.scoring.masked import MaskedExecutor
 from ensue.scoring.network import Network
 from ensue.scoring.plan import Budget
 from ensue.scoring.probe import (
+    _TINY,
     CausalWay,
     MaskedWay,
     _causal_parts,
+    _check_looks_back,
     _first_right,
     _gap,
     _masked_parts,
@@ -187,7 +189,23 @@ def test_low_precision_may_move_by_a_quarter_of_a_nat() -> None:
     # In the mean, and a single score by one nat.
     for moved, gap in (((0.0, 0.4), 0.2), ((0.4, 0.4), 0.4), ((0.0,) * 9 + (1.2,), 0.3)):
         assert _gap(coarse, np.zeros(len(moved)), np.asarray(moved)) == pytest.approx(gap)
+    # float16 has three digits more: any score by a quarter of a nat.
+    fine = SimpleNamespace(dtype=torch.float16)
+    assert _gap(fine, np.zeros(10), np.asarray((0.0,) * 9 + (0.3,))) == pytest.approx(0.3)
     assert chosen({"a": (1.0, 2.01), "b": (1.0, 2.0)}, SimpleNamespace(dtype=torch.float64)) == "b"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_in_no_dtype_one_earlier_score_may_move_with_the_last_token(dtype: torch.dtype) -> None:
+    class Peeking(SimpleNamespace):
+        pass
+
+    found, expected = np.zeros(15), np.zeros(15)
+    found[3] = 0.3
+    with pytest.raises(EnsueError, match="Peeking predicts a token from what comes after it"):
+        _check_looks_back(Peeking(dtype=dtype), found, expected)
+    found[3], found[-1] = 0, 9
+    _check_looks_back(Peeking(dtype=dtype), found, expected)
 
 
 def test_memory_that_ran_out_is_no_fault_of_the_way() -> None:
@@ -260,3 +278,10 @@ def test_ways_run_as_they_say() -> None:
     for masked in (MaskedWay(True, False), MaskedWay(False, True)):
         one = masked.executor(network("bert"), ROOMY, MASK)
         assert (one.network.split, one.pad, one.mask, one.budget) == (*masked, MASK, ROOMY)
+
+
+def test_what_is_to_be_compiled_and_cannot_be_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    way = find_causal_way(network("llama"))
+    for compile in ("never", "auto", "always"):
+        way.executor(network("llama"), _TINY, compile, lambda _: True)
+    assert caplog.messages == ["LlamaForCausalLM is not compiled: only on a GPU is any model"]

@@ -103,3 +103,17 @@ def test_nothing_is_asked_in_a_run_that_only_conditions() -> None:
     assert [row.ids[place] for place in row.states] == [token for text in texts for token in text[44:-1]]
     read = [(part, asked.tolist()) for part, asked in row.pieces.of(np.arange(45))]
     assert read == [(part, list(range(15 * part, 15 * part + 15))) for part in range(3)]
+
+
+def test_padding_sees_itself_alone_and_a_part_that_is_kept_keeps_no_row() -> None:
+    parts = [TokenPart(np.arange(40, dtype=np.int32), 1), TokenPart(np.arange(100, 120, dtype=np.int32), 1)]
+    (row,) = make_rows(grow_forest(parts), 128)
+    count = len(row.ids)
+    assert row.padded(128).ends[count:].tolist() == list(range(count + 1, 129))
+    assert all(own.base is None for _, own in row.pieces.of(np.zeros(len(row.targets))))
+
+
+def test_blocks_beyond_a_window_are_not_looked_at() -> None:
+    ends, positions = np.full(512, 512, np.int32), np.arange(512, dtype=np.int32)
+    some, whole = seen_blocks(ends, 64, positions=positions, window=64)
+    assert (some.counts + whole.counts).tolist() == [1] + [2] * 7

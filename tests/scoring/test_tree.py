@@ -376,3 +376,11 @@ def test_without_a_mask_only_chains_share_a_row() -> None:
         assert node.pack is not None
         assert not node.pack.branches
         assert node.pack.seen.tolist() == np.tri(node.length, dtype=bool).tolist()
+
+
+def test_a_run_goes_on_to_what_leads_furthest_and_is_scored_where_that_is_asked() -> None:
+    text, other = np.arange(900, dtype=np.int32), np.arange(1000, 1300, dtype=np.int32)
+    parts = [TokenPart(np.concatenate([text[:300], text[:1], other]), 600), TokenPart(text, 850)]
+    spine, branch = merge_spines(split_long(build_tree(parts), 301), 8192)
+    assert (spine.end, spine.ends, spine.scored_from) == (900, [1], 850)
+    assert (branch.begin, branch.end, branch.ends) == (300, 601, [0])

@@ -59,8 +59,9 @@ class Forest:
 def grow_forest(parts: Sequence[TokenPart], *, min_run: int = 8, min_saved: int = 32) -> Forest:
     """Find what parts share.
 
-    A shared run is one of its own when it has at least `min_run` tokens and saves at least `min_saved`, or is a whole
-    text that one other goes on from; others are cheaper to compute again than to branch from.
+    A shared run is one of its own when it has at least `min_run` tokens and saves at least `min_saved`; others are
+    cheaper to compute again than to branch from. So is a whole text, whatever it saves, that one other text or one
+    run goes on from: nothing branches there.
     """
     found = in_order([part.ids for part in parts])
     starts = np.fromiter([part.start for part in parts], np.int64, len(parts))
@@ -109,19 +110,46 @@ def _shared_runs(
     # What is shared by less than that is no run, and no text ends there.
     depths = np.where(shared < min(min_run, lengths.min(initial=min_run)), 0, shared)
     ends = lengths.tolist()
+    branchings = _branchings(depths)
+    worth = _worth(branchings, ends, min_run, min_saved)
     runs: list[tuple[int, int, int, int]] = []
     above = [-1] * len(ends)
     late: dict[int, int] = {}
-    for depth, low, high, more in _branchings(depths):
-        parent = above[low]
-        run = depth - (runs[parent][0] if parent >= 0 else 0)
-        # A text that ends where one other goes on needs no branching, whatever it saves.
-        if run >= min_run and (run * more >= min_saved or (more == 1 and ends[low] == depth)):
-            above[low:high] = [len(runs)] * (high - low)
-            runs.append((depth, low, high, parent))
+    for (depth, low, high, _), is_run in zip(branchings, worth, strict=True):
+        if is_run:
+            runs.append((depth, low, high, above[low]))
+            above[low:high] = [len(runs) - 1] * (high - low)
         elif ends[low] == depth:
             late[low] = high
     return runs, np.asarray(above, np.int64), late
+
+
+def _worth(
+    branchings: Sequence[tuple[int, int, int, int]], ends: Sequence[int], min_run: int, min_saved: int
+) -> list[bool]:
+    """Say which places where texts part are ends of runs, for what they save or because nothing branches there."""
+    worth = [False] * len(branchings)
+    goes_on: list[int] = []  # where a text ends and one other goes on
+    around = [(0, -1)]  # the depth and the first text of the runs about a place that save enough
+    for place, (depth, low, high, more) in enumerate(branchings):
+        while around[-1][1] >= high:
+            around.pop()
+        run = depth - around[-1][0]
+        if run < min_run:
+            continue
+        if more == 1 and ends[low] == depth:
+            goes_on.append(place)
+        elif run * more >= min_saved:
+            worth[place] = True
+            around.append((depth, low))
+    # Where what goes on is one text or one run; if it parts, too early for a run, that were branching after all.
+    whole = {one[1:3] for one, is_run in zip(branchings, worth, strict=True) if is_run}
+    for place in reversed(goes_on):
+        _, low, high, _ = branchings[place]
+        if high - low == 2 or (low + 1, high) in whole:
+            worth[place] = True
+            whole.add((low, high))
+    return worth
 
 
 def _branchings(shared: Places) -> list[tuple[int, int, int, int]]:

@@ -292,15 +292,22 @@ def pack_leaves(
 ) -> list[Node]:
     """Lay the short leaves of each parent of a tree side by side; parents still come before children.
 
-    Without `branch` only those share a row of which one begins with the other: such a row needs no mask of its own.
+    Runs that lead to one leaf alone are one with it. Without `branch` only those share a row of which one begins with
+    the other: such a row needs no mask of its own.
     """
     packed: list[Node] = []
     moved: dict[int | None, int | None] = {None: None}
     short: dict[int | None, list[int]] = {}
+    tails = _tails(nodes, parts, row // 2 + 1)
+    gathered: set[int] = set()
     for node in nodes:
-        if not node.children and node.length - 1 <= row // 2 and all(parts[i].start > 0 for i in node.ends):
+        # What a parent alone goes on to is left to `merge_spines`.
+        if node.index in tails and (node.parent is None or len(nodes[node.parent].children) > 1):
             short.setdefault(node.parent, []).append(node.index)
-    gathered = {index for group in short.values() for index in group}
+            below = [node.index]
+            while below:
+                gathered.update(below)
+                below = nodes[below[0]].children
 
     def add(node: Node) -> None:
         node.index = len(packed)
@@ -310,9 +317,7 @@ def pack_leaves(
 
     def add_rows(parent: int | None, group: Sequence[int]) -> None:
         begin = 0 if parent is None else nodes[parent].end
-        for made in _rows(
-            [i for index in group for i in nodes[index].ends], parts, begin, row if branch else 0
-        ):
+        for made in _rows([i for index in group for i in tails[index]], parts, begin, row if branch else 0):
             longest = max(made.of, key=lambda i: len(parts[i].ids))
             node = Node(
                 0, moved[parent], begin, begin + len(made.ids), parts[longest].ids, begin, list(made.of)
@@ -329,6 +334,20 @@ def pack_leaves(
         add(Node(0, moved[node.parent], node.begin, node.end, node.ids, node.scored_from, node.ends))
         add_rows(old, short.get(old, ()))
     return packed
+
+
+def _tails(nodes: Sequence[Node], parts: Sequence[TokenPart], limit: int) -> dict[int, list[int]]:
+    """Return, for runs after which nothing branches, up to `limit` tokens, the parts from there on."""
+    tails: dict[int, list[int]] = {}
+    reach: dict[int, int] = {}
+    for node in reversed(nodes):
+        if len(node.children) > 1 or any(child not in tails for child in node.children):
+            continue
+        end = max((reach[child] for child in node.children), default=node.end)
+        if end - node.begin <= limit and all(parts[i].start > 0 for i in node.ends):
+            tails[node.index] = node.ends + [i for child in node.children for i in tails[child]]
+            reach[node.index] = end
+    return tails
 
 
 def _rows(ends: Sequence[int], parts: Sequence[TokenPart], begin: int, room: int) -> Iterator[_Row]:
