@@ -163,3 +163,14 @@ def test_the_cache_is_over_its_room_only_by_what_one_path_needs(
         (sum(n.length for n in path(nodes, node.index) if n.index in inner) for node in nodes), default=0
     )
     assert cache_peak(nodes, make_plan(nodes, budget)) <= longest + max(budget.cache, budget.cache // 8)
+
+
+def test_a_short_row_far_into_its_text_counts_with_all_that_it_attends_to() -> None:
+    """Rows come longest first; a later one may attend to more than those before it."""
+    ends = [(10, 10), (10, 10), (9, 90)]
+    nodes = [
+        Node(i, None, end - length, end, np.zeros(end, np.int32), end) for i, (length, end) in enumerate(ends)
+    ]
+    budget = Budget(batch=1000, full=1000, cache=1000, attended=120)
+    steps = make_plan(nodes, budget)
+    assert [step.nodes for step in steps] == [(0, 1), (2,)]
