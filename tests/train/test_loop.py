@@ -6,6 +6,7 @@ import os
 
 import pytest
 import torch
+import transformers
 from torch import nn
 
 from ensue.errors import EnsueError, RunFailed
@@ -179,7 +180,11 @@ def test_schedules():
     assert learning_rate(settings, 40) == pytest.approx(0.5)
     linear = LoopSettings(steps=110, learning_rate=1.0, warmup=10, schedule="linear")
     assert learning_rate(linear, 5) == pytest.approx(0.5)
-    assert learning_rate(linear, 60) == pytest.approx(0.5)
-    assert learning_rate(linear, 110) == 0.0
+    # After the warm-up as transformers has it, whose steps count from 0; its last step learns, as an only one does.
+    optimiser = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    expected = transformers.get_linear_schedule_with_warmup(optimiser, 10, 110).lr_lambdas[0]
+    for step in (11, 12, 60, 109, 110):
+        assert learning_rate(linear, step) == pytest.approx(expected(step - 1))
+    assert learning_rate(LoopSettings(steps=1, learning_rate=1.0, warmup=0, schedule="linear"), 1) == 1.0
     constant = LoopSettings(steps=10, learning_rate=1.0, warmup=0, schedule="constant")
     assert [learning_rate(constant, step) for step in (1, 9)] == [1.0, 1.0]

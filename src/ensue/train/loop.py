@@ -64,9 +64,8 @@ def learning_rate(settings: LoopSettings, step: int) -> float:
     if settings.schedule == "inverse-sqrt":
         later = math.sqrt(max(settings.warmup, 1) / max(step, settings.warmup, 1))
     elif settings.schedule == "linear":
-        later = (
-            max(0.0, (settings.steps - step) / max(settings.steps - settings.warmup, 1)) if warm == 1 else 1.0
-        )
+        # Whole in the first step after the warm-up, and never nothing: the last step learns too.
+        later = min(1.0, (settings.steps + 1 - step) / max(settings.steps - settings.warmup, 1))
     else:
         later = 1.0
     return settings.learning_rate * warm * later
