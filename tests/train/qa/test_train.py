@@ -33,7 +33,7 @@ def train(place, output, told=None, **others):
     return train_answerer(AnswererOptions(output=output, **given), told)
 
 
-@pytest.mark.parametrize(("full", "rate", "epochs"), [(True, 2e-3, 9), (False, 1e-2, 9)])
+@pytest.mark.parametrize(("full", "rate", "epochs"), [(True, 2e-3, 9), (False, 1e-2, 12)])
 def test_a_tiny_bert_learns_to_find_the_answer(place, tmp_path, full, rate, epochs):
     data = write_quiz(tmp_path / "quiz.json", articles=40, paragraphs=12)
     asked = {"full": full, "epochs": epochs, "learning_rate": rate, "head_faster": 5.0 if full else 1.0}
@@ -42,7 +42,7 @@ def test_a_tiny_bert_learns_to_find_the_answer(place, tmp_path, full, rate, epoc
     found = [row["dev_f1"] for row in read_lines(tmp_path / "model" / "training.jsonl") if "dev_f1" in row]
     # Guessing one of two or three, or silence where a fifth has no answer.
     assert found[0] < 0.6
-    assert max(found) > 0.8
+    assert max(found) > 0.8, found
     losses = [row["loss"] for row in read_lines(tmp_path / "model" / "training.jsonl") if "loss" in row]
     assert losses[-1] < losses[0] / 2
     assert fitted.best["dev_f1"] == max(found) == pytest.approx(1 - fitted.best_loss)
