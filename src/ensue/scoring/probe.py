@@ -220,9 +220,8 @@ def _vocabulary(model: Any) -> int:
 def _gap(model: Any, found: Array, expected: Array) -> float:
     """Return by how much scores of a sequence moved."""
     gaps = _gaps(found, expected)
-    return (
-        max(float(gaps.mean()), float(gaps.max()) / 4) if model.dtype == torch.bfloat16 else float(gaps.max())
-    )
+    largest = float(gaps.max())
+    return max(float(gaps.mean()), largest / 4) if model.dtype == torch.bfloat16 else largest
 
 
 def _gaps(found: Array, expected: Array) -> Array:
