@@ -103,7 +103,11 @@ function showProgress(me) {
   phase.textContent = me.state === "active" ? PHASES[me.phase] ?? "" : "";
 }
 
+// Who asks twice gets one item: a second answer would draw it anew over what has been said by then.
+let asking = false;
 async function next() {
+  if (asking) return;
+  asking = true;
   leave();
   history.replaceState(null, "", location.pathname);
   try {
@@ -130,6 +134,8 @@ async function next() {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 401 || error.status === 404) location.replace(`/annotate/${encodeURIComponent(project)}`);
     else message(error.status === 403 ? "Not now" : "Something is wrong", error.message, [h("p", {}, button("Look again", next, "quiet"))]);
+  } finally {
+    asking = false;
   }
 }
 
